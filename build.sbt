@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+import org.typelevel.sbt.tpolecat.CiMode
+import org.typelevel.scalacoptions.ScalacOptions
+
+ThisBuild / organization := "io.sparkchangelog"
+ThisBuild / scalaVersion := Dependencies.scalaVersion
+ThisBuild / licenses := Seq(License.Apache2)
+ThisBuild / tpolecatDefaultOptionsMode := CiMode // every warning is an error, here as in CI
+
+// Options that code extending Spark's own classes can't satisfy: overridden methods have parameters
+// they don't use, tests and iterators throw values away, and Spark counts in Int and Long freely.
+val unwantedOptions = Set(
+  ScalacOptions.warnNonUnitStatement,
+  ScalacOptions.warnNumericWiden,
+  ScalacOptions.warnUnusedExplicits,
+  ScalacOptions.warnUnusedParams,
+  ScalacOptions.warnValueDiscard
+)
+
+lazy val core = (project in file("."))
+  .settings(
+    name := "spark-changelog",
+    libraryDependencies ++= Dependencies.provided ++ Dependencies.test,
+    tpolecatExcludeOptions ++= unwantedOptions,
+    Compile / scalaSource := baseDirectory.value / "scala" / "src" / "main" / "scala",
+    Compile / resourceDirectory := baseDirectory.value / "scala" / "src" / "main" / "resources",
+    Test / scalaSource := baseDirectory.value / "tests" / "scala",
+    Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
+    Test / fork := true,
+    Test / parallelExecution := false,
+    Test / javaOptions ++= JavaModuleOptions.all ++ Seq(
+      "-Xmx4g",
+      "-XX:+UseG1GC",
+      "-Duser.timezone=UTC",
+      "-Dspark.testing=true",
+      s"-Djava.io.tmpdir=${(target.value / "tmp").getAbsolutePath}",
+      s"-Dspark.changelog.test.home=${baseDirectory.value.getAbsolutePath}"
+    ),
+    Test / testOptions ++= Seq(
+      Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+      Tests.Setup { () => IO.createDirectory(target.value / "tmp") }
+    )
+  )

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by the commands in dev/: checks what the machine has, makes .venv, and moves to the
+# top of the tree.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+home=$PWD
+cache=$home/.cache
+venv=$home/.venv
+python=$venv/bin/python
+mkdir -p "$cache"
+
+say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command while holding the named lock, so that a second run in the same tree waits.
+locked() {
+  local lock=$cache/$1.lock
+  shift
+  if command -v flock > /dev/null; then flock "$lock" "$@"; else "$@"; fi
+}
+
+java_command() {
+  if [ -n "${JAVA_HOME:-}" ]; then echo "$JAVA_HOME/bin/java"; else echo java; fi
+}
+
+require_java() {
+  local need='Java 17 or newer is needed (set JAVA_HOME, or put java on the PATH)' version
+  version=$("$(java_command)" -version 2>&1) || fail "$need; none was found"
+  version=$(sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' <<< "$version" | head -n 1)
+  [ "${version:-0}" -ge 17 ] || fail "$need; found Java ${version:-of unknown version}"
+}
+
+# Prints the Python to make .venv from: $PYTHON if set, else the first one new enough.
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10}; do
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' \
+      2> /dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  fail 'Python 3.10 or newer with its venv module is needed (set PYTHON, or put python3 on the PATH)'
+}
+
+make_venv() {
+  local base=$1 stamp=$venv/.requirements
+  cmp -s dev/requirements.txt "$stamp" && return
+  say 'setting up .venv'
+  [ -x "$python" ] || "$base" -m venv "$venv"
+  "$python" -m pip install --quiet --disable-pip-version-check -r dev/requirements.txt
+  cp dev/requirements.txt "$stamp"
+}
+
+# Everything a command needs before it starts. Quick when it was done before.
+prepare() {
+  local base
+  require_java
+  base=$(find_python)
+  export -f make_venv say
+  export home cache venv python
+  locked venv bash -euo pipefail -c 'make_venv "$1"' make_venv "$base"
+}
