@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Keep the result of any Spark query current while its inputs change.
+
+>>> import spark_changelog as changelog
+>>> [name for name in changelog.__all__]
+['ChangelogConf', 'configure', 'explain', 'from_changelog', 'to_changelog']
+"""
+
+from __future__ import annotations
+
+from spark_changelog.conf import ChangelogConf
+from spark_changelog.explain import explain
+from spark_changelog.functions import from_changelog, to_changelog
+from spark_changelog.session import configure
+
+__all__ = ["ChangelogConf", "configure", "explain", "from_changelog", "to_changelog"]

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Calls of the table functions as SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+Argument = str | Sequence[str] | Mapping[str, str]
+
+
+def select(function: str) -> str:
+    """Write a query over one table function.
+
+    Examples
+    --------
+    >>> select("to_changelog(TABLE({df}))")
+    'SELECT * FROM to_changelog(TABLE({df}))'
+    """
+    return f"SELECT * FROM {function}"
+
+
+def call(function: str, **arguments: Argument | None) -> str:
+    """Write the call of a table function on ``{df}``, leaving out arguments that are None.
+
+    Examples
+    --------
+    >>> call("to_changelog", mode="upsert", key=["a", "b"])
+    "to_changelog(TABLE({df}), mode => 'upsert', key => array('a', 'b'))"
+    >>> call("to_changelog", mode=None)
+    'to_changelog(TABLE({df}))'
+    """
+    named = [f"{name} => {literal(arg)}" for name, arg in arguments.items() if arg is not None]
+    return f"{function}({', '.join(['TABLE({df})', *named])})"
+
+
+def columns(names: str | Sequence[str] | None) -> list[str] | None:
+    """Return one name or several as a list; no name at all stays None.
+
+    Examples
+    --------
+    >>> columns("id"), columns(("a", "b")), columns(None)
+    (['id'], ['a', 'b'], None)
+    """
+    if names is None:
+        return None
+    return [names] if isinstance(names, str) else list(names)
+
+
+def literal(value: Argument) -> str:
+    r"""Write a SQL literal. Braces are doubled, for ``{df}`` is replaced in the text around it.
+
+    Examples
+    --------
+    >>> print(literal("it's"), literal(["a{b}"]), literal({"ins": "+I"}))
+    'it\'s' array('a{{b}}') map('ins', '+I')
+    """
+    if isinstance(value, str):
+        quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{quoted}'".replace("{", "{{").replace("}", "}}")
+    if isinstance(value, Mapping):
+        pairs = [literal(word) for pair in value.items() for word in pair]
+        return f"map({', '.join(pairs)})"
+    return f"array({', '.join(map(literal, value))})"

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Typed access to the settings below ``spark.sql.changelog``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+def _boolean(text: str) -> bool:
+    return text == "true"
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Entry(Generic[T]):
+    """One setting: an attribute of `ChangelogConf` that reads and writes the session."""
+
+    def __init__(self, key: str, parse: Callable[[str], T], doc: str) -> None:
+        self.key = key
+        self.parse = parse
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Remember which attribute this is."""
+        self.name = name
+
+    @overload
+    def __get__(self, conf: None, owner: type) -> Entry[T]: ...
+
+    @overload
+    def __get__(self, conf: ChangelogConf, owner: type) -> T: ...
+
+    def __get__(self, conf: ChangelogConf | None, owner: type) -> Entry[T] | T:
+        """Read the setting, or give the entry itself when asked of the class."""
+        if conf is None:
+            return self
+        value = conf.spark.conf.get(self.key)
+        if value is None:
+            raise LookupError(f"{self.key} is not set: the session has no spark_changelog in it")
+        return self.parse(value)
+
+    def __set__(self, conf: ChangelogConf, value: T) -> None:
+        """Write the setting for the session."""
+        conf.spark.conf.set(self.key, _written(value))
+
+
+class ChangelogConf:
+    """The settings of changelog queries in one session, as attributes with types.
+
+    Queries take them when they start.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session to read and write.
+
+    Examples
+    --------
+    >>> conf = ChangelogConf(spark)
+    >>> conf.two_phase
+    True
+    >>> conf.aggregate_head_size = 32
+    >>> spark.conf.get("spark.sql.changelog.aggregate.headSize")
+    '32'
+    >>> conf.reset("aggregate_head_size")
+    """
+
+    two_phase = Entry(
+        "spark.sql.changelog.twoPhase.enabled",
+        _boolean,
+        "Whether aggregates are computed per partition before rows are shuffled.",
+    )
+    unmatched_retraction = Entry(
+        "spark.sql.changelog.unmatchedRetraction",
+        str,
+        "What to do about a retraction that meets no stored row: ignore, warn or fail.",
+    )
+    aggregate_head_size = Entry(
+        "spark.sql.changelog.aggregate.headSize",
+        int,
+        "How many of a group's best values min and max keep together in one state record.",
+    )
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    @classmethod
+    def entries(cls) -> dict[str, Entry[Any]]:
+        """Return every setting by its attribute's name.
+
+        Examples
+        --------
+        >>> ChangelogConf.entries()["two_phase"].key
+        'spark.sql.changelog.twoPhase.enabled'
+        """
+        return {name: entry for name, entry in vars(cls).items() if isinstance(entry, Entry)}
+
+    def reset(self, name: str) -> None:
+        """Give the attribute ``name`` its default again."""
+        self.spark.conf.unset(self.entries()[name].key)

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Hands the jar and the extension to a Spark session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_changelog._jvm import add_to_class_path, running_setting
+from spark_changelog._options import append_option, default_setting, extend_submit_args
+
+EXTENSION = "io.sparkchangelog.ChangelogExtensions"
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Add changelog queries to the session that ``builder`` will create.
+
+    The jar inside this package goes to ``spark.jars`` and its extension class to
+    ``spark.sql.extensions``. What is there already stays, whether the builder, the running
+    driver, ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf`` put it there. The network is not
+    used.
+
+    Parameters
+    ----------
+    builder : SparkSession.Builder
+        The builder to add to. With ``remote("local")`` the server it starts is configured; a
+        server that runs elsewhere must be given the jar and the extension class itself.
+
+    Returns
+    -------
+    SparkSession.Builder
+        The same builder.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> builder = SparkSession.builder.config("spark.sql.extensions", "com.example.Mine")
+    >>> configured = configure(builder)
+    >>> configured._options["spark.sql.extensions"]
+    'com.example.Mine,io.sparkchangelog.ChangelogExtensions'
+    """
+    jar = str(package_jar())
+    add_to_class_path(jar)
+    _append(builder, "spark.jars", jar)
+    _append(builder, "spark.sql.extensions", EXTENSION)
+    return builder
+
+
+def package_jar() -> Path:
+    """Return the one jar that this package carries."""
+    folder = Path(__file__).parent / "jars"
+    jars = sorted(folder.glob("*.jar"))
+    if len(jars) != 1:
+        found = ", ".join(jar.name for jar in jars) or "none"
+        raise FileNotFoundError(f"one jar is expected in {folder}, found {found}")
+    return jars[0]
+
+
+def _append(builder: SparkSession.Builder, name: str, value: str) -> None:
+    current = builder._options.get(name) or running_setting(name) or default_setting(name)
+    builder.config(name, append_option(current, value))
+    # A setting made here wins over the builder's when the driver is launched.
+    if "PYSPARK_SUBMIT_ARGS" in os.environ:
+        arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
+        os.environ["PYSPARK_SUBMIT_ARGS"] = extend_submit_args(arguments, name, value)

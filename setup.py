@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Builds the wheel: the Python package, and the jar as its package data.
+
+``dev/build`` puts the jar in place and runs this.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+JARS = ROOT / "python" / "spark_changelog" / "jars"
+
+
+def read_version() -> str:
+    """Return the version of version.sbt, with ``-SNAPSHOT`` written as Python does."""
+    text = (ROOT / "version.sbt").read_text()
+    found = re.search(r'version := "([^"]+)"', text)
+    if found is None:
+        raise ValueError("version.sbt names no version")
+    return found[1].replace("-SNAPSHOT", ".dev0")
+
+
+class BuildWithJar(build_py):
+    """Refuses to build a package that would not hold exactly one jar."""
+
+    def run(self) -> None:
+        """Check, then build."""
+        jars = sorted(jar.name for jar in JARS.glob("*.jar"))
+        if len(jars) != 1:
+            raise SystemExit(f"one jar is expected in {JARS}, found {jars or 'none'}: dev/build")
+        super().run()
+
+
+setup(
+    name="spark-changelog",
+    version=read_version(),
+    description="Keep the result of any Spark query current while its inputs change.",
+    long_description=(ROOT / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.10",
+    package_dir={"": "python"},
+    packages=find_packages("python"),
+    package_data={"spark_changelog": ["py.typed", "jars/*.jar"]},
+    install_requires=["pyspark>=4.2,<4.3"],
+    extras_require={"connect": ["pyspark[connect]>=4.2,<4.3"]},
+    cmdclass={"build_py": BuildWithJar},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Developers",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Scala",
+        "Topic :: Database",
+        "Typing :: Typed",
+    ],
+)

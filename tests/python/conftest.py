@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What every Python test stands on: the jar sbt built, and one session with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark_changelog.session
+from processes import ROOT
+
+
+@pytest.fixture(scope="session")
+def jar() -> Iterator[Path]:
+    """Find the jar that ``dev/sbt package`` leaves, and let `configure` hand it over."""
+    folder = ROOT / "target" / "scala-2.13"
+    jars = sorted(folder.glob("spark-changelog_2.13-*.jar"))
+    jars = [path for path in jars if not path.stem.endswith(("-tests", "-sources", "-javadoc"))]
+    if len(jars) != 1:
+        raise FileNotFoundError(f"one jar is expected in {folder}, found {jars or 'none'}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_changelog.session, "package_jar", lambda: jars[0])
+        yield jars[0]
+
+
+@pytest.fixture(scope="session")
+def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Start the one session in this process."""
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("spark-changelog tests")
+        .config("spark.jars", str(jar))
+        .config("spark.sql.extensions", spark_changelog.session.EXTENSION)
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "2g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> Callable[[str], Path]:
+    """Write one batch of JSON lines into a folder that a file source reads."""
+    folder = tmp_path / "feed"
+    folder.mkdir()
+
+    def write(lines: str) -> Path:
+        number = len(list(folder.glob("*.json")))
+        (folder / f"{number:04}.json").write_text(lines)
+        return folder
+
+    return write

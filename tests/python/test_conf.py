@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Python knows every setting that Spark knows below spark.sql.changelog, and its type."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_changelog import ChangelogConf
+from spark_changelog.conf import Entry
+
+PREFIX = "spark.sql.changelog."
+
+
+@pytest.fixture
+def conf(spark: SparkSession) -> ChangelogConf:
+    return ChangelogConf(spark.newSession())
+
+
+def test_every_setting_is_an_attribute(spark: SparkSession) -> None:
+    listed = {
+        row["key"] for row in spark.sql("SET -v").collect() if row["key"].startswith(PREFIX)
+    }
+    assert {entry.key for entry in ChangelogConf.entries().values()} == {
+        key for key in listed if key.startswith(PREFIX)
+    }
+
+
+def test_the_documentation_is_the_same(spark: SparkSession) -> None:
+    listed = {row["key"]: row["meaning"] for row in spark.sql("SET -v").collect()}
+    for entry in ChangelogConf.entries().values():
+        assert entry.__doc__ == listed[entry.key]
+
+
+@pytest.mark.parametrize("name", ChangelogConf.entries())
+def test_every_setting_reads_back_what_it_was_given(conf: ChangelogConf, name: str) -> None:
+    default = getattr(conf, name)
+    setattr(conf, name, default)
+    assert getattr(conf, name) == default
+    assert conf.spark.conf.get(ChangelogConf.entries()[name].key) is not None
+
+
+def test_switches_are_booleans(conf: ChangelogConf) -> None:
+    conf.two_phase = False
+    assert conf.two_phase is False
+    assert conf.spark.conf.get(f"{PREFIX}twoPhase.enabled") == "false"
+    conf.reset("two_phase")
+    assert conf.two_phase is True
+
+
+def test_a_value_that_is_not_allowed_is_refused(conf: ChangelogConf) -> None:
+    with pytest.raises(PySparkException):
+        conf.unmatched_retraction = "shrug"
+
+
+def test_the_class_gives_the_entry_itself() -> None:
+    assert isinstance(ChangelogConf.two_phase, Entry)
+    assert ChangelogConf.two_phase.__doc__

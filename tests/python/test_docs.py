@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The examples in docstrings and in the README run, and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark_changelog
+from processes import ROOT, run_script
+
+MODULES = ["spark_changelog"] + [
+    f"spark_changelog.{module.name}" for module in pkgutil.iter_modules(spark_changelog.__path__)
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(spark: SparkSession, name: str) -> None:
+    results = doctest.testmod(
+        importlib.import_module(name),
+        extraglobs={"spark": spark.newSession()},
+        optionflags=doctest.NORMALIZE_WHITESPACE,
+    )
+    assert results.failed == 0
+
+
+def test_there_are_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
+    assert sum(len(test.examples) for test in found) > 10
+
+
+def readme_example() -> str:
+    """Return the first Python block of the README."""
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+def readme_output() -> str:
+    """Return the block that follows: what the example prints."""
+    block = re.search(
+        r"```python\n.*?```.*?```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    assert block is not None
+    return block[1]
+
+
+def test_the_readme_example_is_short() -> None:
+    assert len([line for line in readme_example().splitlines() if line.strip()]) <= 20
+
+
+def test_the_readme_example(jar: Path, tmp_path: Path) -> None:
+    assert run_script(readme_example(), jar, tmp_path).strip() == readme_output().strip()

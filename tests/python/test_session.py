@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""`configure` adds and never replaces, whoever set the option before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from processes import SOURCE, run, run_script
+from spark_changelog import configure
+from spark_changelog.session import EXTENSION
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Act as in a fresh process, whatever ran before in this one."""
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+
+
+def options(builder: SparkSession.Builder) -> dict[str, str]:
+    return dict(builder._options)
+
+
+@pytest.mark.usefixtures("no_driver")
+class TestConfigure:
+    """The builder before a driver is there."""
+
+    def test_sets_jar_and_extension(self, jar: Path) -> None:
+        assert options(configure(SparkSession.builder)) == {
+            "spark.jars": str(jar),
+            "spark.sql.extensions": EXTENSION,
+        }
+
+    def test_keeps_what_the_builder_has(self, jar: Path) -> None:
+        builder = SparkSession.builder.config("spark.jars", "a.jar,b.jar")
+        builder.config("spark.sql.extensions", "com.example.Mine").config("spark.x", "1")
+        assert options(configure(builder)) == {
+            "spark.jars": f"a.jar,b.jar,{jar}",
+            "spark.sql.extensions": f"com.example.Mine,{EXTENSION}",
+            "spark.x": "1",
+        }
+
+    def test_adds_once(self, jar: Path) -> None:
+        builder = configure(configure(SparkSession.builder))
+        assert options(builder)["spark.jars"] == str(jar)
+
+    def test_keeps_what_spark_defaults_has(
+        self, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "spark-defaults.conf").write_text("spark.jars  theirs.jar\n")
+        monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+        assert options(configure(SparkSession.builder))["spark.jars"] == f"theirs.jar,{jar}"
+
+    def test_keeps_what_submit_arguments_have(
+        self, jar: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars theirs.jar pyspark-shell")
+        configure(SparkSession.builder)
+        arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
+        assert arguments == f"--jars theirs.jar,{jar} pyspark-shell"
+
+
+def test_a_package_without_its_jar_says_where_it_looked(tmp_path: Path) -> None:
+    shutil.copytree(SOURCE, tmp_path / "python", ignore=shutil.ignore_patterns("*.jar"))
+    script = """
+import spark_changelog.session
+try:
+    spark_changelog.session.package_jar()
+except FileNotFoundError as error:
+    print(error)
+"""
+    printed = run([sys.executable, "-c", script], tmp_path / "python")
+    folder = tmp_path / "python" / "spark_changelog" / "jars"
+    assert printed.strip() == f"one jar is expected in {folder}, found none"
+
+
+SESSION_AFTER_A_STOPPED_ONE = """
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder.getOrCreate().stop()
+spark = changelog.configure(builder).getOrCreate()
+print(spark.sql("SELECT * FROM to_changelog(TABLE(VALUES (1)))").collect())
+"""
+
+
+def test_a_driver_that_already_runs_gets_the_jar(jar: Path, tmp_path: Path) -> None:
+    printed = run_script(SESSION_AFTER_A_STOPPED_ONE, jar, tmp_path)
+    assert printed.strip() == "[Row(col1=1, _change_type='insert')]"

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The jar alone is enough: spark-sql and spark-submit with two options, and no Python package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from processes import run
+from spark_changelog.session import EXTENSION
+
+HOME = Path(pyspark.__file__).parent
+
+RIDES = """
+CREATE TEMPORARY VIEW rides AS SELECT * FROM VALUES
+  ('+I', 1, 'Oslo'), ('+I', 2, 'Rome'), ('-U', 1, 'Oslo'), ('+U', 1, 'Rome')
+  AS changes(op, id, city);
+"""
+
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+folder = sys.argv[1]
+raw = spark.readStream.schema("op STRING, city STRING").json(folder + "/in")
+raw.createOrReplaceTempView("r")
+changes = spark.sql('''
+    SELECT * FROM to_changelog(TABLE(
+      SELECT city, count(*) AS n FROM from_changelog(TABLE(r), 'op') GROUP BY city))
+''')
+query = changes.writeStream.option("checkpointLocation", folder + "/checkpoint").trigger(
+    availableNow=True).start(folder + "/out")
+query.awaitTermination()
+print(sorted(map(tuple, spark.read.parquet(folder + "/out").collect())))
+"""
+
+
+def options(jar: Path, folder: Path) -> list[str | Path]:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.jars": str(jar),
+        "spark.sql.extensions": EXTENSION,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    return [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+
+
+ENVIRONMENT = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
+
+
+def sql(jar: Path, folder: Path, text: str) -> list[str]:
+    """Run statements in the SQL shell, and return the lines it prints."""
+    script = folder / "script.sql"
+    script.write_text(text)
+    command = [HOME / "bin" / "spark-sql", *options(jar, folder), "-f", script]
+    printed = run(command, folder, **ENVIRONMENT)
+    return [line for line in printed.splitlines() if line.strip()]
+
+
+def test_the_sql_shell(jar: Path, tmp_path: Path) -> None:
+    query = "SELECT city, count(*) AS n FROM from_changelog(TABLE(rides), 'op') GROUP BY city"
+    lines = sql(
+        jar,
+        tmp_path,
+        f"""{RIDES}
+        SELECT * FROM from_changelog(TABLE(rides), 'op') ORDER BY id;
+        SELECT * FROM to_changelog(TABLE({query}), mode => 'retract');
+        EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE({query}));
+        """,
+    )
+    assert lines[:3] == ["1\tRome", "2\tRome", "Rome\t2\tinsert"]
+    assert any("Aggregate" in line for line in lines[3:])
+
+
+def test_spark_submit(jar: Path, tmp_path: Path) -> None:
+    changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
+    lines = [json.dumps({"op": op, "city": city}) for op, city in changes]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text("\n".join(lines))
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    command = [HOME / "bin" / "spark-submit", *options(jar, tmp_path), job, tmp_path]
+    printed = run(command, tmp_path, **ENVIRONMENT)
+    assert printed.strip() == "[('Rome', 1, 'insert')]"
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "EXPLAIN SELECT 1"])
+def test_stock_statements_are_left_alone(jar: Path, tmp_path: Path, statement: str) -> None:
+    assert sql(jar, tmp_path, f"{statement};")
