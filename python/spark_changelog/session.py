@@ -27,8 +27,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     Parameters
     ----------
     builder : SparkSession.Builder
-        The builder to add to. With ``remote("local")`` the server it starts is configured; a
-        server that runs elsewhere must be given the jar and the extension class itself.
+        The builder to add to. With ``remote("local")`` the server it starts is configured; one
+        that runs elsewhere has to be started with the jar and the extension class, and nothing
+        is done here.
 
     Returns
     -------
@@ -43,6 +44,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     >>> configured._options["spark.sql.extensions"]
     'com.example.Mine,io.sparkchangelog.ChangelogExtensions'
     """
+    remote = builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
+    if remote.startswith("sc://"):
+        return builder
     jar = str(package_jar())
     add_to_class_path(jar)
     _append(builder, "spark.jars", jar)

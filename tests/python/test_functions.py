@@ -92,7 +92,7 @@ def test_columns_may_have_any_name(spark: SparkSession) -> None:
     odd = spark.createDataFrame(
         [("+I", 1, 2)], "`it's {one}` STRING, `a.b` INT, _change_type INT"
     )
-    table = from_changelog(odd, change_type="it's {one}", key="a.b")
+    table = from_changelog(odd, change_type="`it's {one}`", key="`a.b`")
     assert rows(table) == {(1, 2)}
 
 

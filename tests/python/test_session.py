@@ -69,6 +69,10 @@ class TestConfigure:
         arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
         assert arguments == f"--jars theirs.jar,{jar} pyspark-shell"
 
+    def test_leaves_a_server_elsewhere_alone(self) -> None:
+        builder = SparkSession.builder.remote("sc://elsewhere")
+        assert options(configure(builder)) == {"spark.remote": "sc://elsewhere"}
+
 
 def test_a_package_without_its_jar_says_where_it_looked(tmp_path: Path) -> None:
     shutil.copytree(SOURCE, tmp_path / "python", ignore=shutil.ignore_patterns("*.jar"))
