@@ -77,17 +77,23 @@ class ChangelogConf:
     two_phase = Entry(
         "spark.sql.changelog.twoPhase.enabled",
         _boolean,
-        "Whether aggregates are computed per partition before rows are shuffled.",
+        "Whether a group aggregate first combines the changes of a batch where they are read, so "
+        "that one row per group and task is shuffled. Pays off unless nearly every change has a "
+        "group of its own.",
     )
     unmatched_retraction = Entry(
         "spark.sql.changelog.unmatchedRetraction",
         str,
-        "What to do about a retraction that meets no stored row: ignore, warn or fail.",
+        "What to do when a change takes back a row that was never given: 'ignore' counts it in "
+        "the metric numUnmatchedRetractions, 'warn' also logs it once per task, 'fail' stops the "
+        "query before the batch is committed.",
     )
     aggregate_head_size = Entry(
         "spark.sql.changelog.aggregate.headSize",
         int,
-        "How many of a group's best values min and max keep together in one state record.",
+        "How many of a group's best values min and max keep in the group's own record when "
+        "values can be taken back. Other values are kept one record each and read only when the "
+        "best ones are used up.",
     )
 
     def __init__(self, spark: SparkSession) -> None:

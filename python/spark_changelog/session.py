@@ -14,15 +14,16 @@ from spark_changelog._jvm import add_to_class_path, running_setting
 from spark_changelog._options import append_option, default_setting, extend_submit_args
 
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
+EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add changelog queries to the session that ``builder`` will create.
 
     The jar inside this package goes to ``spark.jars`` and its extension class to
-    ``spark.sql.extensions``. What is there already stays, whether the builder, the running
-    driver, ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf`` put it there. The network is not
-    used.
+    ``spark.sql.extensions``; ``spark.sql.extendedExplainProviders`` makes Spark's own EXPLAIN
+    show changes too. What is there already stays, whether the builder, the running driver,
+    ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf`` put it there. The network is not used.
 
     Parameters
     ----------
@@ -51,6 +52,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     add_to_class_path(jar)
     _append(builder, "spark.jars", jar)
     _append(builder, "spark.sql.extensions", EXTENSION)
+    _append(builder, "spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
     return builder
 
 

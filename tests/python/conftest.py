@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_changelog.session
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
 from processes import ROOT
 
 
@@ -35,7 +36,8 @@ def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark
         SparkSession.builder.master("local[2]")
         .appName("spark-changelog tests")
         .config("spark.jars", str(jar))
-        .config("spark.sql.extensions", spark_changelog.session.EXTENSION)
+        .config("spark.sql.extensions", EXTENSION)
+        .config("spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")

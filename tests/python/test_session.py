@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
-from spark_changelog.session import EXTENSION
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ class TestConfigure:
         assert options(configure(SparkSession.builder)) == {
             "spark.jars": str(jar),
             "spark.sql.extensions": EXTENSION,
+            "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
         }
 
     def test_keeps_what_the_builder_has(self, jar: Path) -> None:
@@ -47,6 +48,7 @@ class TestConfigure:
         assert options(configure(builder)) == {
             "spark.jars": f"a.jar,b.jar,{jar}",
             "spark.sql.extensions": f"com.example.Mine,{EXTENSION}",
+            "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
             "spark.x": "1",
         }
 
