@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package io.sparkchangelog
+
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.changelog.analysis.CheckChangelogSupport
+import org.apache.spark.sql.changelog.execution.ChangelogStrategy
+import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
+import org.apache.spark.sql.changelog.functions.{FromChangelogFunction, ToChangelogFunction}
+import org.apache.spark.sql.changelog.optimizer.RewriteChangelogQuery
+
+/**
+ * Teaches a session to keep queries over changing tables up to date.
+ *
+ * Enable it with `spark.sql.extensions=io.sparkchangelog.ChangelogExtensions`. It adds the table
+ * functions `from_changelog` and `to_changelog` and the statement `EXPLAIN CHANGELOG`. Every
+ * query without them is parsed, analyzed, optimized and planned exactly as before.
+ */
+class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
+
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    // parsing: a prefix in front of Spark's own grammar
+    extensions.injectParser((_, parser) => new ExplainChangelogParser(parser))
+    // analysis
+    extensions.injectTableFunction(FromChangelogFunction.description)
+    extensions.injectTableFunction(ToChangelogFunction.description)
+    extensions.injectCheckRule(new CheckChangelogSupport(_))
+    // optimization: after Spark's operator optimization, before distinct aggregates are expanded
+    extensions.injectPreCBORule(_ => RewriteChangelogQuery)
+    // planning: before Spark's own strategies
+    extensions.injectPlannerStrategy(new ChangelogStrategy(_))
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+
+/**
+ * Refuses a query with a node that is understood but can't be executed yet, so that it never gives
+ * a wrong answer. EXPLAIN shows such queries all the same.
+ */
+object CheckExecutable {
+  def apply(root: AnnotatedPlan): Unit = check(root, Nil)
+
+  /** @param place where the node is, from the node up to the root */
+  private def check(node: AnnotatedPlan, place: Seq[String]): Unit = {
+    obstacle(node).foreach { what =>
+      val where = if (place.isEmpty) "root of the query" else place.mkString(", ")
+      throw InferenceErrors.notExecutableYet(DescribeNode.short(node.plan), where, what)
+    }
+    if (!node.plan.isInstanceOf[FromChangelog]) {
+      val name = DescribeNode.short(node.plan)
+      node.children.zip(inputNames(node)).foreach { case (child, input) =>
+        check(child, s"$input of $name" +: place)
+      }
+    }
+  }
+
+  /** What about the node can't be executed; none if nothing. */
+  private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
+    case _: ToChangelog | _: FromChangelog => None
+    case plan if StaticInference.isStatic(plan) =>
+      Some("it reads something that is neither a stream nor a changelog")
+    case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
+    case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
+    case agg: Aggregate => aggregateObstacle(agg, node)
+    case _ => Some("there is no operator for it")
+  }
+
+  private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
+    val calls =
+      agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
+    val unstable = agg.groupingExpressions.find(g => !UnsafeRowUtils.isBinaryStable(g.dataType))
+    unstable
+      .map(g => s"it groups by ${DescribeNode.expression(g)}, of type ${g.dataType.sql}, whose equal " +
+        "values differ in their bytes")
+      .orElse(calls.find(!isExecutable(_)).map(call =>
+        s"it computes ${DescribeNode.expression(call)}"))
+      .orElse(
+        if (node.mode.isInsertOnly && calls.nonEmpty) {
+          Some("it emits a group when the watermark has closed it")
+        } else {
+          None
+        })
+  }
+
+  private def isExecutable(call: AggregateExpression): Boolean =
+    !call.isDistinct && (call.aggregateFunction match {
+      case _: Count | _: Sum | _: Average | _: Min | _: Max => true
+      case _ => false
+    })
+
+  private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {
+    case 1 => Seq("input")
+    case 2 => Seq("left input", "right input")
+    case count => (1 to count).map(index => s"input $index")
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, NamedExpression, PrettyAttribute}
+import org.apache.spark.sql.catalyst.plans.ExistenceJoin
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, ToChangelog}
+
+/**
+ * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.
+ *
+ * {{{
+ *   ChangelogAggregate [cnt] [count(1) AS freq]
+ *   ----- node ------- ------- detail ---------
+ *   ------- short ----------
+ * }}}
+ */
+object DescribeNode {
+
+  /** What the node is. Nodes that keep state of a changelog are called by their operator. */
+  def node(plan: LogicalPlan): String = plan match {
+    case source: FromChangelog if source.input == InputMode.Upsert => "ChangelogNormalize"
+    case _: FromChangelog => "ChangelogSource"
+    case _ if StaticInference.isStatic(plan) => plan.nodeName
+    case _: Aggregate => "ChangelogAggregate"
+    case _: Join => "ChangelogJoin"
+    case _: Rank | _: GlobalLimit | _: Offset => "ChangelogRank"
+    case _: Window | _: WindowGroupLimit => "ChangelogWindow"
+    case _ => plan.nodeName
+  }
+
+  /** The node's arguments. */
+  def detail(plan: LogicalPlan): String = plan match {
+    case project: Project => list(project.projectList)
+    case filter: Filter => expression(filter.condition)
+    case agg: Aggregate =>
+      s"${list(agg.groupingExpressions)} ${list(agg.aggregateExpressions.filterNot(isGroup(agg, _)))}"
+    case join: Join => joinDetail(join)
+    case rank: Rank => rankDetail(rank)
+    case window: Window =>
+      val over = Seq(list(window.partitionSpec), list(window.orderSpec)).mkString(" ")
+      s"$over ${list(window.windowExpressions)}"
+    case source: FromChangelog => list(source.output)
+    case root: ToChangelog =>
+      Seq(root.mode.toString, if (root.key.isEmpty) "" else key(root.key)).mkString(" ").trim
+    case sort: Sort => list(sort.order)
+    case limit: GlobalLimit => expression(limit.limitExpr)
+    case limit: LocalLimit => expression(limit.limitExpr)
+    case offset: Offset => s"offset ${expression(offset.offsetExpr)}"
+    case generate: Generate => expression(generate.generator)
+    case watermark: EventTimeWatermark => s"${watermark.eventTime.name} ${watermark.delay}"
+    case repartition: RepartitionByExpression => list(repartition.partitionExpressions)
+    case leaf: LeafNode => list(leaf.output)
+    case _ => ""
+  }
+
+  /** The node with what tells it from its like, short enough for a sentence. */
+  def short(plan: LogicalPlan): String = {
+    val mark = plan match {
+      case agg: Aggregate => list(agg.groupingExpressions)
+      case join: Join => joinType(join)
+      case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"
+      case window: Window => list(window.partitionSpec)
+      case _: Project => ""
+      case other => detail(other)
+    }
+    s"${node(plan)} $mark".trim
+  }
+
+  /** Columns of a key: `(a, b)`. */
+  def key(columns: Iterable[Attribute]): String = columns.map(_.name).mkString("(", ", ", ")")
+
+  /** An expression as one would write it. */
+  def expression(expression: Expression): String = named(expression, _.name)
+
+  private def named(expression: Expression, name: Attribute => String): String =
+    expression.transform {
+      case column: Attribute => new PrettyAttribute(name(column), column.dataType)
+    }.sql
+
+  private def list(expressions: Seq[Expression]): String =
+    expressions.map(expression).mkString("[", ", ", "]")
+
+  private def isGroup(agg: Aggregate, column: NamedExpression): Boolean = column match {
+    case attribute: Attribute => agg.groupingExpressions.exists(_.semanticEquals(attribute))
+    case _ => false
+  }
+
+  /** `LeftOuter (k = R.k)`: a name that both sides have is qualified, where a qualifier is known. */
+  private def joinDetail(join: Join): String = {
+    val onBothSides =
+      join.left.output.map(_.name).toSet.intersect(join.right.output.map(_.name).toSet)
+    def name(column: Attribute): String =
+      if (onBothSides(column.name)) (column.qualifier.takeRight(1) :+ column.name).mkString(".")
+      else column.name
+    (joinType(join) +: join.condition.toSeq.map(named(_, name))).mkString(" ")
+  }
+
+  private def joinType(join: Join): String = join.joinType match {
+    case existence: ExistenceJoin =>
+      s"Existence ${existence.exists.name}"
+    case other => other.toString
+  }
+
+  private def rankDetail(rank: Rank): String = {
+    val bounds =
+      if (rank.end == Long.MaxValue) s"from ${rank.start}" else s"${rank.start} to ${rank.end}"
+    val number = rank.rankNumber.map(column => s" AS ${column.name}").getOrElse("")
+    s"${rank.function} ${list(rank.partitionBy)} ${list(rank.orderBy)} $bounds$number"
+  }
+}

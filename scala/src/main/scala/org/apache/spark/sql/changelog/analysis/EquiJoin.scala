@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.Join
+
+/**
+ * A join's condition, taken apart: pairs of expressions that must be equal, left and right, and
+ * the rest. Rows meet only where the pairs agree, so the pairs are the join key.
+ */
+final case class EquiJoin(pairs: Seq[(Expression, Expression)], rest: Seq[Expression]) {
+
+  /** One side of the join key. */
+  def key(left: Boolean): Seq[Expression] = pairs.map(pair => if (left) pair._1 else pair._2)
+
+  /** Every column one side of the join key is computed from. */
+  def references(left: Boolean): AttributeSet = AttributeSet(key(left))
+
+  /** The columns of one side that rows agree on exactly when they agree on the join key. */
+  def columns(left: Boolean): AttributeSet =
+    AttributeSet(key(left).flatMap(e => ProjectKeys.carriedColumn(e)))
+}
+
+object EquiJoin {
+  def apply(join: Join): EquiJoin = {
+    val left = join.left.outputSet
+    val right = join.right.outputSet
+
+    def pair(a: Expression, b: Expression): Option[(Expression, Expression)] =
+      if (a.references.isEmpty || b.references.isEmpty) None
+      else if (a.references.subsetOf(left) && b.references.subsetOf(right)) Some(a -> b)
+      else if (a.references.subsetOf(right) && b.references.subsetOf(left)) Some(b -> a)
+      else None
+
+    val conjuncts = join.condition.toSeq.flatMap(conjunctsOf)
+    val (pairs, rest) = conjuncts.partitionMap {
+      case e @ EqualTo(a, b) => pair(a, b).toLeft(e)
+      case e @ EqualNullSafe(a, b) => pair(a, b).toLeft(e)
+      case e => scala.util.Right(e)
+    }
+    EquiJoin(pairs, rest)
+  }
+
+  private def conjunctsOf(condition: Expression): Seq[Expression] = condition match {
+    case And(a, b) => conjunctsOf(a) ++ conjunctsOf(b)
+    case e => Seq(e)
+  }
+}

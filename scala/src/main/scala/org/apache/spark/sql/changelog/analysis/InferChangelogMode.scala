@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
+import org.apache.spark.sql.changelog.analysis.inference._
+import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+
+/**
+ * Finds out which changes every node of a query sends, which it has to send, and why.
+ *
+ * Walks the optimized plan below `to_changelog` twice. On the way up each node says what it can do
+ * to rows it has emitted (insert, update, delete) and which columns identify them. On the way down
+ * each consumer says whether it needs the old row of an update or finds it by key. What a kind of
+ * node answers is in [[inference]], one object each; this object only picks the rule and walks.
+ *
+ * {{{
+ *   ToChangelog upsert (cnt)                    [I,UA,D]
+ *   +- ChangelogAggregate [cnt] [count(1)]      [I,UA,D]     the reader replaces rows by key
+ *      +- ChangelogAggregate [word] [count(1)]  [I,UB,UA]    the aggregate above takes rows back
+ *         +- ChangelogSource                    [I]
+ * }}}
+ *
+ * The plan stays as it is: the result is a tree beside it, with `children` as in the plan.
+ */
+object InferChangelogMode {
+
+  private val rules: Seq[NodeInference] = Seq(
+    SourceInference,
+    StatelessInference,
+    FilterInference,
+    UnionInference,
+    AggregateInference,
+    JoinInference,
+    RankInference,
+    LimitInference,
+    RecomputeInference,
+    StockStatefulInference,
+    RootInference)
+
+  /** Refuses a query with a node that can't take its input's changes, or a key that is none. */
+  def apply(root: ToChangelog): AnnotatedPlan = {
+    val inferred = up(root, root.mode)
+    down(inferred, RootInference.readerDemand(root, inferred.child))
+  }
+
+  private def up(plan: LogicalPlan, mode: OutputMode): InferredNode = {
+    val inputs = plan match {
+      case _: FromChangelog => plan.children.map(belowSource)
+      case _ => plan.children.map(up(_, mode))
+    }
+    val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
+    val rule = if (isStatic) StaticInference else pickRule(plan)
+    CheckDeterminism(plan, inputs)
+    InferredNode(
+      plan,
+      rule,
+      rule.kinds(plan, inputs, mode),
+      UpsertKeys(plan, inputs.map(_.upsertKeys)),
+      isStatic,
+      inputs)
+  }
+
+  /** What is below `from_changelog` is an ordinary stream of rows; Spark plans and runs it. */
+  private def belowSource(plan: LogicalPlan): InferredNode = {
+    val inputs = plan.children.map(belowSource)
+    InferredNode(
+      plan,
+      SourceInference,
+      SourceInference.kinds(plan, inputs, OutputMode.Append),
+      upsertKeys = Nil,
+      isStatic = false,
+      inputs)
+  }
+
+  private def down(node: InferredNode, wanted: Demand): AnnotatedPlan = {
+    val demand = wanted.on(node.kinds)
+    val decision = node.rule.decide(node, demand)
+    AnnotatedPlan(
+      node.plan,
+      ChangelogMode(node.kinds, demand.kind),
+      demand.kind,
+      demand.key,
+      node.upsertKeys,
+      decision.strategy,
+      decision.state,
+      demand.text.toSeq ++ decision.reasons,
+      node.children.zip(decision.inputs).map { case (input, asked) => down(input, asked) })
+  }
+
+  private def pickRule(plan: LogicalPlan): NodeInference =
+    rules.find(_.appliesTo(plan)).getOrElse(throw InferenceErrors.nodeNotSupported(plan))
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.ModifyKindSet
+import org.apache.spark.sql.changelog.analysis.inference.InferredNode
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+import org.apache.spark.sql.changelog.plans.ToChangelog
+
+/** The errors of inference: what a query below `to_changelog` can't be. */
+object InferenceErrors {
+
+  /** A node that takes new rows only gets changes; `input` is where they come from. */
+  def consumerCannotTakeChanges(
+      consumer: LogicalPlan,
+      input: InferredNode,
+      advice: String): AnalysisException =
+    analysis(
+      "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+      Map(
+        "consumer" -> DescribeNode.short(consumer),
+        "kinds" -> input.kinds.diff(ModifyKindSet.InsertOnly).words,
+        "producer" -> input.producer.name,
+        "advice" -> advice))
+
+  def keyMissing(root: ToChangelog, input: InferredNode): AnalysisException =
+    analysis(
+      "CHANGELOG_KEY_MISSING",
+      Map("root" -> DescribeNode.short(root), "node" -> input.name))
+
+  def keyNotUnique(root: ToChangelog, input: InferredNode): AnalysisException =
+    analysis(
+      "CHANGELOG_KEY_NOT_UNIQUE",
+      Map(
+        "root" -> DescribeNode.short(root),
+        "key" -> DescribeNode.key(root.key),
+        "keys" -> (
+          if (input.upsertKeys.isEmpty) "none"
+          else input.upsertKeys.map(key => DescribeNode.key(key)).mkString(" or "))))
+
+  def nodeNotSupported(plan: LogicalPlan): AnalysisException =
+    analysis("CHANGELOG_NODE_NOT_SUPPORTED", Map("node" -> DescribeNode.short(plan)))
+
+  def nondeterministicExpression(
+      plan: LogicalPlan,
+      expression: String,
+      input: InferredNode): AnalysisException =
+    analysis(
+      "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+      Map(
+        "expression" -> expression,
+        "node" -> DescribeNode.short(plan),
+        "kinds" -> input.kinds.diff(ModifyKindSet.InsertOnly).words,
+        "producer" -> input.producer.name))
+
+  def notExecutableYet(node: String, place: String, what: String): AnalysisException =
+    analysis(
+      "CHANGELOG_NOT_EXECUTABLE_YET",
+      Map("node" -> node, "place" -> place, "what" -> what))
+
+  def staticSideKept(join: LogicalPlan, side: String): AnalysisException =
+    analysis(
+      "CHANGELOG_STATIC_SIDE_KEPT",
+      Map("node" -> DescribeNode.short(join), "side" -> side))
+}

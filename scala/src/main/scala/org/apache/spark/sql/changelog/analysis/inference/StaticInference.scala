@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis.inference
+
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+
+/**
+ * Anything without a stream or a changelog below it: it never changes while a query runs, so Spark
+ * computes it as in a batch query.
+ */
+object StaticInference extends NodeInference {
+
+  /** Whether neither a stream nor a changelog lies in `plan`. */
+  def isStatic(plan: LogicalPlan): Boolean = isStatic(plan, plan.children.forall(isStatic))
+
+  private[analysis] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
+    plan match {
+      case _: FromChangelog | _: ToChangelog => false
+      case leaf: LeafNode => !leaf.isStreaming
+      case _ => inputsAreStatic
+    }
+
+  override def appliesTo(plan: LogicalPlan): Boolean = isStatic(plan)
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = ModifyKindSet.InsertOnly
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+
+  override def decide(node: InferredNode, demand: Demand): Decision =
+    Decision(node.children.map(_ => Demand.nothing), strategy = Some("static"))
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.config
+
+import org.apache.spark.internal.config.{ConfigBindingPolicy, ConfigEntry}
+import org.apache.spark.sql.internal.SQLConf
+
+/** Every setting of this extension. The page `docs/configuration.md` is generated from it. */
+object ChangelogConf {
+
+  val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf("spark.sql.changelog.twoPhase.enabled")
+    .doc(
+      "Whether a group aggregate first combines the changes of a batch where they are read, so " +
+        "that one row per group and task is shuffled. Pays off unless nearly every change has a " +
+        "group of its own.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .booleanConf
+    .createWithDefault(true)
+
+  val UNMATCHED_RETRACTION: ConfigEntry[String] = SQLConf
+    .buildConf("spark.sql.changelog.unmatchedRetraction")
+    .doc(
+      "What to do when a change takes back a row that was never given: 'ignore' counts it in the " +
+        "metric numUnmatchedRetractions, 'warn' also logs it once per task, 'fail' stops the " +
+        "query before the batch is committed.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .stringConf
+    .transform(_.toLowerCase(java.util.Locale.ROOT))
+    .checkValues(UnmatchedRetraction.values.map(_.toString).toSet)
+    .createWithDefault(UnmatchedRetraction.Warn.toString)
+
+  val AGGREGATE_HEAD_SIZE: ConfigEntry[Int] = SQLConf
+    .buildConf("spark.sql.changelog.aggregate.headSize")
+    .doc(
+      "How many of a group's best values min and max keep in the group's own record when values " +
+        "can be taken back. Other values are kept one record each and read only when the best " +
+        "ones are used up.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .intConf
+    .checkValue(_ > 0, "at least one value must be kept")
+    .createWithDefault(16)
+
+  /** All entries, in the order of their names. */
+  val entries: Seq[ConfigEntry[_]] =
+    Seq(TWO_PHASE_ENABLED, UNMATCHED_RETRACTION, AGGREGATE_HEAD_SIZE).sortBy(_.key)
+}

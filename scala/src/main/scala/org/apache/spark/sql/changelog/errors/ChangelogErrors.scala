@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.errors
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
+import org.apache.spark.sql.AnalysisException
+
+/**
+ * Builds the errors a user can meet, from `error/changelog-error-conditions.json`.
+ *
+ * Mistakes in a query raise an [[org.apache.spark.sql.AnalysisException]], bad rows raise a
+ * [[ChangelogRuntimeException]]; both carry the condition's name, its SQLSTATE and the parameters.
+ */
+object ChangelogErrors {
+  private lazy val reader = new ErrorClassesJsonReader(
+    Seq(getClass.getClassLoader.getResource("error/changelog-error-conditions.json")))
+
+  /** A mistake in a query. */
+  def analysis(condition: String, parameters: Map[String, String]): AnalysisException =
+    new ChangelogAnalysisException(
+      s"[$condition] ${message(condition, parameters)}",
+      condition,
+      parameters,
+      reader.getSqlState(condition))
+
+  /** A row that can't be processed. */
+  def runtime(condition: String, parameters: Map[String, String]): ChangelogRuntimeException =
+    new ChangelogRuntimeException(
+      s"[$condition] ${message(condition, parameters)}",
+      condition,
+      parameters,
+      reader.getSqlState(condition))
+
+  def argumentInvalid(
+      function: String,
+      argument: String,
+      value: String,
+      expected: String): AnalysisException =
+    analysis(
+      "CHANGELOG_ARGUMENT_INVALID",
+      Map(
+        "function" -> function,
+        "argument" -> argument,
+        "value" -> value,
+        "expected" -> expected))
+
+  def columnNotFound(
+      function: String,
+      argument: String,
+      column: String,
+      columns: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_COLUMN_NOT_FOUND",
+      Map(
+        "function" -> function,
+        "argument" -> argument,
+        "column" -> column,
+        "columns" -> columns.mkString(", ")))
+
+  def nested(function: String, outer: String, advice: String): AnalysisException =
+    analysis(
+      "CHANGELOG_NESTED",
+      Map("function" -> function, "outer" -> outer, "advice" -> advice))
+
+  def changeTypeUnknown(
+      column: String,
+      value: String,
+      expected: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_CHANGE_TYPE_UNKNOWN",
+      Map(
+        "column" -> column,
+        "value" -> value,
+        "expected" -> expected.mkString(", "),
+        "example" -> value))
+
+  def keyNull(column: String, row: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
+
+  def unmatchedRetraction(operator: String, key: String, conf: String): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_UNMATCHED_RETRACTION",
+      Map("operator" -> operator, "key" -> key, "conf" -> conf))
+
+  private def message(condition: String, parameters: Map[String, String]): String =
+    reader.getErrorMessage(condition, parameters)
+}
+
+private class ChangelogAnalysisException(
+    message: String,
+    condition: String,
+    parameters: Map[String, String],
+    state: String)
+    extends AnalysisException(
+      message = message,
+      errorClass = Some(condition),
+      messageParameters = parameters,
+      sqlState = Some(state))
+
+/** A row that can't be processed: the batch is not committed, and nothing is lost. */
+class ChangelogRuntimeException(
+    message: String,
+    condition: String,
+    parameters: Map[String, String],
+    state: String)
+    extends RuntimeException(message)
+    with SparkThrowable {
+  override def getCondition: String = condition
+
+  override def getSqlState: String = state
+
+  override def getMessageParameters: java.util.Map[String, String] = parameters.asJava
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.UUID
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
+
+/**
+ * Finds where an operator's state lives, while its query's batch is being planned.
+ *
+ * Spark gives its own stateful operators this information in a preparation rule that knows only
+ * Spark's node classes, and needs it in the same rule. So ours are created with it: the stream's
+ * thread carries the query's id, the query knows the batch it is planning. This object is the
+ * only place that deals with `IncrementalExecution`.
+ */
+object AssignStateInfo {
+
+  /** The state of operator `operatorId`, or a placeholder outside a running query. */
+  def apply(session: SparkSession, operatorId: Long): StatefulOperatorStateInfo =
+    planning(session) match {
+      case Some(execution) =>
+        StatefulOperatorStateInfo(
+          execution.checkpointLocation,
+          execution.runId,
+          operatorId,
+          execution.currentBatchId,
+          execution.numStateStores,
+          execution.stateSchemaMetadatas.get(operatorId),
+          execution.currentStateStoreCkptId.get(operatorId))
+      case None =>
+        val partitions = session.sessionState.conf.numShufflePartitions
+        StatefulOperatorStateInfo("<unknown>", new UUID(0, 0), operatorId, 0, partitions)
+    }
+
+  private def planning(session: SparkSession): Option[IncrementalExecution] =
+    Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))
+      .flatMap(id => Option(session.sharedState.activeStreamingQueries.get(UUID.fromString(id))))
+      .flatMap(stream => Option(stream.lastExecution))
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.concurrent.TimeUnit.NANOSECONDS
+
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.internal.LogKeys
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.execution.UnaryExecNode
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.CompletionIterator
+
+/**
+ * An operator with one input that keeps one state store per partition.
+ *
+ * Spark's own metrics, state schema, operator metadata and restart checks apply. An operator only
+ * says how its state looks and what to do with the rows of a partition.
+ */
+trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
+
+  /** Columns a state entry is looked up by. */
+  def stateKeySchema: StructType
+
+  /** Columns kept per entry. */
+  def stateValueSchema: StructType
+
+  /** Whether entries are also scanned by a prefix of their key. */
+  def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
+
+  /** Turns a partition's rows of one batch into the changes to emit. Called on executors. */
+  protected def processPartition(store: StateStore, rows: Iterator[InternalRow])
+      : Iterator[InternalRow]
+
+  /**
+   * Without a logical plan to lean on, Spark leaves adaptive execution off for the query, as it
+   * does for its own stateful operators: state lives in a fixed number of partitions.
+   */
+  override def logicalLink: Option[LogicalPlan] = None
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] = Seq(
+    StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
+    StatefulOperatorCustomSumMetric(
+      "numUnmatchedRetractions",
+      "number of retractions of rows never given"))
+
+  override def validateAndMaybeEvolveStateSchema(
+      hadoopConf: Configuration,
+      batchId: Long,
+      stateSchemaVersion: Int): List[StateSchemaValidationResult] = {
+    val schema = StateStoreColFamilySchema(
+      StateStore.DEFAULT_COL_FAMILY_NAME,
+      0,
+      stateKeySchema,
+      0,
+      stateValueSchema,
+      Some(keyEncoder))
+    List(
+      StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema(
+        getStateInfo,
+        hadoopConf,
+        List(schema),
+        session.sessionState,
+        stateSchemaVersion))
+  }
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    metrics // initialized on the driver
+    child
+      .execute()
+      .mapPartitionsWithStateStore(
+        getStateInfo,
+        stateKeySchema,
+        stateValueSchema,
+        keyEncoder,
+        session.sessionState,
+        Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
+        val started = System.nanoTime()
+        val output = processPartition(store, rows)
+        CompletionIterator[InternalRow, Iterator[InternalRow]](
+          output, {
+            longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
+            longMetric("commitTimeMs") += timeTakenMs(store.commit())
+            setStoreMetrics(store)
+            setOperatorMetrics()
+          })
+      }
+  }
+
+  /** Applies the session's policy to retractions of rows that were never given. */
+  protected def unmatchedRetractions(): UnmatchedRetractions = {
+    val policy = UnmatchedRetraction.fromConf(conf)
+    val counter = longMetric("numUnmatchedRetractions")
+    val operator = shortName
+    new UnmatchedRetractions {
+      private var warned = false
+
+      override def apply(count: Long, key: => String): Unit = {
+        counter += count
+        policy match {
+          case UnmatchedRetraction.Fail =>
+            throw ChangelogErrors.unmatchedRetraction(
+              operator,
+              key,
+              ChangelogConf.UNMATCHED_RETRACTION.key)
+          case UnmatchedRetraction.Warn if !warned =>
+            warned = true
+            logWarning(
+              log"${MDC(LogKeys.OP_TYPE, operator)} was told to take back a row it has " +
+                log"never been given; further ones in this task are only counted in " +
+                log"numUnmatchedRetractions")
+          case _ =>
+        }
+      }
+    }
+  }
+}
+
+/** Takes note of retractions of rows that were never given. */
+trait UnmatchedRetractions extends Serializable {
+  def apply(count: Long, key: => String): Unit
+}

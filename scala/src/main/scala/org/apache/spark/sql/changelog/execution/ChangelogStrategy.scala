@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
+import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
+import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
+import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
+import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
+
+/** Plans the nodes of a rewritten changelog query; one case per operator. */
+class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
+
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case aggregate: ChangelogAggregate =>
+      val state = AssignStateInfo(castToImpl(session), aggregate.operatorId)
+      PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)) :: Nil
+
+    case normalize: ChangelogNormalize =>
+      ChangelogNormalizeExec(
+        normalize.key,
+        normalize.sequence,
+        normalize.position,
+        normalize.columns,
+        normalize.inputKind,
+        normalize.updateKind,
+        normalize.outputKind,
+        Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
+        planLater(normalize.child)) :: Nil
+
+    case ChangelogConsolidate(key, pairs, inputKind, outputKind, child) =>
+      ChangelogConsolidateExec(key, pairs, inputKind, outputKind, planLater(child)) :: Nil
+
+    case output: ChangelogOutput =>
+      ChangelogOutputExec(output.explained, planOutput(output)) :: Nil
+
+    case _ => Nil
+  }
+
+  private def planOutput(output: ChangelogOutput): SparkPlan = {
+    val child = planLater(output.child)
+    output.kind match {
+      case None =>
+        val inserted = Alias(Literal(RowKind.ChangeTypes(RowKind.Insert)), output.changeType.name)(
+          exprId = output.changeType.exprId)
+        ProjectExec(output.columns :+ inserted, child)
+      case Some(kind) =>
+        val paired = output.pairBy match {
+          case Some(key) => ChangelogPairExec(key, kind, child)
+          case None => child
+        }
+        val sent =
+          if (output.sendsUpdateBefore) paired
+          else FilterExec(Not(EqualTo(kind, Literal(RowKind.UpdateBefore))), paired)
+        val changeType = Alias(RowKind.changeTypeOf(kind), output.changeType.name)(
+          exprId = output.changeType.exprId)
+        ProjectExec(output.columns :+ changeType, sent)
+    }
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types._
+
+/**
+ * The smallest or largest of a group's values, where values can be taken back.
+ *
+ * @param valueIndex
+ *   which of the layout's values
+ * @param largest
+ *   whether the largest is wanted
+ * @param result
+ *   the function's result column
+ */
+final case class Extremum(valueIndex: Int, largest: Boolean, result: Attribute)
+
+/**
+ * Says what a group aggregate keeps per group, and in which columns.
+ *
+ * Functions whose buffers merge by addition are `buffered`: Spark's own over insert-only input,
+ * [[SignedFunction]]s over retracting input. `min` and `max` over retracting input are `extrema`
+ * over counted `values`; several functions of one argument share the counting.
+ *
+ * {{{
+ *   key    group columns                       | table, group columns, one column per value
+ *   value  buffers of all buffered functions   | ditto, head and tail size per extremum, count
+ *          (no extrema: no other columns)      | (only `count` is set for a value of a tail)
+ * }}}
+ *
+ * @param grouping
+ *   the group columns
+ * @param buffered
+ *   functions with mergeable buffers
+ * @param rowCount
+ *   the buffer column that counts a group's rows; none over insert-only input, where a group
+ *   never disappears
+ * @param values
+ *   the arguments of all extrema, NULL where a FILTER leaves the row out
+ * @param extrema
+ *   `min` and `max` over retracting input
+ */
+final case class AggregateLayout(
+    grouping: Seq[Attribute],
+    buffered: Seq[AggregateExpression],
+    rowCount: Option[Attribute],
+    values: Seq[NamedExpression],
+    extrema: Seq[Extremum]) {
+
+  /** Buffer columns of all buffered functions, in order. */
+  val buffers: Seq[AttributeReference] =
+    buffered.flatMap(_.aggregateFunction.aggBufferAttributes)
+
+  /** The same columns as they arrive from the batch. */
+  val inputBuffers: Seq[AttributeReference] =
+    buffered.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+
+  /** Which table of the state a row belongs to; 0 holds the groups. */
+  val table: AttributeReference =
+    AttributeReference("table", IntegerType, nullable = false)()
+
+  /** The number of rows of a batch that have a given value, in rows of a value's table. */
+  def inputRowCount: Attribute = inputBuffers(buffers.indexWhere(_.exprId == rowCount.get.exprId))
+
+  def hasExtrema: Boolean = extrema.nonEmpty
+
+  def keySchema: StructType = {
+    val columns = if (hasExtrema) table +: (grouping ++ values.map(_.toAttribute)) else grouping
+    unique(columns.map(column => column.name -> column.dataType))
+  }
+
+  def valueSchema: StructType = {
+    val heads = extrema.flatMap { extremum =>
+      val name = s"${if (extremum.largest) "max" else "min"}_${values(extremum.valueIndex).name}"
+      Seq(s"$name.head" -> headType(extremum), s"$name.tail" -> LongType)
+    }
+    val count = if (hasExtrema) Seq("count" -> LongType) else Nil
+    unique(buffers.map(buffer => buffer.name -> buffer.dataType) ++ heads ++ count)
+  }
+
+  /** The best values of an extremum with their counts, best first. */
+  def headType(extremum: Extremum): ArrayType = {
+    val value = StructField("value", values(extremum.valueIndex).dataType, nullable = false)
+    ArrayType(
+      StructType(Seq(value, StructField("count", LongType, nullable = false))),
+      containsNull = false)
+  }
+
+  /** State columns must have distinct names to be read back; several sums are all called `sum`. */
+  private def unique(columns: Seq[(String, DataType)]): StructType = {
+    val seen = scala.collection.mutable.Map.empty[String, Int]
+    StructType(columns.map { case (name, dataType) =>
+      val lower = name.toLowerCase(java.util.Locale.ROOT)
+      val count = seen.getOrElse(lower, 0)
+      seen(lower) = count + 1
+      StructField(if (count == 0) name else s"${name}_$count", dataType)
+    })
+  }
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.changelog.UpdateKind
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.execution.{GroupedIterator, PartitioningPreservingUnaryExecNode, SparkPlan}
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Groups a changelog and emits each group's change.
+ *
+ *   - in: one row of combined buffers per group of the batch, and one per changed value where
+ *     `min` or `max` take values back (see [[PlanChangelogAggregate]])
+ *   - out: `+I` when a group appears, `-U +U` when its result moves, `-D` when it empties
+ *   - state: see [[AggregateLayout]]; a group that empties leaves none
+ *   - law: replaying `out` into an empty table gives the batch query over all input
+ *
+ * A group whose result does not move emits nothing. Without group columns there is always exactly
+ * one row, over no input too, as in batch.
+ *
+ * @param layout
+ *   what is kept per group
+ * @param resultExpressions
+ *   the result columns, over group columns and function results
+ * @param retracts
+ *   whether the input takes rows back, so that groups can disappear
+ */
+case class ChangelogAggregateExec(
+    layout: AggregateLayout,
+    resultExpressions: Seq[NamedExpression],
+    retracts: Boolean,
+    updateKind: UpdateKind,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends ChangelogStateWriter
+    with PartitioningPreservingUnaryExecNode {
+
+  override def shortName: String = "changelogAggregate"
+
+  override protected def outputExpressions: Seq[NamedExpression] = resultExpressions :+ outputKind
+
+  override def output: Seq[Attribute] = outputExpressions.map(_.toAttribute)
+
+  override def producedAttributes: AttributeSet = AttributeSet(
+    layout.buffered.map(_.resultAttribute) ++ layout.extrema.map(_.result) :+ outputKind)
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (layout.grouping.isEmpty) Seq(AllTuples)
+    else {
+      Seq(
+        StatefulOperatorPartitioning.getCompatibleDistribution(
+          layout.grouping,
+          getStateInfo,
+          conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    if (layout.hasExtrema) Seq((layout.grouping :+ layout.table).map(SortOrder(_, Ascending)))
+    else Seq(Nil)
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    if (layout.hasExtrema) {
+      PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 1 + layout.grouping.size)
+    } else super.keyEncoder
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val headSize = conf.getConf(ChangelogConf.AGGREGATE_HEAD_SIZE)
+    val processor = new ChangelogAggregateProcessor(
+      layout,
+      child.output,
+      resultExpressions,
+      new AggregateStateManager(layout, headSize, store),
+      unmatchedRetractions())
+    if (layout.hasExtrema) new SortedGroups(processor, rows) else new SingleRows(processor, rows)
+  }
+
+  /** Emits what became of one group after the other. */
+  private abstract class Groups(processor: ChangelogAggregateProcessor)
+      extends DifferenceIterator(
+        output.size - 1,
+        updateKind == UpdateKind.BeforeAndAfter,
+        longMetric("numOutputRows"),
+        longMetric("numRetractions")) {
+    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+
+    override protected def before: UnsafeRow = processor.before
+
+    override protected def after: UnsafeRow = processor.after
+
+    protected def end(): Unit = {
+      processor.end()
+      if (processor.removed) numRemovedStateRows += 1 else numUpdatedStateRows += 1
+    }
+  }
+
+  /** Groups that come as one row each, in any order. */
+  private class SingleRows(processor: ChangelogAggregateProcessor, rows: Iterator[InternalRow])
+      extends Groups(processor) {
+    private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
+
+    override protected def nextKey(): Boolean = rows.hasNext && {
+      val row = rows.next()
+      processor.begin(key(row), row)
+      end()
+      true
+    }
+  }
+
+  /** Groups that come sorted, each with its own row first and then one row per changed value. */
+  private class SortedGroups(processor: ChangelogAggregateProcessor, rows: Iterator[InternalRow])
+      extends Groups(processor) {
+    private var nothingChanged = !rows.hasNext
+    private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
+    private val groups = GroupedIterator(rows, layout.grouping, child.output)
+    private val tableOrdinal = layout.grouping.size
+    private val values = layout.values.map(_.dataType).toArray
+    private val countOrdinal = child.output.indexWhere(_.exprId == layout.inputRowCount.exprId)
+
+    override protected def nextKey(): Boolean =
+      if (groups.hasNext) {
+        val (_, changes) = groups.next()
+        val own = changes.next()
+        processor.begin(key(own), own)
+        changes.foreach { row =>
+          val index = row.getInt(tableOrdinal) - 1
+          val ordinal = tableOrdinal + 1 + index
+          if (!row.isNullAt(ordinal)) {
+            val value = InternalRow.copyValue(row.get(ordinal, values(index)))
+            processor.addValue(index, value, row.getLong(countOrdinal))
+          }
+        }
+        end()
+        true
+      } else if (nothingChanged && layout.grouping.isEmpty) {
+        // no change at all, but there is always one row
+        nothingChanged = false
+        processor.begin(key(InternalRow.empty), null)
+        end()
+        true
+      } else false
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogAggregateExec =
+    copy(child = newChild)
+}

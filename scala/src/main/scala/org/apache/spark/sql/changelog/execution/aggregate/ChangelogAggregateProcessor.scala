@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+
+/**
+ * Merges a batch's changes into one group after the other and tells how each group changed.
+ *
+ * For each group: [[begin]] with the group's combined buffers, [[addValue]] for each of its
+ * counted values, then [[end]]; afterwards [[before]] and [[after]] hold the group's old and new
+ * result row, null where the group was or is not there.
+ *
+ * @param layout
+ *   the columns of groups and state
+ * @param input
+ *   the columns of combined rows
+ * @param results
+ *   the result columns, over group columns and results of functions
+ * @param state
+ *   the partition's groups
+ */
+private[aggregate] class ChangelogAggregateProcessor(
+    layout: AggregateLayout,
+    input: Seq[Attribute],
+    results: Seq[NamedExpression],
+    state: AggregateStateManager,
+    unmatched: UnmatchedRetractions) {
+  private val functions =
+    layout.buffered.map(_.aggregateFunction.asInstanceOf[DeclarativeAggregate])
+  private val retracts = layout.rowCount.isDefined
+  private val isGlobal = layout.grouping.isEmpty
+  private val rowCountOrdinal =
+    layout.rowCount.map(count => layout.buffers.indexWhere(_.exprId == count.exprId)).getOrElse(-1)
+
+  // a stored record begins with the buffers and goes on with heads, which no expression reads
+  private val record: Seq[Attribute] = layout.buffers ++
+    layout.valueSchema.drop(layout.buffers.size).map { field =>
+      AttributeReference(field.name, field.dataType)()
+    }
+  private val initial: UnsafeRow = UnsafeProjection
+    .create(functions.flatMap(_.initialValues) ++
+      record.drop(layout.buffers.size).map(column => Literal(null, column.dataType)))
+    .apply(InternalRow.empty)
+  private val merge =
+    GenerateUnsafeProjection.generate(functions.flatMap(_.mergeExpressions), record ++ input)
+  private val buffersOf = GenerateUnsafeProjection.generate(layout.buffers, record)
+
+  private val extrema = layout.extrema.toArray
+  private val extremaBefore = new GenericInternalRow(extrema.length)
+  private val extremaAfter = new GenericInternalRow(extrema.length)
+  private val resultBefore = resultProjection(record)
+  private val resultAfter = resultProjection(layout.buffers)
+
+  private val merged = new JoinedRow
+  private val functionResults = new JoinedRow
+  private val resultInput = new JoinedRow
+
+  private var group: UnsafeRow = _
+  private var newBuffers: UnsafeRow = _
+  private var wasStored = false
+
+  /** The group's result before the batch, with kind `+I`; null if it was not there. */
+  var before: UnsafeRow = _
+
+  /** The group's result after the batch, with kind `+I`; null if it is gone. */
+  var after: UnsafeRow = _
+
+  /** Starts a group with its combined buffers, or null if nothing happened to it. */
+  def begin(key: UnsafeRow, combined: InternalRow): Unit = {
+    group = key
+    val stored = state.load(key)
+    wasStored = stored != null
+    val oldBuffers = if (wasStored) stored else initial
+    val countBefore = if (retracts) oldBuffers.getLong(rowCountOrdinal) else 1L
+    before =
+      if (!wasStored || (countBefore <= 0 && !isGlobal)) null
+      else result(resultBefore, oldBuffers, extremaBefore)
+    newBuffers =
+      if (combined == null) buffersOf(oldBuffers) else merge(merged(oldBuffers, combined))
+    if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
+  }
+
+  /** Adds to the count of one of the group's values. */
+  def addValue(valueIndex: Int, value: Any, count: Long): Unit = {
+    var index = 0
+    while (index < extrema.length) {
+      if (extrema(index).valueIndex == valueIndex) {
+        state.heads(index).add(value, count, state.tails(index))
+      }
+      index += 1
+    }
+  }
+
+  /** Finishes the group: writes its state and sets [[after]]. */
+  def end(): Unit = {
+    val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
+    if (count == 0 && !isGlobal) {
+      after = null
+      if (wasStored) state.remove()
+    } else {
+      var index = 0
+      while (index < extrema.length) {
+        state.heads(index).refill(state.tails(index))
+        index += 1
+      }
+      after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers, extremaAfter)
+      state.save(newBuffers)
+    }
+  }
+
+  /** Whether the group's record went with this batch. */
+  def removed: Boolean = wasStored && after == null
+
+  private def countUnmatched(before: Long, after: Long): Unit = {
+    val missing = math.max(0L, -after) - math.max(0L, -before)
+    if (missing > 0) unmatched(missing, layout.grouping.map(_.name).zip(keyTexts).mkString(", "))
+  }
+
+  private def keyTexts: Seq[String] =
+    group.toSeq(layout.grouping.map(_.dataType)).map(value => String.valueOf(value))
+
+  private def result(
+      projection: UnsafeProjection,
+      buffers: UnsafeRow,
+      extremaResults: GenericInternalRow): UnsafeRow = {
+    var index = 0
+    while (index < extrema.length) {
+      extremaResults.update(index, state.heads(index).best)
+      index += 1
+    }
+    projection(resultInput(group, functionResults(buffers, extremaResults)))
+  }
+
+  /** Results over group columns, a record that begins with the buffers, and extrema. */
+  private def resultProjection(record: Seq[Attribute]): UnsafeProjection = {
+    val evaluated = AttributeMap(layout.buffered.zip(functions).map { case (call, function) =>
+      call.resultAttribute -> function.evaluateExpression
+    })
+    val expressions = results.map(_.transform {
+      case column: AttributeReference if evaluated.contains(column) => evaluated(column)
+    })
+    GenerateUnsafeProjection.generate(
+      expressions :+ Literal(RowKind.Insert),
+      layout.grouping ++ record ++ layout.extrema.map(_.result))
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.{QueryContext, SparkException}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types._
+
+/**
+ * An aggregate function whose buffer takes values back: each input row adds its value times
+ * `sign`, and buffers merge by addition, in any order.
+ *
+ * Spark's own hash aggregates run it, so both phases are generated code.
+ */
+private[aggregate] sealed trait SignedFunction extends DeclarativeAggregate {
+
+  /** +1 for a row that accumulates, -1 for one that retracts. */
+  def sign: Expression
+
+  protected def plus(left: Expression, right: Expression): Expression =
+    Add(left, right, EvalMode.LEGACY)
+
+  protected def ifPresent(values: Seq[Expression], present: Expression, otherwise: Expression) =
+    values.filter(_.nullable).map(IsNotNull(_): Expression).reduceOption(And(_, _)) match {
+      case Some(condition) => If(condition, present, otherwise)
+      case None => present
+    }
+}
+
+/** `count(values)` that takes rows back. */
+private[aggregate] case class SignedCount(values: Seq[Expression], sign: Expression)
+    extends SignedFunction {
+  private lazy val count = AttributeReference("count", LongType, nullable = false)()
+
+  override def children: Seq[Expression] = values :+ sign
+
+  override def nullable: Boolean = false
+
+  override def dataType: DataType = LongType
+
+  override lazy val aggBufferAttributes: Seq[AttributeReference] = Seq(count)
+
+  override lazy val initialValues: Seq[Expression] = Seq(Literal(0L))
+
+  override lazy val updateExpressions: Seq[Expression] =
+    Seq(ifPresent(values, plus(count, sign), count))
+
+  override lazy val mergeExpressions: Seq[Expression] = Seq(plus(count.left, count.right))
+
+  override lazy val evaluateExpression: Expression = count
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): SignedCount =
+    copy(values = newChildren.init, sign = newChildren.last)
+}
+
+/** `sum(value)` or `avg(value)` that takes rows back. */
+private[aggregate] sealed abstract class SignedTotalFunction
+    extends SignedFunction
+    with SupportQueryContext {
+  def value: Expression
+
+  protected def totalType: DataType
+
+  protected def evalMode: EvalMode.Value
+
+  protected lazy val count: AttributeReference =
+    AttributeReference("count", LongType, nullable = false)()
+
+  protected lazy val total: SignedTotal =
+    SignedTotal(value.dataType, totalType, evalMode == EvalMode.TRY)
+
+  override def children: Seq[Expression] = Seq(value, sign)
+
+  override def nullable: Boolean = true
+
+  override lazy val aggBufferAttributes: Seq[AttributeReference] = total.columns :+ count
+
+  override lazy val initialValues: Seq[Expression] = total.zeros :+ Literal(0L)
+
+  override lazy val updateExpressions: Seq[Expression] = {
+    val updated = total.update(KnownNotNull(value), sign).zip(total.columns)
+    updated.map { case (update, column) => ifPresent(Seq(value), update, column) } :+
+      ifPresent(Seq(value), plus(count, sign), count)
+  }
+
+  override lazy val mergeExpressions: Seq[Expression] = {
+    def left(attribute: Attribute): Expression =
+      aggBufferAttributes.find(_.exprId == attribute.exprId).get
+
+    def right(attribute: Attribute): Expression =
+      inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == attribute.exprId))
+
+    total.merge(left, right) :+ plus(left(count), right(count))
+  }
+
+  override lazy val evaluateExpression: Expression =
+    If(GreaterThan(count, Literal(0L)), result, Literal(null, dataType))
+
+  /** The function's value over at least one input. */
+  protected def result: Expression
+
+  override def initQueryContext(): Option[QueryContext] =
+    if (evalMode == EvalMode.ANSI) Some(origin.context) else None
+}
+
+private[aggregate] case class SignedSum(value: Expression, sign: Expression, original: Sum)
+    extends SignedTotalFunction {
+
+  override def dataType: DataType = original.dataType
+
+  override protected def totalType: DataType = original.dataType
+
+  override protected def evalMode: EvalMode.Value = original.evalContext.evalMode
+
+  override protected def result: Expression = dataType match {
+    case decimal: DecimalType =>
+      CheckOverflowInSum(total.value, decimal, evalMode != EvalMode.ANSI, getContextOrNull())
+    case _ => total.value
+  }
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): SignedSum =
+    copy(value = newChildren(0), sign = newChildren(1))
+}
+
+private[aggregate] case class SignedAverage(value: Expression, sign: Expression, original: Average)
+    extends SignedTotalFunction {
+
+  override def dataType: DataType = original.dataType
+
+  override protected def totalType: DataType = original.sumDataType
+
+  override protected def evalMode: EvalMode.Value = original.evalMode
+
+  override protected def result: Expression = dataType match {
+    case decimal: DecimalType =>
+      DecimalDivideWithOverflowCheck(
+        total.value,
+        Cast(count, DecimalType.LongDecimal),
+        decimal,
+        getContextOrNull(),
+        evalMode != EvalMode.ANSI)
+    case _: YearMonthIntervalType => DivideYMInterval(total.value, count)
+    case _: DayTimeIntervalType => DivideDTInterval(total.value, count)
+    case _ => Divide(total.value, Cast(count, DoubleType), EvalMode.LEGACY)
+  }
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): SignedAverage =
+    copy(value = newChildren(0), sign = newChildren(1))
+}
+
+private[aggregate] object SignedFunction {
+
+  /** The form of `function` that takes values back, if it has one with a buffer of its own. */
+  def apply(function: AggregateFunction, sign: Expression): SignedFunction = function match {
+    case Count(values) => SignedCount(values, sign)
+    case sum: Sum => SignedSum(sum.child, sign, sum)
+    case average: Average => SignedAverage(average.child, sign, average)
+    case other => throw SparkException.internalError(s"${other.prettyName} can't take values back")
+  }
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.normalize
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types._
+
+/**
+ * Restores the before images of a feed that sends only the newest row per key.
+ *
+ *   - in: `+I` or `+U` with the newest row of a key; `-D` or `-U` whose key alone matters
+ *   - out: `+I` for a new key, `-U +U` when its row changes, `-D` with the full row
+ *   - state: the newest row per key. With a sequence also the sequence, and after a delete the
+ *     sequence alone, so that a change that comes late is still known to be older
+ *   - law: per key, the row with the highest sequence is the one in the table
+ *
+ * Several changes of one key in a batch are settled by sequence, then by arrival; of two changes
+ * with equal sequence an update's before image comes first. A row identical to the one stored
+ * emits nothing.
+ */
+case class ChangelogNormalizeExec(
+    key: Seq[Attribute],
+    sequence: Seq[Attribute],
+    position: Attribute,
+    columns: Seq[Attribute],
+    inputKind: Attribute,
+    updateKind: UpdateKind,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends ChangelogStateWriter {
+
+  override def shortName: String = "changelogNormalize"
+
+  override def output: Seq[Attribute] = columns :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
+    val beforeImageFirst = EqualTo(inputKind, Literal(RowKind.UpdateBefore))
+    Seq(
+      (key ++ sequence).map(SortOrder(_, Ascending)) :+
+        SortOrder(beforeImageFirst, Descending) :+ SortOrder(position, Ascending))
+  }
+
+  override def stateKeySchema: StructType = key.toStructType
+
+  override def stateValueSchema: StructType = {
+    val row = columns.map(column => StructField(column.name, column.dataType))
+    val order = sequence.zipWithIndex.map { case (column, index) =>
+      StructField(s"_sequence_$index", column.dataType)
+    }
+    StructType(row ++ order :+ StructField("_deleted", BooleanType, nullable = false))
+  }
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] =
+    new DifferenceIterator(
+      output.size - 1,
+      updateKind == UpdateKind.BeforeAndAfter,
+      longMetric("numOutputRows"),
+      longMetric("numRetractions")) {
+      private val keys = GroupedIterator(rows, key, child.output)
+      private val processor =
+        new ChangelogNormalizeProcessor(ChangelogNormalizeExec.this, store, unmatchedRetractions())
+      private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+
+      override protected def nextKey(): Boolean = keys.hasNext && {
+        val (_, changes) = keys.next()
+        var newest = changes.next()
+        while (changes.hasNext) newest = changes.next()
+        processor.process(newest)
+        numUpdatedStateRows += 1
+        true
+      }
+
+      override protected def before: UnsafeRow = processor.before
+
+      override protected def after: UnsafeRow = processor.after
+    }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogNormalizeExec =
+    copy(child = newChild)
+}

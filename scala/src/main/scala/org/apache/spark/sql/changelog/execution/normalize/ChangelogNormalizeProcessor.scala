@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.normalize
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{GenerateOrdering, GenerateUnsafeProjection}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.execution.streaming.state.StateStore
+
+/** Replaces the stored row of one key after the other by the newest change of a batch. */
+private[normalize] class ChangelogNormalizeProcessor(
+    operator: ChangelogNormalizeExec,
+    store: StateStore,
+    unmatched: UnmatchedRetractions) {
+  import operator.{columns, key, sequence}
+
+  private val input = operator.child.output
+  private val stored = operator.stateValueSchema.map { field =>
+    AttributeReference(field.name, field.dataType, field.nullable)()
+  }
+  private val storedColumns = stored.take(columns.size)
+  private val storedSequence = stored.slice(columns.size, columns.size + sequence.size)
+  private val deletedOrdinal = stored.size - 1
+  private val kindOrdinal = input.indexWhere(_.exprId == operator.inputKind.exprId)
+  private val kind = Literal(RowKind.Insert)
+
+  private val keyOf = GenerateUnsafeProjection.generate(key, input)
+  private val oldRow = GenerateUnsafeProjection.generate(storedColumns :+ kind, stored)
+  private val newRow = GenerateUnsafeProjection.generate(columns :+ kind, input)
+  private val newRecord =
+    GenerateUnsafeProjection.generate((columns ++ sequence) :+ Literal(false), input)
+  private val tombstone = GenerateUnsafeProjection.generate(
+    (columns.map(column => Literal(null, column.dataType)) ++ sequence) :+ Literal(true),
+    input)
+  private val sequenceOf = GenerateUnsafeProjection.generate(sequence, input)
+  private val storedSequenceOf = GenerateUnsafeProjection.generate(storedSequence, stored)
+  private val ordering = GenerateOrdering.generate(sequence.zipWithIndex.map { case (column, i) =>
+    SortOrder(BoundReference(i, column.dataType, nullable = true), Ascending)
+  })
+
+  /** The key's row before the batch, with kind `+I`; null if it was not there. */
+  var before: UnsafeRow = _
+
+  /** The key's row after the batch, with kind `+I`; null if it is gone. */
+  var after: UnsafeRow = _
+
+  /** Takes the newest change of a key. */
+  def process(newest: InternalRow): Unit = {
+    val stateKey = keyOf(newest)
+    val record = store.get(stateKey)
+    val isStored = record != null && !record.getBoolean(deletedOrdinal)
+    before = if (isStored) oldRow(record) else null
+    if (record != null && isOlder(newest, record)) after = before
+    else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
+      after = null
+      if (!isStored && newest.getByte(kindOrdinal) == RowKind.Delete) {
+        unmatched(1, String.valueOf(stateKey.toSeq(key.map(_.dataType)).mkString(", ")))
+      }
+      if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))
+      else if (isStored) store.remove(stateKey)
+    } else {
+      after = newRow(newest)
+      store.put(stateKey, newRecord(newest))
+    }
+  }
+
+  private def isOlder(newest: InternalRow, record: InternalRow): Boolean =
+    sequence.nonEmpty && ordering.compare(sequenceOf(newest), storedSequenceOf(record)) < 0
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.functions.ToChangelogFunction
+import org.apache.spark.sql.changelog.optimizer.RewriteChangelogQuery
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.types.StringType
+
+/**
+ * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.
+ *
+ * A query without `to_changelog` is explained as if its changes were asked for in retract mode.
+ * Tables take the place of streams, so a query can be explained before there is a stream.
+ *
+ * @param query
+ *   the query as parsed
+ * @param asJson
+ *   whether the tree is wanted as JSON
+ */
+case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
+    extends LeafRunnableCommand {
+
+  override val output: Seq[Attribute] =
+    Seq(AttributeReference("plan", StringType, nullable = false)())
+
+  override def run(sparkSession: SparkSession): Seq[Row] = {
+    val session = castToImpl(sparkSession)
+    val analyzed = session.sessionState.executePlan(query).analyzed
+    val changes = analyzed match {
+      case query if query.exists(_.isInstanceOf[ToChangelog]) => query
+      case query => ToChangelogFunction(query, OutputMode.Retract, Nil)
+    }
+    val streamed = changes.transform { case root: ToChangelog =>
+      val streamed = root.copy(streaming = true)
+      streamed.setTagValue(RewriteChangelogQuery.ExplainOnly, ())
+      streamed
+    }
+    val explained = session.sessionState.optimizer.execute(streamed).collect {
+      case output: ChangelogOutput => output.explained
+    }
+    explained.map(tree => Row(if (asJson) tree.toJson else tree.toText))
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain
+
+import org.json4s._
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods.{pretty, render}
+
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, DescribeNode, StateTable}
+
+/**
+ * What EXPLAIN says about one node: the model behind the text, the JSON and the golden files.
+ *
+ * @param node
+ *   the node's name
+ * @param detail
+ *   its arguments
+ * @param mode
+ *   the row kinds it sends
+ * @param requires
+ *   how its consumer wants updates
+ * @param upsertKeys
+ *   sets of columns that identify a row
+ * @param strategy
+ *   how it is executed, where there is a choice
+ * @param state
+ *   the tables it keeps
+ * @param reasons
+ *   why
+ */
+final case class ExplainNode(
+    node: String,
+    detail: String,
+    mode: String,
+    symbols: Seq[String],
+    requires: String,
+    upsertKeys: Seq[Seq[String]],
+    strategy: Option[String],
+    state: Seq[StateTable],
+    reasons: Seq[String],
+    children: Seq[ExplainNode]) {
+
+  /** One line per node, inputs indented, with the reasons below each node. */
+  def toText: String = {
+    val text = new StringBuilder
+    append(text, depth = 0)
+    text.toString
+  }
+
+  /** The tree as JSON, root first. */
+  def toJson: String = pretty(render(json))
+
+  private def append(text: StringBuilder, depth: Int): Unit = {
+    val (lead, below) =
+      if (depth == 0) ("", "   ") else ("   " * (depth - 1) + "+- ", "   " * (depth + 1))
+    val keys = if (upsertKeys.isEmpty) "" else upsertKeys.map(_.mkString("(", ", ", ")")).mkString(
+      "  key=",
+      " or ",
+      "")
+    val states = state.map { table =>
+      s"${table.table}: ${table.key.mkString("(", ", ", ")")} → ${table.value}, ${table.boundedBy}"
+    }
+    val stateText = if (states.isEmpty) "" else states.mkString("  state: ", "; ", "")
+    val strategyText = strategy.map(name => s"  strategy=$name").getOrElse("")
+    text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
+    text.append(s"$keys$strategyText$stateText\n")
+    reasons.foreach(reason => text.append(s"${below}· $reason\n"))
+    children.foreach(_.append(text, depth + 1))
+  }
+
+  private def json: JObject =
+    ("node" -> node) ~
+      ("detail" -> detail) ~
+      ("mode" -> symbols) ~
+      ("requires" -> requires) ~
+      ("upsertKeys" -> upsertKeys) ~
+      ("strategy" -> strategy) ~
+      ("state" -> state.map { table =>
+        ("table" -> table.table) ~ ("key" -> table.key) ~ ("value" -> table.value) ~
+          ("boundedBy" -> table.boundedBy)
+      }) ~
+      ("reasons" -> reasons) ~
+      ("children" -> children.map(_.json))
+}
+
+object ExplainNode {
+
+  /** What EXPLAIN says about an annotated query. */
+  def apply(annotated: AnnotatedPlan): ExplainNode = ExplainNode(
+    DescribeNode.node(annotated.plan),
+    DescribeNode.detail(annotated.plan),
+    annotated.mode.toString,
+    annotated.mode.symbols,
+    annotated.required.toString,
+    annotated.upsertKeys.map(key => annotated.plan.output.filter(key.contains).map(_.name)),
+    annotated.strategy,
+    annotated.state,
+    annotated.reasons,
+    annotated.children.map(apply))
+}

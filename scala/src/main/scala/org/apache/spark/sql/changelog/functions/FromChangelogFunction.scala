@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.functions
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.sources.ChangeTypes
+import org.apache.spark.sql.types._
+
+/**
+ * The SQL table function `from_changelog`: rows that describe changes, read as a table.
+ *
+ * {{{
+ *   from_changelog(TABLE(source) [, change_type] [, key] [, input] [, sequence_by]
+ *                  [, change_types] [, on_error])
+ * }}}
+ *
+ *   - `change_type`: the column with the change type; without it every row is an insert
+ *   - `key`: columns that identify a row of the table
+ *   - `input`: `'retract'` (before images are there) or `'upsert'` (they are restored by key)
+ *   - `sequence_by`: columns that order the changes of one key
+ *   - `change_types`: `map('your value', '+I', ...)` instead of the known change types
+ *   - `on_error`: `'fail'`, or `'drop'` to skip and count rows that can't be read
+ */
+object FromChangelogFunction {
+  val Name = "from_changelog"
+
+  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
+    FunctionIdentifier(Name),
+    FunctionArguments.info(Name, "Reads changes as the table they describe"),
+    build _)
+
+  private val parameters =
+    Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error")
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val arguments = new FunctionArguments(Name, parameters, expressions)
+    val source = arguments.source
+    source.foreach {
+      case _: FromChangelog | _: ToChangelog =>
+        throw ChangelogErrors.nested(
+          Name,
+          "from_changelog or to_changelog",
+          "Apply from_changelog once, directly to the rows that describe changes.")
+      case _ =>
+    }
+    val changeType = arguments.text("change_type").map(arguments.column("change_type", _))
+    changeType.filterNot(_.dataType.isInstanceOf[StringType]).foreach { column =>
+      throw arguments.invalid(
+        "change_type",
+        column.name,
+        s"a STRING column is expected, not ${column.dataType.sql}")
+    }
+    val key = arguments.columns("key")
+    val input = arguments.choice("input", InputMode.values).getOrElse(InputMode.Retract)
+    if (input == InputMode.Upsert && key.isEmpty) {
+      throw arguments.invalid(
+        "key",
+        "NULL",
+        "input => 'upsert' needs the columns that identify a row, as in key => array('id')")
+    }
+    val drop = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
+    val types = changeTypes(arguments, changeType, input, drop)
+    FromChangelog(
+      kindExpression(source, changeType, key, input, types),
+      if (changeType.nonEmpty) types.produces
+      else if (input == InputMode.Upsert) ModifyKindSet.InsertUpdate
+      else ModifyKindSet.InsertOnly,
+      input,
+      key,
+      arguments.columns("sequence_by"),
+      drop,
+      source.output.filterNot(column => changeType.exists(_.exprId == column.exprId)),
+      source)
+  }
+
+  private def changeTypes(
+      arguments: FunctionArguments,
+      changeType: Option[Attribute],
+      input: InputMode,
+      drop: Boolean): ChangeTypes = {
+    val column = changeType.map(_.name).getOrElse("")
+    arguments.mapping("change_types") match {
+      case None => ChangeTypes.standard(column, drop)
+      case Some(mapping) =>
+        val kinds = mapping.map { case (text, kind) =>
+          text -> ChangeTypes.parseKind(kind).getOrElse {
+            throw arguments.invalid(
+              "change_types",
+              s"'$kind' for '$text'",
+              "each value must be one of '+I', '-U', '+U', '-D'")
+          }
+        }
+        val found = kinds.values.toSet
+        if (input == InputMode.Retract && found.contains(RowKind.UpdateAfter) &&
+          !found.contains(RowKind.UpdateBefore)) {
+          throw arguments.invalid(
+            "change_types",
+            mapping.mkString(", "),
+            "a feed with '+U' but no '-U' needs input => 'upsert' and a key")
+        }
+        new ChangeTypes(column, kinds, drop)
+    }
+  }
+
+  /** The row kind of each row; `Dropped` for rows to skip. None if all rows are inserts. */
+  private def kindExpression(
+      source: LogicalPlan,
+      changeType: Option[Attribute],
+      key: Seq[Attribute],
+      input: InputMode,
+      types: ChangeTypes): Option[Expression] = {
+    val target = Literal.fromObject(types)
+    val kind = changeType match {
+      case Some(column) =>
+        Some(
+          Invoke(
+            target,
+            "kindOf",
+            ByteType,
+            Seq(column),
+            propagateNull = false,
+            returnNullable = false))
+      case None if input == InputMode.Upsert => Some(Literal(RowKind.UpdateAfter))
+      case None => None
+    }
+    val nullable = key.filter(_.nullable)
+    if (nullable.isEmpty) kind
+    else {
+      val branches = nullable.map { column =>
+        val row = ToPrettyString(CreateStruct(source.output), Some("UTC"))
+        val handled = Invoke(
+          target,
+          "nullKey",
+          ByteType,
+          Seq(Literal(column.name), row),
+          returnNullable = false)
+        IsNull(column) -> handled
+      }
+      Some(CaseWhen(branches, kind.getOrElse(Literal(RowKind.Insert))))
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.functions
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Reads the arguments of a table function by name.
+ *
+ * The first argument is the table; all others are constants and may be left out.
+ */
+private[functions] class FunctionArguments(
+    function: String,
+    parameters: Seq[String],
+    arguments: Seq[Expression]) {
+
+  private val byName: Map[String, Expression] = {
+    val signature = InputParameter("source") +:
+      parameters.map(InputParameter(_, Some(Literal(null, StringType))))
+    val ordered = NamedParametersSupport.defaultRearrange(
+      FunctionSignature(signature),
+      arguments,
+      function,
+      SQLConf.get.resolver)
+    signature.map(_.name).zip(ordered).toMap
+  }
+
+  /** The query given as `TABLE(...)`. */
+  lazy val source: LogicalPlan = byName("source") match {
+    case table: FunctionTableSubqueryArgumentExpression => table.plan
+    case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
+  }
+
+  /** A string constant. */
+  def text(argument: String): Option[String] = constant(argument).map {
+    case value: UTF8String => value.toString
+    case other => throw invalid(argument, other.toString, "a string is expected")
+  }
+
+  /** A string constant out of a few. */
+  def choice[T](argument: String, values: Seq[T]): Option[T] = text(argument).map { name =>
+    values.find(_.toString.equalsIgnoreCase(name)).getOrElse {
+      throw invalid(argument, s"'$name'", s"one of ${values.mkString("'", "', '", "'")} is expected")
+    }
+  }
+
+  /** Columns of the source, by one name or an array of names. */
+  def columns(argument: String): Seq[Attribute] = names(argument).map(column(argument, _))
+
+  /** A column of the source. */
+  def column(argument: String, name: String): Attribute =
+    source
+      .resolve(CatalystSqlParser.parseMultipartIdentifier(name), SQLConf.get.resolver)
+      .collect { case attribute: Attribute => attribute }
+      .getOrElse {
+        throw ChangelogErrors.columnNotFound(function, argument, name, source.output.map(_.name))
+      }
+
+  /** A map of strings. */
+  def mapping(argument: String): Option[Map[String, String]] = {
+    val mapType = MapType(StringType, StringType)
+    byName(argument) match {
+      case map if map.foldable && DataType.equalsIgnoreNullability(map.dataType, mapType) =>
+        Option(map.eval()).map { value =>
+          val data = value.asInstanceOf[MapData]
+          val keys = data.keyArray().toArray[UTF8String](StringType)
+          val values = data.valueArray().toArray[UTF8String](StringType)
+          keys.map(_.toString).zip(values.map(_.toString)).toMap
+        }
+      case nothing if isNull(nothing) => None
+      case other => throw invalid(argument, other.sql, "a map of strings to strings is expected")
+    }
+  }
+
+  def invalid(argument: String, value: String, expected: String): AnalysisException =
+    ChangelogErrors.argumentInvalid(function, argument, value, expected)
+
+  private def names(argument: String): Seq[String] = constant(argument).toSeq.flatMap {
+    case name: UTF8String => Seq(name.toString)
+    case array: ArrayData
+        if byName(argument).dataType.asInstanceOf[ArrayType].elementType == StringType =>
+      array.toArray[UTF8String](StringType).toSeq.map(_.toString)
+    case other =>
+      throw invalid(argument, other.toString, "a column name or an array of them is expected")
+  }
+
+  private def constant(argument: String): Option[Any] = byName(argument) match {
+    case expression if expression.foldable => Option(expression.eval())
+    case other => throw invalid(argument, other.sql, "a constant is expected")
+  }
+
+  private def isNull(expression: Expression): Boolean =
+    expression.foldable && expression.eval() == null
+}
+
+private[functions] object FunctionArguments {
+
+  /** What `DESCRIBE FUNCTION` shows. */
+  def info(function: String, usage: String): ExpressionInfo = new ExpressionInfo(
+    getClass.getName,
+    null,
+    function,
+    usage,
+    "",
+    "",
+    "",
+    "table_funcs",
+    "0.1.0",
+    "",
+    "built-in")
+}

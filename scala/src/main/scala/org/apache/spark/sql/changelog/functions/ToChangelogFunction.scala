@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.functions
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.types.StringType
+
+/**
+ * The SQL table function `to_changelog`: the changes of a query's result.
+ *
+ * {{{
+ *   to_changelog(TABLE(query) [, mode] [, key])
+ * }}}
+ *
+ *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
+ *     (inserts only; refuses a query that updates or deletes)
+ *   - `key`: the columns by which the reader replaces rows, for `'upsert'`
+ */
+object ToChangelogFunction {
+  val Name = "to_changelog"
+
+  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
+    FunctionIdentifier(Name),
+    FunctionArguments.info(Name, "Gives the changes of a query's result"),
+    build _)
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val arguments = new FunctionArguments(Name, Seq("mode", "key"), expressions)
+    val mode = arguments.choice("mode", OutputMode.values).getOrElse(OutputMode.Retract)
+    apply(arguments.source, mode, arguments.columns("key"))
+  }
+
+  /** The changes of `query`, whose raw streams are read as insert-only changelogs. */
+  def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog = {
+    query.foreach {
+      case _: ToChangelog =>
+        throw ChangelogErrors.nested(
+          Name,
+          Name,
+          "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
+      case _ =>
+    }
+    if (query.output.exists(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))) {
+      throw ChangelogErrors.nested(
+        Name,
+        s"a query with a column ${RowKind.ChangeTypeColumnName}",
+        "Read the changes with from_changelog and that change type first, or rename the column.")
+    }
+    val changeType =
+      AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
+    val streaming = query.collectLeaves().exists(_.isStreaming)
+    ToChangelog(mode, key, streaming, changeType, wrapStreams(query))
+  }
+
+  /**
+   * Reads every stream that is not yet below `from_changelog` as an insert-only changelog, above
+   * its watermark, since Spark allows watermarks on streams only.
+   */
+  private def wrapStreams(plan: LogicalPlan): LogicalPlan = plan match {
+    case changelog: FromChangelog => changelog
+    case stream if isRawStream(stream) =>
+      FromChangelog(
+        None,
+        ModifyKindSet.InsertOnly,
+        InputMode.Retract,
+        Nil,
+        Nil,
+        skipsBadRows = false,
+        stream.output,
+        stream)
+    case other => other.mapChildren(wrapStreams)
+  }
+
+  private def isRawStream(plan: LogicalPlan): Boolean = plan match {
+    case leaf: LeafNode => leaf.isStreaming
+    case watermark: EventTimeWatermark => isPlainStream(watermark.child)
+    case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
+        _: TransformWithStateInPySpark =>
+      plan.isStreaming && !plan.exists(_.isInstanceOf[FromChangelog])
+    case _ => false
+  }
+
+  private def isPlainStream(plan: LogicalPlan): Boolean = plan match {
+    case leaf: LeafNode => leaf.isStreaming
+    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark =>
+      isPlainStream(plan.children.head)
+    case _ => false
+  }
+}

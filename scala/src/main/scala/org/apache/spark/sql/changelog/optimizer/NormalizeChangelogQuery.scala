@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.optimizer.RewritePredicateSubquery
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+
+/**
+ * Brings an optimized query into the few shapes that inference and rewriting know.
+ *
+ *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later
+ *   - a sort without a limit goes: the rows of a changelog have no order
+ *   - a source gives only the columns that are read, so that no operator keeps others
+ */
+object NormalizeChangelogQuery {
+
+  def apply(root: ToChangelog): ToChangelog = {
+    val joined = RewritePredicateSubquery(root)
+    val unsorted = joined.transformUp { case Sort(_, _, child, _) => child }
+    pruneSources(unsorted).asInstanceOf[ToChangelog]
+  }
+
+  private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case project @ Project(_, source: FromChangelog) =>
+      project.copy(child = prune(source, project.references))
+    case project @ Project(_, filter @ Filter(_, source: FromChangelog)) =>
+      val read = project.references ++ filter.references
+      project.copy(child = filter.copy(child = prune(source, read)))
+    case aggregate @ Aggregate(_, _, source: FromChangelog, _) =>
+      aggregate.copy(child = prune(source, aggregate.references))
+  }
+
+  private def prune(source: FromChangelog, read: AttributeSet): FromChangelog = {
+    val needed = read ++ AttributeSet(source.key)
+    source.copy(output = source.output.filter(needed.contains))
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.plans.ChangelogAggregate
+
+/**
+ * Replaces an `Aggregate` by a [[ChangelogAggregate]].
+ * {{{
+ *   Aggregate [city], [city, sum(fare)]     =>   ChangelogAggregate [city], [city, sum(fare)]
+ *   +- rides  [I,UB,UA,D]                        +- rides  [I,UB,UA,D]
+ * }}}
+ */
+private[optimizer] object AggregateRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Aggregate]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val aggregate = node.plan.asInstanceOf[Aggregate]
+    val rewritten = ChangelogAggregate(
+      aggregate.groupingExpressions,
+      aggregate.aggregateExpressions,
+      RowKind.find(inputs.head.output),
+      node.mode.updateKind,
+      RowKind.newAttribute(),
+      ids.next(),
+      inputs.head)
+    NodeRewrite.select(rewritten, aggregate.output, withKind = !node.mode.isInsertOnly)
+  }
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Literal, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+
+/** Numbers a query's stateful operators, from the first id Spark's own have not taken. */
+private[optimizer] class OperatorIds(first: Long) {
+  private var nextId = first
+
+  def next(): Long = {
+    val id = nextId
+    nextId += 1
+    id
+  }
+}
+
+/**
+ * Rewrites one kind of node, whose inputs are already rewritten.
+ *
+ * The result carries a `_row_kind` column exactly if the node's mode is not insert-only.
+ */
+private[optimizer] trait NodeRewrite {
+
+  /** Whether this is the rewrite for `node`. */
+  def isDefinedAt(node: AnnotatedPlan): Boolean
+
+  def apply(node: AnnotatedPlan, inputs: Seq[LogicalPlan], ids: OperatorIds): LogicalPlan
+}
+
+private[optimizer] object NodeRewrite {
+
+  /** All rewrites of particular nodes; any other node is stateless. */
+  val all: Seq[NodeRewrite] = Seq(SourceRewrite, UnionRewrite, AggregateRewrite)
+
+  /** `plan` with exactly `columns`, then a row kind if `withKind`. */
+  def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {
+    val kind = if (withKind) Some(rowKind(plan)) else None
+    val wanted = columns ++ kind
+    if (wanted.map(_.toAttribute.exprId) == plan.output.map(_.exprId)) plan
+    else Project(wanted, plan)
+  }
+
+  /** The row kind of a rewritten plan, `+I` where it has none. */
+  private def rowKind(plan: LogicalPlan): NamedExpression =
+    RowKind.find(plan.output).getOrElse(Alias(Literal(RowKind.Insert), RowKind.ColumnName)())
+}

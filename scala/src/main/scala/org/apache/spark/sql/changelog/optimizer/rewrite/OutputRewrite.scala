@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.explain.ExplainNode
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Sees to it that a reader gets at most one change per key and batch.
+ *
+ * A stateful operator emits one already, the halves of an update side by side. Projections that
+ * keep the key and filters leave them so: [[ChangelogOutput]] then only looks at neighbours. After
+ * anything else the batch's changes are netted by [[ChangelogConsolidate]].
+ */
+private[optimizer] object OutputRewrite {
+
+  /** The root of the rewritten query. */
+  def apply(root: AnnotatedPlan, input: LogicalPlan): ChangelogOutput = {
+    val sink = root.plan.asInstanceOf[ToChangelog]
+    val query = root.children.head
+    val netted = netting(sink, query) match {
+      case Netting.Consolidate(key, pairs) =>
+        val kind = RowKind.find(input.output).get
+        ChangelogConsolidate(key, pairs, kind, RowKind.newAttribute(), input)
+      case _ => input
+    }
+    val pairBy = netting(sink, query) match {
+      case Netting.Neighbours(key) => Some(key)
+      case _ => None
+    }
+    ChangelogOutput(
+      RowKind.find(netted.output),
+      pairBy,
+      sink.mode == OutputMode.Retract,
+      sink.child.output,
+      sink.changeType,
+      ExplainNode(root),
+      netted)
+  }
+
+  /** A root that can be explained but not executed. */
+  def explained(root: AnnotatedPlan): ChangelogOutput = {
+    val sink = root.plan.asInstanceOf[ToChangelog]
+    ChangelogOutput(
+      kind = None,
+      pairBy = None,
+      sink.mode == OutputMode.Retract,
+      sink.child.output,
+      sink.changeType,
+      ExplainNode(root),
+      sink.child)
+  }
+
+  private sealed trait Netting
+
+  private object Netting {
+
+    /** One change per key leaves the query as it is. */
+    case object None extends Netting
+
+    /** The halves of an update stand side by side. */
+    case class Neighbours(key: Seq[Attribute]) extends Netting
+
+    case class Consolidate(key: Seq[Attribute], pairs: Boolean) extends Netting
+  }
+
+  private def netting(sink: ToChangelog, query: AnnotatedPlan): Netting = {
+    val columns = query.plan.output
+    val keys = query.upsertKeys.map(key => columns.filter(key.contains)).sortBy(_.size)
+    def isSinkKey(key: Seq[Attribute]) =
+      sink.mode == OutputMode.Retract || sink.key.isEmpty ||
+        AttributeSet(key) == AttributeSet(sink.key)
+    if (query.mode.isInsertOnly) Netting.None
+    else if (isNetted(query) && query.mode.updateKind != UpdateKind.BeforeAndAfter &&
+      keys.exists(isSinkKey)) Netting.None
+    else if (isNetted(query) && keys.exists(isSinkKey)) {
+      Netting.Neighbours(keys.find(isSinkKey).get)
+    } else if (sink.mode == OutputMode.Upsert && sink.key.nonEmpty) {
+      Netting.Consolidate(sink.key, pairs = true)
+    } else if (keys.nonEmpty) Netting.Consolidate(keys.head, pairs = true)
+    else if (columns.forall(column => RowOrdering.isOrderable(column.dataType))) {
+      Netting.Consolidate(columns, pairs = false)
+    } else Netting.None
+  }
+
+  /** Whether a batch holds at most one change per key, the halves of an update side by side. */
+  private def isNetted(node: AnnotatedPlan): Boolean = node.plan match {
+    case _: Aggregate => true
+    case source: FromChangelog => source.input == InputMode.Upsert
+    case _: Project | _: Filter | _: EventTimeWatermark =>
+      node.upsertKeys.nonEmpty && isNetted(node.children.head)
+    case _ => false
+  }
+}

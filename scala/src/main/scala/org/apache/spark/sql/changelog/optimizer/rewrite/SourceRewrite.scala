@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.plans.{ChangelogNormalize, FromChangelog, InputMode}
+import org.apache.spark.sql.types.ByteType
+
+/**
+ * Reads the row kind of a source's rows.
+ * {{{
+ *   FromChangelog op                =>   Project [..., kindOf(op) AS _row_kind]
+ *   +- rows                              +- rows
+ *
+ *   FromChangelog op, key, upsert   =>   ChangelogNormalize key
+ *   +- rows                              +- Project [..., kindOf(op) AS _row_kind, _position]
+ *                                           +- rows
+ * }}}
+ */
+private[optimizer] object SourceRewrite extends NodeRewrite {
+
+  /** The observed metric that counts rows skipped by `on_error => 'drop'`. */
+  val DroppedRowsMetric = "numDroppedRows"
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[FromChangelog]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val source = node.plan.asInstanceOf[FromChangelog]
+    source.input match {
+      case InputMode.Upsert => normalize(source, node, ids)
+      case InputMode.Retract =>
+        val (rows, kind) = read(source)
+        NodeRewrite.select(rows, source.output, withKind = kind.isDefined && !node.mode.isInsertOnly)
+    }
+  }
+
+  /** The table that all changes of a batch source lead to. */
+  def batch(source: FromChangelog): LogicalPlan = {
+    val (rows, kind) = read(source)
+    kind match {
+      case None => NodeRewrite.select(rows, source.output, withKind = false)
+      case Some(kind) if source.input == InputMode.Upsert => newestRows(source, rows, kind)
+      case Some(kind) => remainingRows(source, rows, kind)
+    }
+  }
+
+  private def normalize(
+      source: FromChangelog,
+      node: AnnotatedPlan,
+      ids: OperatorIds): LogicalPlan = {
+    val (rows, kind) = read(source)
+    val position = Alias(MonotonicallyIncreasingID(), "_position")()
+    ChangelogNormalize(
+      source.key,
+      source.sequence,
+      position.toAttribute,
+      source.output,
+      kind.get,
+      node.mode.updateKind,
+      RowKind.newAttribute(),
+      ids.next(),
+      Project(rows.output :+ position, rows))
+  }
+
+  /** The source's columns, sequence and row kind, without rows that are to be skipped. */
+  private def read(source: FromChangelog): (LogicalPlan, Option[Attribute]) = {
+    val key = AttributeSet(source.key)
+    val columns = (source.output ++ source.sequence.filterNot(source.outputSet.contains)).map {
+      case column if key.contains(column) =>
+        NormalizeFloatingNumbers.normalize(column) match {
+          case same: NamedExpression => same
+          case other => Alias(other, column.name)(exprId = column.exprId)
+        }
+      case column => column
+    }
+    source.kind match {
+      case None => (Project(columns, source.child), None)
+      case Some(expression) =>
+        val kind = Alias(expression, RowKind.ColumnName)()
+        val rows = Project(columns :+ kind, source.child)
+        val attribute = kind.toAttribute
+        (if (source.skipsBadRows) skip(rows, attribute) else rows, Some(attribute))
+    }
+  }
+
+  private def skip(rows: LogicalPlan, kind: Attribute): LogicalPlan = {
+    val isReadable = GreaterThanOrEqual(kind, Literal(0.toByte, ByteType))
+    val dropped = Count(Literal(1)).toAggregateExpression(
+      isDistinct = false,
+      filter = Some(Not(isReadable)))
+    val name = s"from_changelog_${kind.exprId.id}"
+    val counted = CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
+    Filter(isReadable, counted)
+  }
+
+  /** Each distinct row as often as its inserts outnumber its deletes. */
+  private def remainingRows(
+      source: FromChangelog,
+      rows: LogicalPlan,
+      kind: Attribute): LogicalPlan = {
+    val count = Alias(Sum(RowKind.signOf(kind)).toAggregateExpression(), "_count")()
+    val netted = Filter(
+      GreaterThan(count.toAttribute, Literal(0L)),
+      Aggregate(source.output, source.output :+ count, rows))
+    val copies = source.output.map(_.newInstance())
+    val repeated = Generate(
+      ReplicateRows(count.toAttribute +: source.output),
+      unrequiredChildIndex = Nil,
+      outer = false,
+      qualifier = None,
+      generatorOutput = copies,
+      child = netted)
+    Project(
+      source.output.zip(copies).map { case (column, copy) =>
+        Alias(copy, column.name)(exprId = column.exprId, explicitMetadata = Some(column.metadata))
+      },
+      repeated)
+  }
+
+  /** Per key, the row of the newest change, unless that is a delete. */
+  private def newestRows(
+      source: FromChangelog,
+      rows: LogicalPlan,
+      kind: Attribute): LogicalPlan = {
+    val position = Alias(MonotonicallyIncreasingID(), "_position")()
+    val isBeforeImage = EqualTo(kind, Literal(RowKind.UpdateBefore))
+    val order = CreateStruct(
+      source.sequence ++ Seq(Not(isBeforeImage), position.toAttribute))
+    val change = CreateStruct(source.output :+ kind)
+    val newest = Alias(MaxBy(change, order).toAggregateExpression(), "_newest")()
+    val perKey =
+      Aggregate(source.key, Seq(newest), Project(rows.output :+ position, rows))
+    val newestKind = GetStructField(newest.toAttribute, source.output.size)
+    Project(
+      source.output.zipWithIndex.map { case (column, index) =>
+        Alias(GetStructField(newest.toAttribute, index), column.name)(
+          exprId = column.exprId,
+          explicitMetadata = Some(column.metadata))
+      },
+      Filter(Not(RowKind.isRetraction(newestKind)), perKey))
+  }
+}

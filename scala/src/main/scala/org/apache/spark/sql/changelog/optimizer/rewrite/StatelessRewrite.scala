@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+
+/**
+ * Lets the row kind pass through nodes that treat each row by itself.
+ *
+ * {{{
+ *   Project [a + 1 AS b]     =>   Project [a + 1 AS b, _row_kind]
+ *   +- changes                    +- changes
+ * }}}
+ */
+private[optimizer] object StatelessRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = true
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val kind = inputs.headOption.flatMap(input => RowKind.find(input.output))
+    node.plan match {
+      case project: Project =>
+        Project(project.projectList ++ kind, inputs.head)
+      case expand: Expand =>
+        Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
+      case other => other.withNewChildren(inputs)
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.changelog.explain.ExplainNode
+
+/**
+ * Hands the changes of a query to its reader: the rewritten form of [[ToChangelog]].
+ *
+ * @param kind
+ *   the row kind of `child`, none if it is insert-only
+ * @param pairBy
+ *   if `-U` and `+U` of one key stand next to each other in `child`, that key: a half left alone
+ *   by a filter then becomes `-D` or `+I`, and a pair that says nothing is dropped
+ * @param sendsUpdateBefore
+ *   whether the reader wants `update_preimage`
+ * @param columns
+ *   the columns of the result
+ * @param changeType
+ *   the `_change_type` column
+ * @param explained
+ *   what EXPLAIN says about the query
+ */
+case class ChangelogOutput(
+    kind: Option[Attribute],
+    pairBy: Option[Seq[Attribute]],
+    sendsUpdateBefore: Boolean,
+    columns: Seq[Attribute],
+    changeType: Attribute,
+    explained: ExplainNode,
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  override def output: Seq[Attribute] = columns :+ changeType
+
+  override def producedAttributes: AttributeSet = AttributeSet(changeType)
+
+  override def isStreaming: Boolean = true
+
+  override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogOutput =
+    copy(child = newChild)
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.changelog.ModifyKindSet
+
+/** Whether a source's changes carry usable before images. */
+sealed abstract class InputMode(override val toString: String)
+
+object InputMode {
+
+  /** Every removed row is sent in full. */
+  case object Retract extends InputMode("retract")
+
+  /** Only the newest row per key is sent; what it replaces is known from state. */
+  case object Upsert extends InputMode("upsert")
+
+  val values: Seq[InputMode] = Seq(Retract, Upsert)
+}
+
+/**
+ * Reads rows that describe changes as the table they describe.
+ *
+ * To Catalyst this node is a table, not a stream: everything above it is analyzed and optimized
+ * as an ordinary query, and [[ToChangelog]] turns the result back into a stream.
+ *
+ * @param kind
+ *   the row kind of each row of `child`, a non-null byte; none if every row is an insert
+ * @param produces
+ *   what the changes can do to the table
+ * @param input
+ *   whether before images are there
+ * @param key
+ *   columns that identify a row of the table, declared by the user; empty if none
+ * @param sequence
+ *   columns of `child` that order the changes of one key; empty for arrival order
+ * @param skipsBadRows
+ *   whether `kind` marks rows that can't be read, which are then skipped and counted
+ * @param output
+ *   the columns of the table: those of `child` without the change type
+ */
+case class FromChangelog(
+    kind: Option[Expression],
+    produces: ModifyKindSet,
+    input: InputMode,
+    key: Seq[Attribute],
+    sequence: Seq[Attribute],
+    skipsBadRows: Boolean,
+    output: Seq[Attribute],
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  override def isStreaming: Boolean = false
+
+  override def maxRows: Option[Long] = None
+
+  override def simpleString(maxFields: Int): String = {
+    val keyText = if (key.isEmpty) "" else key.map(_.name).mkString(" key=(", ", ", ")")
+    s"FromChangelog input=$input$keyText"
+  }
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): FromChangelog =
+    copy(child = newChild)
+}

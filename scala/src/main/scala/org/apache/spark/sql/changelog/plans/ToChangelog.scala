@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.changelog.OutputMode
+
+/**
+ * Emits the changes of a query's result: the rows that came, changed or went in each batch.
+ *
+ * To Catalyst this node is a stream whenever a streaming source lies below it, although
+ * [[FromChangelog]] in between calls itself a table.
+ *
+ * @param mode
+ *   what the reader of the changes can take
+ * @param key
+ *   columns of `child` by which the reader replaces rows; empty to use a key of the query
+ * @param streaming
+ *   whether the changes come batch by batch; if not, the result is one batch of inserts
+ * @param changeType
+ *   the `_change_type` column
+ */
+case class ToChangelog(
+    mode: OutputMode,
+    key: Seq[Attribute],
+    streaming: Boolean,
+    changeType: Attribute,
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output :+ changeType
+
+  override def producedAttributes: AttributeSet = AttributeSet(changeType)
+
+  override def isStreaming: Boolean = streaming
+
+  override def maxRows: Option[Long] = None
+
+  override def simpleString(maxFields: Int): String = {
+    val keyText = if (key.isEmpty) "" else key.map(_.name).mkString(" key=(", ", ", ")")
+    s"ToChangelog mode=$mode$keyText"
+  }
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ToChangelog =
+    copy(child = newChild)
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources
+
+import java.util.{HashMap, Locale}
+
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Translates the change types of a feed into row kinds.
+ *
+ * Known without being told: Spark's and Delta's (`insert`, `update_preimage`, ...), Flink's
+ * (`+I`, `UPDATE_BEFORE`, ...), Iceberg's (the same words) and Debezium's (`c r u d`), in any
+ * case. A mapping given by the user replaces them all and is taken literally.
+ *
+ * @param column
+ *   the column they come from, for errors
+ * @param kinds
+ *   the row kind of every change type
+ * @param drop
+ *   whether a row with an unknown change type or a NULL key is skipped instead of failing
+ */
+class ChangeTypes(column: String, kinds: Map[String, Byte], drop: Boolean) extends Serializable {
+  import ChangeTypes._
+
+  @transient private lazy val lookup: HashMap[UTF8String, java.lang.Byte] = {
+    val map = new HashMap[UTF8String, java.lang.Byte]
+    kinds.foreach { case (text, kind) => map.put(UTF8String.fromString(text), kind) }
+    map
+  }
+
+  /** The row kind of a change type, or [[ChangeTypes.Dropped]]. Called from generated code. */
+  def kindOf(changeType: UTF8String): Byte = {
+    val kind = if (changeType == null) null else lookup.get(changeType)
+    if (kind != null) kind
+    else if (drop) Dropped
+    else {
+      val value = if (changeType == null) "NULL" else s"'$changeType'"
+      throw ChangelogErrors.changeTypeUnknown(column, value, kinds.keys.toSeq.sorted)
+    }
+  }
+
+  /** What becomes of a row whose key is NULL. Called from generated code. */
+  def nullKey(keyColumn: UTF8String, row: UTF8String): Byte =
+    if (drop) Dropped else throw ChangelogErrors.keyNull(keyColumn.toString, row.toString)
+
+  /** What the changes can do to the table. */
+  def produces: ModifyKindSet = {
+    val found = kinds.values.toSet
+    ModifyKindSet(
+      insert = true,
+      update = found.contains(RowKind.UpdateBefore) || found.contains(RowKind.UpdateAfter),
+      delete = found.contains(RowKind.Delete))
+  }
+}
+
+object ChangeTypes {
+
+  /** Marks a row to be skipped; never leaves the source. */
+  val Dropped: Byte = -1
+
+  private val words: Map[String, Byte] = RowKind.ChangeTypes.indices.flatMap { index =>
+    val kind = index.toByte
+    Seq(RowKind.Symbols(index) -> kind, RowKind.ChangeTypes(index) -> kind)
+  }.toMap ++ Map(
+    "update_before" -> RowKind.UpdateBefore,
+    "update_after" -> RowKind.UpdateAfter,
+    "c" -> RowKind.Insert,
+    "r" -> RowKind.Insert,
+    "u" -> RowKind.UpdateAfter,
+    "d" -> RowKind.Delete)
+
+  /** The change types known without being told. */
+  def standard(column: String, drop: Boolean): ChangeTypes = {
+    val cases = words.flatMap { case (text, kind) =>
+      Seq(text.toLowerCase(Locale.ROOT), text.toUpperCase(Locale.ROOT)).map(_ -> kind)
+    }
+    new ChangeTypes(column, cases, drop)
+  }
+
+  /** The row kind a user means by `+I`, `INSERT`, `update_after`, ... */
+  def parseKind(text: String): Option[Byte] =
+    words.collectFirst { case (word, kind) if word.equalsIgnoreCase(text) => kind }
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
+  private lazy val oracle = new Oracle(spark)
+  private val words = Feed("words", "word STRING, n INT")
+  private val inserted = words.copy(insertOnly = true)
+
+  private def texts(changes: Seq[Seq[Change]]): Seq[Seq[String]] =
+    changes.map(_.map(_.toString).sorted)
+
+  test("a group appears, changes and disappears") {
+    val steps = Seq(
+      Step(words, "+I a 1", "+I b 2"),
+      Step(words, "+I a 5"),
+      Step(words, "-D b 2"),
+      Step(words, "-U a 1", "+U a 3"))
+    val program =
+      Program(Seq(words), "SELECT word, count(*), sum(n) FROM words GROUP BY word", steps)
+    assert(
+      texts(oracle.check(program)) == Seq(
+        Seq("+I a 1 1", "+I b 1 2"),
+        Seq("+U a 2 6", "-U a 1 1"),
+        Seq("-D b 1 2"),
+        Seq("+U a 2 8", "-U a 2 6")))
+    oracle.checkAll(program)
+  }
+
+  test("an aggregate over an aggregate counts groups") {
+    val program = Program(
+      Seq(inserted),
+      """SELECT cnt, count(*) AS freq
+        |FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word) GROUP BY cnt""".stripMargin,
+      Seq(
+        Step(inserted, "+I a 1", "+I b 1", "+I c 1"),
+        Step(inserted, "+I a 1"),
+        Step(inserted, "+I b 1", "+I c 1"),
+        Step(inserted, "+I d 1", "+I a 1")))
+    assert(
+      texts(oracle.check(program)) == Seq(
+        Seq("+I 1 3"),
+        Seq("+I 2 1", "+U 1 2", "-U 1 3"),
+        Seq("+U 2 3", "-D 1 2", "-U 2 1"),
+        Seq("+I 1 1", "+I 3 1", "+U 2 2", "-U 2 3")))
+    oracle.checkAll(program)
+  }
+
+  test("min and max take their value back") {
+    oracle.checkAll(
+      Program(
+        Seq(words),
+        "SELECT word, min(n), max(n), count(*) FROM words GROUP BY word",
+        Seq(
+          Step(words, "+I a 1", "+I a 2", "+I a 3", "+I b 7"),
+          Step(words, "-D a 1", "-D b 7"),
+          Step(words, "-D a 3", "+I a 9", "+I b 8"),
+          Step(words, "-D a 9", "-D a 2"))))
+  }
+
+  test("a global aggregate has one row over no input") {
+    val program = Program(
+      Seq(words),
+      "SELECT count(*), sum(n), min(n) FROM words WHERE n > 0",
+      Seq(
+        Step(words, "+I a -1"),
+        Step(words, "+I a 1", "+I a 2"),
+        Step(words, "-D a 1", "-D a 2")))
+    assert(
+      texts(oracle.check(program)) == Seq(
+        Seq("+I 0 NULL NULL"),
+        Seq("+U 2 3 1", "-U 0 NULL NULL"),
+        Seq("+U 0 NULL NULL", "-U 2 3 1")))
+    oracle.checkAll(program)
+  }
+
+  test("an unchanged result emits nothing") {
+    val program = Program(
+      Seq(words),
+      "SELECT word, max(n) FROM words GROUP BY word",
+      Seq(Step(words, "+I a 5"), Step(words, "+I a 3"), Step(words, "-D a 3", "+I a 4")))
+    assert(texts(oracle.check(program)) == Seq(Seq("+I a 5"), Nil, Nil))
+  }
+
+  test("upsert mode sends no before images") {
+    val program = Program(
+      Seq(words),
+      "SELECT word, sum(n) AS total FROM words GROUP BY word",
+      Seq(Step(words, "+I a 5", "+I b 1"), Step(words, "-D b 1", "+I a 1")))
+    val variant = Variant(mode = "upsert", key = Seq("word"))
+    assert(
+      texts(oracle.check(program, variant)) == Seq(Seq("+I a 5", "+I b 1"), Seq("+U a 6", "-D b 1")))
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import org.scalatest.{BeforeAndAfterAll, Suite}
+
+import org.apache.spark.sql.classic.SparkSession
+
+/** Gives a suite one session with the extension enabled. */
+trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
+
+  protected lazy val spark: SparkSession = ChangelogSession.start()
+
+  override protected def afterAll(): Unit =
+    try {
+      spark.streams.active.foreach(_.stop())
+      spark.stop()
+    } finally super.afterAll()
+}
+
+object ChangelogSession {
+
+  /** A small local session, with the extension unless `extension` is false. */
+  def start(extension: Boolean = true): SparkSession = {
+    val builder = SparkSession
+      .builder()
+      .master("local[2]")
+      .appName("spark-changelog tests")
+      .config("spark.ui.enabled", "false")
+      .config("spark.sql.shuffle.partitions", "3")
+      .config("spark.sql.streaming.stateStore.maintenanceInterval", "600s")
+      .config("spark.sql.streaming.metricsEnabled", "false")
+      .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+      .config("spark.sql.session.timeZone", "UTC")
+    if (extension) {
+      builder.config("spark.sql.extensions", "io.sparkchangelog.ChangelogExtensions")
+    }
+    builder.getOrCreate()
+  }
+}

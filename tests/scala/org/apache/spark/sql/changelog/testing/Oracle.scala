@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.nio.file.Files
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
+import org.apache.spark.util.Utils
+
+/**
+ * Holds a query that is kept up to date against the same query run as a batch.
+ *
+ * After every step, what the query has emitted so far is replayed into an empty table, which must
+ * then equal batch Spark's result over everything that has arrived. On the way it is checked that
+ * nothing is taken back that was not there, and that no batch says more than it must.
+ */
+class Oracle(spark: SparkSession) {
+  import Oracle._
+
+  /** Runs `program` and checks it after every step. Returns the changes emitted per step. */
+  def check(program: Program, variant: Variant = Variant()): Seq[Seq[Change]] =
+    withConf(variant.conf) {
+      val run = new Run(program, variant)
+      try program.steps.map(run.step)
+      finally run.stop()
+    }
+
+  /** Checks a program in several ways; all must emit the same net changes. */
+  def checkAll(program: Program, variants: Seq[Variant] = Variant.all): Unit =
+    variants.foreach { variant =>
+      try check(program, variant)
+      catch {
+        case error: Throwable =>
+          throw new AssertionError(s"in variant [$variant] of\n${program.sql}\n$error", error)
+      }
+    }
+
+  private class Run(program: Program, variant: Variant) {
+    private val streams = program.feeds.map { feed =>
+      val schema = StructType(StructField(ChangeType, StringType) +: feed.schema.fields)
+      feed.name -> MemoryStream[Row](1)(Encoders.row(schema), spark.sqlContext)
+    }.toMap
+    private val rows = program.feeds.map(_.name -> mutable.ArrayBuffer.empty[Row]).toMap
+    private val checkpoint = Files.createTempDirectory("checkpoint").toFile
+    private val emitted = mutable.ArrayBuffer.empty[Change]
+    private val replayed = new RowMultiset
+    private val upserted = mutable.Map.empty[Seq[Any], Row]
+    private val changes = query()
+    private var running: Option[StreamingQuery] = None
+
+    /** The changes the program's query gives, over streams. */
+    private def query(): DataFrame = {
+      program.feeds.foreach { feed =>
+        val raw = s"${feed.name}_changes"
+        streams(feed.name).toDF().createOrReplaceTempView(raw)
+        val source = if (feed.insertOnly) s"(SELECT * EXCEPT ($ChangeType) FROM $raw)" else raw
+        val arguments = Seq(s"TABLE($source)") ++
+          (if (feed.insertOnly) None else Some(s"change_type => '$ChangeType'")) ++
+          (if (feed.key.isEmpty) None else Some(s"key => ${names(feed.key)}")) ++ feed.arguments
+        spark
+          .sql(s"SELECT * FROM from_changelog(${arguments.mkString(", ")})")
+          .createOrReplaceTempView(feed.name)
+      }
+      val key = if (variant.key.isEmpty) "" else s", key => ${names(variant.key)}"
+      spark.sql(
+        s"SELECT * FROM to_changelog(TABLE(${program.sql}), mode => '${variant.mode}'$key)")
+    }
+
+    def step(step: Step): Seq[Change] = {
+      val before = emitted.size
+      program.feeds.foreach { feed =>
+        val changes = step.changes.getOrElse(feed.name, Nil)
+        record(feed, changes)
+        val arrived = changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq))
+        streams(feed.name).addData(arrived)
+      }
+      val query = running.getOrElse(start())
+      query.processAllAvailable()
+      if (variant.restart) stopQuery() else running = Some(query)
+      val now = emitted.drop(before).toSeq
+      verify(now)
+      now
+    }
+
+    def stop(): Unit = {
+      stopQuery()
+      running = None
+      Utils.deleteRecursively(checkpoint)
+    }
+
+    private def stopQuery(): Unit = {
+      running.foreach(_.stop())
+      running = None
+    }
+
+    private def start(): StreamingQuery = {
+      val query = changes.writeStream
+        .option("checkpointLocation", checkpoint.getPath)
+        .foreachBatch { (batch: DataFrame, _: Long) =>
+          val kinds = RowKind.ChangeTypes.zip(RowKind.Symbols).toMap
+          batch.collect().foreach { row =>
+            emitted += Change(kinds(row.getString(row.size - 1)), Row.fromSeq(row.toSeq.init))
+          }
+        }
+        .start()
+      running = Some(query)
+      query
+    }
+
+    /** Keeps the rows of a table in order of arrival, so that both runs see equal ties. */
+    private def record(feed: Feed, changes: Seq[Change]): Unit = {
+      val table = rows(feed.name)
+      changes.foreach { change =>
+        if (change.isRetraction) {
+          val gone = RowMultiset.of(Seq(change.row))
+          val at = table.lastIndexWhere(row => RowMultiset.of(Seq(row)) == gone)
+          if (at >= 0) table.remove(at)
+        } else table += change.row
+      }
+    }
+
+    private def verify(now: Seq[Change]): Unit = {
+      val actual =
+        if (variant.mode == "upsert") {
+          now.foreach(upsert)
+          checkOneChangePerKey(now)
+          RowMultiset.of(upserted.values)
+        } else {
+          now.foreach(replayed.replay)
+          checkMinimal(now)
+          checkPairs(now)
+          replayed
+        }
+      val expected = RowMultiset.of(batch())
+      if (actual != expected) {
+        throw new AssertionError(
+          s"after ${now.mkString("\n  ", "\n  ", "\n")}the table is\n$actual\nnot\n$expected")
+      }
+    }
+
+    private def batch(): Seq[Row] = {
+      program.feeds.foreach { feed =>
+        spark
+          .createDataFrame(java.util.Arrays.asList(rows(feed.name).toSeq: _*), feed.schema)
+          .createOrReplaceTempView(feed.name)
+      }
+      spark.sql(program.sql).collect().toSeq
+    }
+
+    private def upsert(change: Change): Unit = {
+      assert(change.kind != "-U", s"$change in upsert mode")
+      val key = keyOf(change.row)
+      if (change.isRetraction) {
+        assert(upserted.contains(key), s"$change takes back a row that is not there")
+        upserted -= key
+      } else upserted(key) = change.row
+    }
+
+    private def checkOneChangePerKey(now: Seq[Change]): Unit =
+      now.groupBy(change => keyOf(change.row)).foreach { case (key, changes) =>
+        assert(changes.size == 1, s"key $key changes more than once: ${changes.mkString(", ")}")
+      }
+
+    private def keyOf(row: Row): Seq[Any] = {
+      val names = changes.columns
+      variant.key.map(name => row.get(names.indexOf(name)))
+    }
+
+    /** What a batch takes back and gives again need not be said at all. */
+    private def checkMinimal(now: Seq[Change]): Unit = {
+      val gone = RowMultiset.of(now.filter(_.isRetraction).map(_.row)).contents.keySet
+      val come = RowMultiset.of(now.filterNot(_.isRetraction).map(_.row)).contents.keySet
+      val both = gone.intersect(come)
+      assert(both.isEmpty, s"both taken back and given: ${both.mkString(", ")}")
+    }
+
+    /** `-U` is always followed by its `+U`. */
+    private def checkPairs(now: Seq[Change]): Unit = {
+      val unpaired = now.map(_.kind).mkString(" ").replace("-U +U", "")
+      assert(!unpaired.contains("U"), s"an update has only one half: ${now.mkString(", ")}")
+    }
+  }
+
+  private def withConf[T](conf: Map[String, String])(body: => T): T = {
+    val before = conf.keys.map(key => key -> spark.conf.getOption(key)).toMap
+    conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    try body
+    finally
+      before.foreach {
+        case (key, Some(value)) => spark.conf.set(key, value)
+        case (key, None) => spark.conf.unset(key)
+      }
+  }
+}
+
+object Oracle {
+  private val ChangeType = "_op"
+
+  private def names(columns: Seq[String]): String = columns.mkString("array('", "', '", "')")
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A table kept by changes.
+ *
+ * @param name
+ *   what queries call it
+ * @param columns
+ *   its schema, as DDL
+ * @param key
+ *   columns that identify a row; empty if rows may occur several times
+ * @param arguments
+ *   further arguments of `from_changelog`, as SQL
+ * @param insertOnly
+ *   whether it has no change types at all
+ */
+final case class Feed(
+    name: String,
+    columns: String,
+    key: Seq[String] = Nil,
+    arguments: Seq[String] = Nil,
+    insertOnly: Boolean = false) {
+  val schema: StructType = StructType.fromDDL(columns)
+}
+
+/** Changes to several tables that arrive together, by table. */
+final case class Step(changes: Map[String, Seq[Change]])
+
+object Step {
+  def apply(feed: Feed, changes: String*): Step =
+    Step(Map(feed.name -> changes.map(TextChangelog.parse(_, feed.schema))))
+}
+
+/**
+ * A query over changing tables, with the changes.
+ *
+ * @param feeds
+ *   the tables
+ * @param sql
+ *   the query, over the tables' names
+ * @param steps
+ *   what arrives, batch by batch
+ */
+final case class Program(feeds: Seq[Feed], sql: String, steps: Seq[Step])
+
+/**
+ * A way to run a program that must not change its result.
+ *
+ * @param mode
+ *   what `to_changelog` is asked for
+ * @param restart
+ *   whether the query is stopped and restarted after every step
+ * @param conf
+ *   session settings
+ */
+final case class Variant(
+    mode: String = "retract",
+    key: Seq[String] = Nil,
+    restart: Boolean = false,
+    conf: Map[String, String] = Map.empty) {
+
+  override def toString: String = {
+    val settings = conf.map { case (key, value) => s"${key.split('.').last}=$value" }
+    (Seq(mode) ++ key ++ (if (restart) Seq("restarts") else Nil) ++ settings).mkString(" ")
+  }
+}
+
+object Variant {
+  val RocksDB: Map[String, String] = Map(
+    "spark.sql.streaming.stateStore.providerClass" ->
+      "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+  val OnePhase: Map[String, String] = Map("spark.sql.changelog.twoPhase.enabled" -> "false")
+
+  /** In-memory and RocksDB state, restarts, one and two phases. */
+  val all: Seq[Variant] = Seq(
+    Variant(),
+    Variant(conf = OnePhase),
+    Variant(restart = true, conf = RocksDB))
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.Row
+
+/**
+ * A table as a bag of rows, with changes applied one after the other.
+ *
+ * Rows are compared as SQL compares groups: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
+ */
+final class RowMultiset {
+  private val counts = mutable.Map.empty[Seq[Any], Int].withDefaultValue(0)
+
+  def count(row: Row): Int = counts(RowMultiset.normalize(row))
+
+  def add(row: Row, delta: Int): Unit = {
+    val key = RowMultiset.normalize(row)
+    val count = counts(key) + delta
+    if (count == 0) counts -= key else counts(key) = count
+  }
+
+  /** Applies a change; fails if it takes back a row that is not there. */
+  def replay(change: Change): Unit = {
+    if (change.isRetraction && count(change.row) == 0) {
+      throw new AssertionError(s"$change takes back a row that is not there")
+    }
+    add(change.row, if (change.isRetraction) -1 else 1)
+  }
+
+  def contents: Map[Seq[Any], Int] = counts.toMap
+
+  override def equals(other: Any): Boolean = other match {
+    case that: RowMultiset => contents == that.contents
+    case _ => false
+  }
+
+  override def hashCode: Int = contents.hashCode
+
+  override def toString: String = counts.toSeq
+    .map { case (row, count) => s"${row.mkString(" ")} x$count" }
+    .sorted
+    .mkString("\n")
+}
+
+object RowMultiset {
+
+  def of(rows: Iterable[Row]): RowMultiset = {
+    val multiset = new RowMultiset
+    rows.foreach(multiset.add(_, 1))
+    multiset
+  }
+
+  private def normalize(row: Row): Seq[Any] = row.toSeq.map {
+    case value: Double if value.isNaN => "NaN"
+    case value: Float if value.isNaN => "NaN"
+    case value: Double if value == 0.0 => 0.0
+    case value: Float if value == 0.0f => 0.0f
+    case value: java.math.BigDecimal => value.stripTrailingZeros
+    case bytes: Array[Byte] => bytes.toSeq
+    case nested: Row => normalize(nested)
+    case other => other
+  }
+}
