@@ -3,17 +3,40 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, UnaryNode}
 import org.apache.spark.sql.changelog.UpdateKind
+
+/**
+ * What an aggregate computes. Kept out of the node's own expressions, since Spark allows calls of
+ * aggregate functions in its own nodes only.
+ *
+ * @param grouping
+ *   the group columns; empty for one row over everything
+ * @param functions
+ *   the calls, each once
+ * @param results
+ *   the result columns, over group columns and results of calls
+ */
+final case class AggregateCalls(
+    grouping: Seq[NamedExpression],
+    functions: Seq[AggregateExpression],
+    results: Seq[NamedExpression])
+
+object AggregateCalls {
+  def apply(aggregate: Aggregate): AggregateCalls = {
+    val (grouping, functions, results, _) = PhysicalAggregation.unapply(aggregate).get
+    AggregateCalls(grouping, functions, results)
+  }
+}
 
 /**
  * Groups a changelog and emits each group's change.
  *
- * @param groupingExpressions
- *   as in Spark's `Aggregate`; empty for one row over everything
- * @param aggregateExpressions
- *   the result columns, as in Spark's `Aggregate`
+ * @param calls
+ *   what is computed
  * @param inputKind
  *   the row kind of `child`, none if it is insert-only
  * @param updateKind
@@ -24,8 +47,7 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   identifies the operator's state within the query
  */
 case class ChangelogAggregate(
-    groupingExpressions: Seq[Expression],
-    aggregateExpressions: Seq[NamedExpression],
+    calls: AggregateCalls,
     inputKind: Option[Attribute],
     updateKind: UpdateKind,
     outputKind: Attribute,
@@ -33,9 +55,12 @@ case class ChangelogAggregate(
     child: LogicalPlan)
     extends UnaryNode {
 
-  override def output: Seq[Attribute] = aggregateExpressions.map(_.toAttribute) :+ outputKind
+  override def output: Seq[Attribute] = calls.results.map(_.toAttribute) :+ outputKind
 
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+  override def producedAttributes: AttributeSet = outputSet
+
+  @transient override lazy val references: AttributeSet =
+    AttributeSet(calls.grouping ++ calls.functions ++ inputKind)
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogAggregate =
     copy(child = newChild)

@@ -6,11 +6,10 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
-import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.ChangelogAggregate
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
@@ -42,9 +41,7 @@ object PlanChangelogAggregate {
       node: ChangelogAggregate,
       stateInfo: StatefulOperatorStateInfo,
       child: SparkPlan): SparkPlan = {
-    val (grouping, functions, results, _) = PhysicalAggregation
-      .unapply(Aggregate(node.groupingExpressions, node.aggregateExpressions, node.child))
-      .get
+    val AggregateCalls(grouping, functions, results) = node.calls
     val keys = grouping.map { key =>
       NormalizeFloatingNumbers.normalize(key) match {
         case named: NamedExpression => named

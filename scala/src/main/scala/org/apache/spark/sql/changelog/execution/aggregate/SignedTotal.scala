@@ -18,7 +18,7 @@ import org.apache.spark.sql.types._
  * @param name
  *   prefix of the buffer columns' names
  */
-private[aggregate] sealed abstract class SignedTotal(name: String) {
+private[aggregate] sealed abstract class SignedTotal(name: String) extends Serializable {
 
   /** The buffer columns. */
   def columns: Seq[AttributeReference]

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.ChangelogAggregate
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
 
 /**
  * Replaces an `Aggregate` by a [[ChangelogAggregate]].
@@ -25,8 +25,7 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       ids: OperatorIds): LogicalPlan = {
     val aggregate = node.plan.asInstanceOf[Aggregate]
     val rewritten = ChangelogAggregate(
-      aggregate.groupingExpressions,
-      aggregate.aggregateExpressions,
+      AggregateCalls(aggregate),
       RowKind.find(inputs.head.output),
       node.mode.updateKind,
       RowKind.newAttribute(),
