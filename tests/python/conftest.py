@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_changelog.session
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
 from processes import ROOT
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
 
 
 @pytest.fixture(scope="session")
