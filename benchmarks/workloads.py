@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is measured: a query over a generated stream, in our words and in stock Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import spark_changelog as changelog
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A query that ours and, where it can, stock Spark keep up to date.
+
+    Parameters
+    ----------
+    name : str
+        What it is called on the command line and in results.
+    generate : callable
+        Writes the input: one Parquet file per batch into the given folder.
+    query : callable
+        The query over the input table; used by both sides, and as a batch for the check.
+    read : callable
+        Turns the raw stream into the table the query is over, for our side.
+    mode : str
+        What our side asks ``to_changelog`` for.
+    key : list of str
+        The key of the result, for ``mode="upsert"``.
+    stock : bool
+        Whether stock Spark can express it in update mode.
+    """
+
+    name: str
+    generate: Callable[[SparkSession, Path, int, int], None]
+    query: Callable[[DataFrame], DataFrame]
+    read: Callable[[DataFrame], DataFrame] = lambda raw: raw
+    mode: str = "upsert"
+    key: tuple[str, ...] = ("key",)
+    stock: bool = True
+
+    def ours(self, raw: DataFrame) -> DataFrame:
+        """Give the changes of the query over a raw stream."""
+        return changelog.to_changelog(self.query(self.read(raw)), self.mode, key=list(self.key))
+
+
+def write_batches(frame: DataFrame, folder: Path, batches: int) -> None:
+    """Write one file per batch, batch by batch, so that a stream reads them in order."""
+    frame.persist()
+    for number in range(batches):
+        part = frame.where(F.col("batch") == number).drop("batch").coalesce(2)
+        part.write.mode("append").parquet(str(folder))
+    frame.unpersist()
+
+
+def _random_keys(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
+    frame = spark.range(rows).select(
+        F.pmod(F.xxhash64("id"), F.lit(rows // 5)).alias("key"),
+        (F.col("id") % 1000).alias("value"),
+        (F.col("id") * batches / rows).cast("int").alias("batch"),
+    )
+    write_batches(frame, folder, batches)
+
+
+def _sum_count(table: DataFrame) -> DataFrame:
+    return table.groupBy("key").agg(F.sum("value").alias("total"), F.count("*").alias("n"))
+
+
+def _count_of_counts(table: DataFrame) -> DataFrame:
+    counts = table.groupBy("key").agg(F.count("*").alias("n"))
+    return counts.groupBy("n").agg(F.count("*").alias("groups"))
+
+
+def _orders(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
+    """Each order is inserted, then updated in a later batch, then, one in five, deleted."""
+    orders = spark.range(rows // 4).select(
+        F.col("id"), F.pmod(F.xxhash64("id"), F.lit(rows // 100)).alias("key")
+    )
+    first = (F.col("id") * 4 * batches / rows).cast("int")
+    events = [
+        ("insert", "id % 1000", first),
+        ("update_preimage", "id % 1000", first + 1),
+        ("update_postimage", "id % 777", first + 1),
+        ("delete", "id % 777", first + 2),
+    ]
+    frames = [
+        orders.where(F.lit(kind != "delete") | (F.col("id") % 5 == 0)).select(
+            "key", F.expr(value).alias("value"), F.lit(kind).alias("op"), batch.alias("batch")
+        )
+        for kind, value, batch in events
+    ]
+    frame = frames[0]
+    for other in frames[1:]:
+        frame = frame.unionAll(other)
+    write_batches(frame, folder, batches)
+
+
+def _from_orders(raw: DataFrame) -> DataFrame:
+    return changelog.from_changelog(raw, change_type="op")
+
+
+def _min_max(table: DataFrame) -> DataFrame:
+    return table.groupBy("key").agg(
+        F.count("*").alias("n"), F.min("value").alias("low"), F.max("value").alias("high")
+    )
+
+
+ALL = [
+    Workload("sum_count", _random_keys, _sum_count),
+    Workload("count_of_counts", _random_keys, _count_of_counts, key=("n",), stock=False),
+    Workload("retracting_sum_count", _orders, _sum_count, read=_from_orders, stock=False),
+    Workload("retracting_min_max", _orders, _min_max, read=_from_orders, stock=False),
+]
