@@ -11,15 +11,17 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 /**
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
- *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later
+ *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
+ *     so do scalar subqueries
+ *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - a sort without a limit goes: the rows of a changelog have no order
  *   - a source gives only the columns that are read, so that no operator keeps others
  */
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val joined = RewritePredicateSubquery(root)
-    val unsorted = joined.transformUp { case Sort(_, _, child, _) => child }
+    val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
+    val unsorted = RecognizeRank(joined).transformUp { case Sort(_, _, child, _) => child }
     pruneSources(unsorted).asInstanceOf[ToChangelog]
   }
 
