@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, WindowFunction}
+import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression, WindowFunction}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sample}
 import org.apache.spark.sql.changelog.analysis.inference.InferredNode
@@ -37,6 +37,7 @@ object CheckDeterminism {
       None
     } else {
       expression.children.flatMap(culprit).headOption.orElse(expression match {
+        case _: UserDefinedExpression => Some(expression)
         case _: AggregateFunction | _: WindowFunction => None
         case blamed if blamed.children.forall(_.deterministic) => Some(blamed)
         case _ => None

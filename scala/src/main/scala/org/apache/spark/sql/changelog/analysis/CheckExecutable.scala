@@ -51,7 +51,7 @@ object CheckExecutable {
       .orElse(calls.find(!isExecutable(_)).map(call =>
         s"it computes ${DescribeNode.expression(call)}"))
       .orElse(
-        if (node.mode.isInsertOnly && calls.nonEmpty) {
+        if (node.mode.isInsertOnly && (calls.nonEmpty || !node.children.head.mode.isInsertOnly)) {
           Some("it emits a group when the watermark has closed it")
         } else {
           None

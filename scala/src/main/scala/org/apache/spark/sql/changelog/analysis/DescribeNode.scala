@@ -3,11 +3,13 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, NamedExpression, PrettyAttribute}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{NamedExpression, PrettyAttribute, TimeWindow}
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, ToChangelog}
+import org.apache.spark.sql.types.NumericType
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.
@@ -77,9 +79,17 @@ object DescribeNode {
   def expression(expression: Expression): String = named(expression, _.name)
 
   private def named(expression: Expression, name: Attribute => String): String =
-    expression.transform {
-      case column: Attribute => new PrettyAttribute(name(column), column.dataType)
-    }.sql
+    expression match {
+      case window: Alias if window.metadata.contains(TimeWindow.marker) =>
+        s"window(${window.references.map(name).mkString(", ")}) AS ${window.name}"
+      case _ =>
+        expression.transform {
+          case column: Attribute => PrettyAttribute(name(column), column.dataType)
+          // Without the suffix that tells its type.
+          case number @ Literal(value, _: NumericType) if value != null =>
+            PrettyAttribute(value.toString, number.dataType)
+        }.sql
+    }
 
   private def list(expressions: Seq[Expression]): String =
     expressions.map(expression).mkString("[", ", ", "]")

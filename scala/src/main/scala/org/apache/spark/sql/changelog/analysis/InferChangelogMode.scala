@@ -54,6 +54,7 @@ object InferChangelogMode {
     val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
     val rule = if (isStatic) StaticInference else pickRule(plan)
     CheckDeterminism(plan, inputs)
+    CheckSubqueries(plan)
     InferredNode(
       plan,
       rule,
@@ -78,6 +79,7 @@ object InferChangelogMode {
   private def down(node: InferredNode, wanted: Demand): AnnotatedPlan = {
     val demand = wanted.on(node.kinds)
     val decision = node.rule.decide(node, demand)
+    assert(decision.inputs.size == node.children.size, node.name)
     AnnotatedPlan(
       node.plan,
       ChangelogMode(node.kinds, demand.kind),

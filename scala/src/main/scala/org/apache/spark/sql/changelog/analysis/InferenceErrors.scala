@@ -56,6 +56,11 @@ object InferenceErrors {
         "kinds" -> input.kinds.diff(ModifyKindSet.InsertOnly).words,
         "producer" -> input.producer.name))
 
+  def subqueryNotSupported(plan: LogicalPlan, subquery: String): AnalysisException =
+    analysis(
+      "CHANGELOG_SUBQUERY_NOT_SUPPORTED",
+      Map("node" -> DescribeNode.short(plan), "subquery" -> subquery))
+
   def notExecutableYet(node: String, place: String, what: String): AnalysisException =
     analysis(
       "CHANGELOG_NOT_EXECUTABLE_YET",

@@ -23,8 +23,10 @@ object ProjectKeys {
   /** What the keys of the input of `plan` are called in its output, as far as they are kept. */
   def outputKeys(plan: LogicalPlan, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] = {
     val carried = carriedColumns(plan)
-    inputKeys.flatMap { key =>
-      val choices = key.toSeq.map(column => carried.collect { case (`column`, to) => to })
+    if (repeatsRows(plan)) Nil else inputKeys.flatMap { key =>
+      val choices = key.toSeq.map { column =>
+        carried.collect { case (from, to) if from.exprId == column.exprId => to }
+      }
       combinations(choices).map(columns => AttributeSet(columns ++ expandId(plan)))
     }
   }
@@ -64,6 +66,12 @@ object ProjectKeys {
     case _ =>
       val input = plan.children.head.outputSet
       plan.output.filter(input.contains).map(column => column -> column)
+  }
+
+  /** Whether copies of a row come out that nothing tells apart. */
+  private def repeatsRows(plan: LogicalPlan): Boolean = plan match {
+    case expand: Expand => expand.projections.size > 1 && expandId(expand).isEmpty
+    case _ => false
   }
 
   /** The column that tells the copies of a row apart: each has another constant there. */

@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
-import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, StateTable}
+import org.apache.spark.sql.changelog.analysis.EventTime
 
 /**
  * Groups: a group appears, its value moves, and it goes when its last row does.
@@ -39,12 +39,9 @@ object AggregateInference extends NodeInference {
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val agg = node.plan.asInstanceOf[Aggregate]
-    val retracts = node.child.kinds.changesRows
-    val waits = node.kinds.isInsertOnly && eventTime(agg).isDefined && calls(agg).nonEmpty
-    Decision(
-      Seq(Demand.takesBack(agg)),
-      Some(strategy(agg, retracts) + (if (waits) ", emitted when the watermark closes it" else "")),
-      state(agg, retracts))
+    val waits = node.kinds.isInsertOnly && (calls(agg).nonEmpty || node.child.kinds.changesRows)
+    AggregateState(agg, calls(agg), eventTime(agg), node.child.kinds.changesRows)
+      .decision(Seq(Demand.takesBack(agg)), waits)
   }
 
   /** Whether groups come once, when the watermark has passed them. */
@@ -56,30 +53,4 @@ object AggregateInference extends NodeInference {
 
   private def calls(agg: Aggregate): Seq[AggregateExpression] =
     agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call }).distinct
-
-  private def strategy(agg: Aggregate, retracts: Boolean): String =
-    if (calls(agg).isEmpty) "groups only"
-    else if (!retracts) "plain buffers"
-    else if (extrema(agg).nonEmpty) "signed buffers and counted values"
-    else "signed buffers"
-
-  private def state(agg: Aggregate, retracts: Boolean): Seq[StateTable] = {
-    val group = agg.groupingExpressions.map(DescribeNode.expression)
-    val bound = eventTime(agg).map(column => s"watermark on $column").getOrElse("unbounded")
-    val counted = if (retracts) extrema(agg) else Nil
-    val best = counted.map(value => s" and best values of $value").mkString
-    val values = if (calls(agg).isEmpty) (if (retracts) "row count" else "nothing") else "buffers"
-    StateTable("groups", group, values + best, bound) +:
-      counted.map(value => StateTable(s"values of $value", group :+ value, "count", bound))
-  }
-
-  /** What `min` and `max` are taken of: under retraction the next best value must be known. */
-  private def extrema(agg: Aggregate): Seq[String] =
-    calls(agg)
-      .map(_.aggregateFunction)
-      .collect { case f @ (_: Min | _: Max | _: MinBy | _: MaxBy) => f.children.map(describe) }
-      .map(_.mkString(", "))
-      .distinct
-
-  private def describe(argument: Expression): String = DescribeNode.expression(argument)
 }

@@ -64,7 +64,10 @@ object RootInference extends NodeInference {
   }
 
   private def replacesBy(key: AttributeSet): Demand =
-    Demand.newRowsBy(key, s"the sink replaces rows by key ${DescribeNode.key(key)}")
+    Demand.newRowsBy(
+      key,
+      if (key.isEmpty) "the result is one row, which the sink replaces"
+      else s"the sink replaces rows by key ${DescribeNode.key(key)}")
 
   /** The key the reader replaces rows by; none where there is nothing to replace. */
   private def sinkKey(root: ToChangelog, input: InferredNode): Option[AttributeSet] = {

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis.inference
+
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
+
+/**
+ * Chooses what an aggregate keeps of each group: as little as its functions allow.
+ *
+ * {{{
+ *   input only inserts          group             -> Spark's own buffers
+ *   sums and counts             group             -> buffers that count backwards too
+ *   min, max                    group, value      -> count, and the best few with the group
+ *   DISTINCT                    group, value      -> count
+ *   anything else               group, row        -> count, and Spark's own function on top
+ * }}}
+ *
+ * @param eventTime
+ *   the event time column the input is grouped by, whose watermark ends groups
+ * @param retracts
+ *   whether rows leave groups
+ */
+private[inference] final case class AggregateState(
+    agg: Aggregate,
+    calls: Seq[AggregateExpression],
+    eventTime: Option[String],
+    retracts: Boolean) {
+
+  private val group = agg.groupingExpressions.map(DescribeNode.expression)
+  private val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
+  private val distinct = argumentsOf(calls.filter(_.isDistinct))
+  private val extrema =
+    if (retracts) argumentsOf(calls.filter(c => !c.isDistinct && isExtremum(c))) else Nil
+  private val needsRows =
+    retracts && calls.exists(c => !c.isDistinct && !isExtremum(c) && !isLinear(c))
+
+  /** What is asked of the input, with the state and how it is described. */
+  def decision(inputs: Seq[Demand], waits: Boolean): Decision = Decision(
+    inputs,
+    Some(if (waits) s"$strategy, emitted when the watermark closes the group" else strategy),
+    tables)
+
+  private def strategy: String =
+    if (calls.isEmpty) "groups only"
+    else if (needsRows) "rows of the group, computed again"
+    else {
+      val kept = Seq(
+        Some(if (retracts) "signed buffers" else "plain buffers"),
+        if (extrema.isEmpty) None else Some("counted values"),
+        if (distinct.isEmpty) None else Some("distinct values")).flatten
+      kept.mkString(" and ")
+    }
+
+  private def tables: Seq[StateTable] = {
+    val buffers =
+      if (calls.nonEmpty) "buffers" + extrema.map(v => s" and best values of $v").mkString
+      else if (retracts) "row count"
+      else "nothing"
+    val rows = if (needsRows) Seq(StateTable("rows", group :+ "row", "count", bound)) else Nil
+    StateTable("groups", group, buffers, bound) +:
+      (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)) ++ rows)
+  }
+
+  private def values(name: String, of: String): StateTable =
+    StateTable(s"$name of $of", group :+ of, "count", bound)
+
+  private def argumentsOf(of: Seq[AggregateExpression]): Seq[String] =
+    of.map(_.aggregateFunction.children.map(DescribeNode.expression).mkString(", ")).distinct
+
+  private def isExtremum(call: AggregateExpression): Boolean = call.aggregateFunction match {
+    case _: Min | _: Max | _: MinBy | _: MaxBy => true
+    case _ => false
+  }
+
+  private def isLinear(call: AggregateExpression): Boolean = call.aggregateFunction match {
+    case _: Count | _: Sum | _: Average => true
+    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
+    case _ => false
+  }
+}
