@@ -131,4 +131,5 @@ def to_changelog(
     <BLANKLINE>
     """
     function = call("to_changelog", mode=mode, key=columns(key))
-    return df.sparkSession.sql(select(function), df=df)
+    # Spark can't explain a stream that is SQL text at its top.
+    return df.sparkSession.sql(select(function), df=df).select("*")
