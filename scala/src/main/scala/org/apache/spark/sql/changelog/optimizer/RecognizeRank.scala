@@ -72,18 +72,17 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
   /** The lowest and the highest rank a condition lets through. */
   private def bound(
       condition: Expression,
-      number: Attribute): Option[(Option[Long], Option[Long])] = condition match {
-    case LessThanOrEqual(Is(`number`), IntegerLiteral(n)) => Some((None, Some(n)))
-    case LessThan(Is(`number`), IntegerLiteral(n)) => Some((None, Some(n - 1L)))
-    case GreaterThanOrEqual(Is(`number`), IntegerLiteral(n)) => Some((Some(n), None))
-    case GreaterThan(Is(`number`), IntegerLiteral(n)) => Some((Some(n + 1L), None))
-    case EqualTo(Is(`number`), IntegerLiteral(n)) => Some((Some(n), Some(n)))
-    case _ => None
-  }
-
-  private object Is {
-    def unapply(expression: Expression): Option[Attribute] = expression match {
-      case attribute: Attribute => Some(attribute)
+      number: Attribute): Option[(Option[Long], Option[Long])] = {
+    // by id: the same column may carry another qualifier here than where it is made
+    object Number {
+      def unapply(e: Expression): Boolean = e.semanticEquals(number)
+    }
+    condition match {
+      case LessThanOrEqual(Number(), IntegerLiteral(n)) => Some((None, Some(n)))
+      case LessThan(Number(), IntegerLiteral(n)) => Some((None, Some(n - 1L)))
+      case GreaterThanOrEqual(Number(), IntegerLiteral(n)) => Some((Some(n), None))
+      case GreaterThan(Number(), IntegerLiteral(n)) => Some((Some(n + 1L), None))
+      case EqualTo(Number(), IntegerLiteral(n)) => Some((Some(n), Some(n)))
       case _ => None
     }
   }
