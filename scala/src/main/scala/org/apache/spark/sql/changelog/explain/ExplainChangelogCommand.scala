@@ -8,8 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.optimizer.RewriteChangelogQuery
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.StringType
@@ -38,10 +37,9 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case query if query.exists(_.isInstanceOf[ToChangelog]) => query
       case query => ToChangelogFunction(query, OutputMode.Retract, Nil)
     }
-    val streamed = changes.transform { case root: ToChangelog =>
-      val streamed = root.copy(streaming = true)
-      streamed.setTagValue(RewriteChangelogQuery.ExplainOnly, ())
-      streamed
+    val streamed = changes.transformDownWithSubqueries {
+      case root: ToChangelog => root.copy(streaming = true, explainOnly = true)
+      case source: FromChangelog => source.copy(streaming = true)
     }
     val explained = session.sessionState.optimizer.execute(streamed).collect {
       case output: ChangelogOutput => output.explained

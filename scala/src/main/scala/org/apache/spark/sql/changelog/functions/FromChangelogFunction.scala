@@ -77,6 +77,7 @@ object FromChangelogFunction {
       key,
       arguments.columns("sequence_by"),
       drop,
+      source.isStreaming,
       source.output.filterNot(column => changeType.exists(_.exprId == column.exprId)),
       source)
   }

@@ -73,6 +73,7 @@ object ToChangelogFunction {
         Nil,
         Nil,
         skipsBadRows = false,
+        streaming = true,
         stream.output,
         stream)
     case other => other.mapChildren(wrapStreams)

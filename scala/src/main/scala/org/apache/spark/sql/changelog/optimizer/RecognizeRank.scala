@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.expressions.{Rank => RankWithGaps, _}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+
 import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
 
 /**
@@ -37,7 +38,12 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
   }
 
   private def rank(filter: Filter, read: AttributeSet): Option[LogicalPlan] = filter.child match {
-    case Window(Seq(alias @ Alias(WindowExpression(function, _), _)), partition, order, child, _) =>
+    case Window(
+          Seq(alias @ Alias(WindowExpression(function, _), _)),
+          partition,
+          order,
+          child,
+          _) =>
       val number = alias.toAttribute
       val conditions = splitConjunctivePredicates(filter.condition)
       val (onNumber, others) = conditions.partition(_.references.contains(number))

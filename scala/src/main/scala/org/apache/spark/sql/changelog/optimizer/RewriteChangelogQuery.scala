@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, CheckExecutable, InferChangelogMode}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
@@ -31,21 +30,17 @@ import org.apache.spark.sql.changelog.plans._
  */
 object RewriteChangelogQuery extends Rule[LogicalPlan] {
 
-  /** Marks a [[ToChangelog]] that is only to be explained, not to be executed. */
-  val ExplainOnly: TreeNodeTag[Unit] = TreeNodeTag[Unit]("changelogExplainOnly")
-
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(isOurs)) plan
     else {
       plan.transformDown {
         case root: ToChangelog if root.streaming => rewrite(root)
-        case ToChangelog(_, _, _, changeType, child) =>
+        case ToChangelog(_, _, _, changeType, child, _) =>
           val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
           Project(
             child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
             child)
-        case source: FromChangelog if !source.collectLeaves().exists(_.isStreaming) =>
-          SourceRewrite.batch(source)
+        case source: FromChangelog if !source.streaming => SourceRewrite.batch(source)
       }
     }
 
@@ -54,7 +49,7 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
 
   private def rewrite(root: ToChangelog): LogicalPlan = {
     val annotated = InferChangelogMode(NormalizeChangelogQuery(root))
-    if (root.getTagValue(ExplainOnly).isDefined) OutputRewrite.explained(annotated)
+    if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
       val stockStateful = root.collect {

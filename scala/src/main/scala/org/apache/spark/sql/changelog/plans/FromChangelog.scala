@@ -39,6 +39,8 @@ object InputMode {
  *   columns of `child` that order the changes of one key; empty for arrival order
  * @param skipsBadRows
  *   whether `kind` marks rows that can't be read, which are then skipped and counted
+ * @param streaming
+ *   whether the changes come batch by batch; if not, they are netted into a table at once
  * @param output
  *   the columns of the table: those of `child` without the change type
  */
@@ -49,6 +51,7 @@ case class FromChangelog(
     key: Seq[Attribute],
     sequence: Seq[Attribute],
     skipsBadRows: Boolean,
+    streaming: Boolean,
     output: Seq[Attribute],
     child: LogicalPlan)
     extends UnaryNode {

@@ -21,13 +21,16 @@ import org.apache.spark.sql.changelog.OutputMode
  *   whether the changes come batch by batch; if not, the result is one batch of inserts
  * @param changeType
  *   the `_change_type` column
+ * @param explainOnly
+ *   whether the query is to be explained and not executed
  */
 case class ToChangelog(
     mode: OutputMode,
     key: Seq[Attribute],
     streaming: Boolean,
     changeType: Attribute,
-    child: LogicalPlan)
+    child: LogicalPlan,
+    explainOnly: Boolean = false)
     extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output :+ changeType
