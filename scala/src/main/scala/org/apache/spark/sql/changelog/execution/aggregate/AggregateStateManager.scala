@@ -27,6 +27,8 @@ private[aggregate] class AggregateStateManager(
   private val extrema = layout.extrema.toArray
   private val countOrdinal = buffers + 2 * extrema.length
   private val valueTypes = layout.values.map(_.dataType).toArray
+  // made once: reading a column by its type alone looks up the session's settings every time
+  private val valueOf = valueTypes.map(InternalRow.getAccessor(_, nullable = false))
 
   private val keyTypes = layout.keySchema.map(_.dataType)
   private val keyProjection = GenerateUnsafeProjection.generate(keyTypes.zipWithIndex.map {
@@ -113,11 +115,11 @@ private[aggregate] class AggregateStateManager(
     else {
       head.reset(value.getLong(ordinal + 1))
       val array = value.getArray(ordinal)
-      val dataType = valueTypes(extrema(index).valueIndex)
+      val accessor = valueOf(extrema(index).valueIndex)
       var element = 0
       while (element < array.numElements()) {
         val entry = array.getStruct(element, 2)
-        head.append(InternalRow.copyValue(entry.get(0, dataType)), entry.getLong(1))
+        head.append(InternalRow.copyValue(accessor(entry, 0)), entry.getLong(1))
         element += 1
       }
     }
@@ -159,7 +161,7 @@ private[aggregate] class AggregateStateManager(
       val entries = store.prefixScan(prefix)
       try {
         entries.foreach { entry =>
-          val value = entry.key.get(keyOrdinal, valueTypes(valueIndex))
+          val value = valueOf(valueIndex)(entry.key, keyOrdinal)
           visit(InternalRow.copyValue(value), entry.value.getLong(countOrdinal))
         }
       } finally entries.close()

@@ -130,7 +130,8 @@ case class ChangelogAggregateExec(
     private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
     private val groups = GroupedIterator(rows, layout.grouping, child.output)
     private val tableOrdinal = layout.grouping.size
-    private val values = layout.values.map(_.dataType).toArray
+    private val valueOf =
+      layout.values.map(value => InternalRow.getAccessor(value.dataType, nullable = false)).toArray
     private val countOrdinal = child.output.indexWhere(_.exprId == layout.inputRowCount.exprId)
 
     override protected def nextKey(): Boolean =
@@ -142,7 +143,7 @@ case class ChangelogAggregateExec(
           val index = row.getInt(tableOrdinal) - 1
           val ordinal = tableOrdinal + 1 + index
           if (!row.isNullAt(ordinal)) {
-            val value = InternalRow.copyValue(row.get(ordinal, values(index)))
+            val value = InternalRow.copyValue(valueOf(index)(row, ordinal))
             processor.addValue(index, value, row.getLong(countOrdinal))
           }
         }
