@@ -16,8 +16,7 @@ val unwantedOptions = Set(
   ScalacOptions.warnNumericWiden,
   ScalacOptions.warnUnusedExplicits,
   ScalacOptions.warnUnusedParams,
-  ScalacOptions.warnValueDiscard
-)
+  ScalacOptions.warnValueDiscard)
 
 lazy val core = (project in file("."))
   .settings(
@@ -38,10 +37,7 @@ lazy val core = (project in file("."))
       "-Duser.timezone=UTC",
       "-Dspark.testing=true",
       s"-Djava.io.tmpdir=${(target.value / "tmp").getAbsolutePath}",
-      s"-Dspark.changelog.test.home=${baseDirectory.value.getAbsolutePath}"
-    ),
+      s"-Dspark.changelog.test.home=${baseDirectory.value.getAbsolutePath}"),
     Test / testOptions ++= Seq(
       Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
-      Tests.Setup { () => IO.createDirectory(target.value / "tmp") }
-    )
-  )
+      Tests.Setup { () => IO.createDirectory(target.value / "tmp") }))

@@ -18,6 +18,5 @@ object Dependencies {
   /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
   val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
     "org.scalatest" %% "scalatest" % "3.2.19" % Test,
-    "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
-  )
+    "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test)
 }

@@ -19,8 +19,7 @@ object JavaModuleOptions {
     "java.base/sun.nio.cs",
     "java.base/sun.security.action",
     "java.base/sun.util.calendar",
-    "java.security.jgss/sun.security.krb5"
-  )
+    "java.security.jgss/sun.security.krb5")
 
   val all: Seq[String] =
     Seq("-XX:+IgnoreUnrecognizedVMOptions", "--add-modules=jdk.incubator.vector") ++
@@ -29,6 +28,5 @@ object JavaModuleOptions {
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         "-Dio.netty.allocator.type=pooled",
-        "--enable-native-access=ALL-UNNAMED"
-      )
+        "--enable-native-access=ALL-UNNAMED")
 }
