@@ -4,7 +4,8 @@
 package io.sparkchangelog
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.changelog.analysis.CheckChangelogSupport
+import org.apache.spark.sql.changelog.analysis.{CheckChangelogSupport, ResolveStreamingCtes}
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
 import org.apache.spark.sql.changelog.functions.{FromChangelogFunction, ToChangelogFunction}
@@ -20,11 +21,13 @@ import org.apache.spark.sql.changelog.optimizer.RewriteChangelogQuery
 class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    ChangelogConf.register()
     // parsing: a prefix in front of Spark's own grammar
     extensions.injectParser((_, parser) => new ExplainChangelogParser(parser))
     // analysis
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
+    extensions.injectPostHocResolutionRule(_ => ResolveStreamingCtes)
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // optimization: after Spark's operator optimization, before distinct aggregates are expanded
     extensions.injectPreCBORule(_ => RewriteChangelogQuery)

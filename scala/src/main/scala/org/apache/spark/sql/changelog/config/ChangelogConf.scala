@@ -45,6 +45,9 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one value must be kept")
     .createWithDefault(16)
 
+  /** Makes the entries known to Spark, which happens when this object is first touched. */
+  def register(): Unit = ()
+
   /** All entries, in the order of their names. */
   val entries: Seq[ConfigEntry[_]] =
     Seq(TWO_PHASE_ENABLED, UNMATCHED_RETRACTION, AGGREGATE_HEAD_SIZE).sortBy(_.key)

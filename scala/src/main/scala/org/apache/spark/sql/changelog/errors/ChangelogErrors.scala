@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.trees.Origin
 
 /**
  * Builds the errors a user can meet, from `error/changelog-error-conditions.json`.
@@ -98,7 +99,14 @@ private class ChangelogAnalysisException(
       message = message,
       errorClass = Some(condition),
       messageParameters = parameters,
-      sqlState = Some(state))
+      sqlState = Some(state)) {
+
+  /**
+   * Stays as it is: the message names what is wrong. An error with a query context would be
+   * formatted anew from Spark's own list of conditions, which doesn't have ours.
+   */
+  override def withPosition(origin: Origin): AnalysisException = this
+}
 
 /** A row that can't be processed: the batch is not committed, and nothing is lost. */
 class ChangelogRuntimeException(

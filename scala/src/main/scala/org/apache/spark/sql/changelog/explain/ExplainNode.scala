@@ -75,7 +75,7 @@ final case class ExplainNode(
       ("mode" -> symbols) ~
       ("requires" -> requires) ~
       ("upsertKeys" -> upsertKeys) ~
-      ("strategy" -> strategy) ~
+      ("strategy" -> strategy.map(JString(_)).getOrElse(JNull)) ~
       ("state" -> state.map { table =>
         ("table" -> table.table) ~ ("key" -> table.key) ~ ("value" -> table.value) ~
           ("boundedBy" -> table.boundedBy)
