@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
 import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**

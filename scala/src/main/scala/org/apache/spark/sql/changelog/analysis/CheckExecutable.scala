@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
@@ -46,10 +47,11 @@ object CheckExecutable {
       agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
     val unstable = agg.groupingExpressions.find(g => !UnsafeRowUtils.isBinaryStable(g.dataType))
     unstable
-      .map(g => s"it groups by ${DescribeNode.expression(g)}, of type ${g.dataType.sql}, whose equal " +
-        "values differ in their bytes")
-      .orElse(calls.find(!isExecutable(_)).map(call =>
-        s"it computes ${DescribeNode.expression(call)}"))
+      .map(g =>
+        s"it groups by ${DescribeNode.expression(g)}, of type ${g.dataType.sql}, whose equal " +
+          "values differ in their bytes")
+      .orElse(
+        calls.find(!isExecutable(_)).map(call => s"it computes ${DescribeNode.expression(call)}"))
       .orElse(
         if (node.mode.isInsertOnly && (calls.nonEmpty || !node.children.head.mode.isInsertOnly)) {
           Some("it emits a group when the watermark has closed it")

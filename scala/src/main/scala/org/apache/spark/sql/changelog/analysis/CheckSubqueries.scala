@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 
 /**

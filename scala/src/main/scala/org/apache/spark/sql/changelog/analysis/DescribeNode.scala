@@ -4,12 +4,18 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, Literal}
-import org.apache.spark.sql.catalyst.expressions.{NamedExpression, PrettyAttribute, TimeWindow}
+import org.apache.spark.sql.catalyst.expressions.{
+  NamedExpression,
+  PrettyAttribute,
+  TaggingExpression,
+  TimeWindow
+}
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.NumericType
+
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, ToChangelog}
-import org.apache.spark.sql.types.NumericType
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.
@@ -83,11 +89,12 @@ object DescribeNode {
       case window: Alias if window.metadata.contains(TimeWindow.marker) =>
         s"window(${window.references.map(name).mkString(", ")}) AS ${window.name}"
       case _ =>
-        expression.transform {
+        expression.transformUp {
           case column: Attribute => PrettyAttribute(name(column), column.dataType)
           // Without the suffix that tells its type.
           case number @ Literal(value, _: NumericType) if value != null =>
             PrettyAttribute(value.toString, number.dataType)
+          case noteOfTheOptimizer: TaggingExpression => noteOfTheOptimizer.child
         }.sql
     }
 

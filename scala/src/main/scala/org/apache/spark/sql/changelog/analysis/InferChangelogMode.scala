@@ -4,9 +4,10 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.inference._
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
  * Finds out which changes every node of a query sends, which it has to send, and why.
@@ -53,15 +54,16 @@ object InferChangelogMode {
     }
     val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
     val rule = if (isStatic) StaticInference else pickRule(plan)
-    CheckDeterminism(plan, inputs)
     CheckSubqueries(plan)
-    InferredNode(
+    val node = InferredNode(
       plan,
       rule,
       rule.kinds(plan, inputs, mode),
       UpsertKeys(plan, inputs.map(_.upsertKeys)),
       isStatic,
       inputs)
+    CheckDeterminism(node)
+    node
   }
 
   /** What is below `from_changelog` is an ordinary stream of rows; Spark plans and runs it. */

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
 import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.analysis.inference.InferredNode
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -37,9 +38,8 @@ object InferenceErrors {
       Map(
         "root" -> DescribeNode.short(root),
         "key" -> DescribeNode.key(root.key),
-        "keys" -> (
-          if (input.upsertKeys.isEmpty) "none"
-          else input.upsertKeys.map(key => DescribeNode.key(key)).mkString(" or "))))
+        "keys" -> (if (input.upsertKeys.isEmpty) "none"
+                   else input.upsertKeys.map(key => DescribeNode.key(key)).mkString(" or "))))
 
   def nodeNotSupported(plan: LogicalPlan): AnalysisException =
     analysis("CHANGELOG_NODE_NOT_SUPPORTED", Map("node" -> DescribeNode.short(plan)))
@@ -47,14 +47,14 @@ object InferenceErrors {
   def nondeterministicExpression(
       plan: LogicalPlan,
       expression: String,
-      input: InferredNode): AnalysisException =
+      changing: InferredNode): AnalysisException =
     analysis(
       "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
       Map(
         "expression" -> expression,
         "node" -> DescribeNode.short(plan),
-        "kinds" -> input.kinds.diff(ModifyKindSet.InsertOnly).words,
-        "producer" -> input.producer.name))
+        "kinds" -> changing.kinds.diff(ModifyKindSet.InsertOnly).words,
+        "producer" -> changing.producer.name))
 
   def subqueryNotSupported(plan: LogicalPlan, subquery: String): AnalysisException =
     analysis(

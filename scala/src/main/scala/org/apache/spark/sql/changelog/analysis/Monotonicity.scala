@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
+
 import org.apache.spark.sql.changelog.analysis.inference.InferredNode
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
@@ -42,11 +43,12 @@ object Monotonicity {
   def directionOf(node: InferredNode, expression: Expression): Option[Direction] =
     if (node.kinds.delete) None
     else if (node.kinds.isInsertOnly || expression.foldable) Some(Constant)
-    else expression match {
-      case column: Attribute => ofColumn(node, column)
-      case _ if expression.deterministic && isConstant(node, expression) => Some(Constant)
-      case _ => None
-    }
+    else
+      expression match {
+        case column: Attribute => ofColumn(node, column)
+        case _ if expression.deterministic && isConstant(node, expression) => Some(Constant)
+        case _ => None
+      }
 
   private def isConstant(node: InferredNode, expression: Expression): Boolean =
     expression.references.forall(ofColumn(node, _).contains(Constant))
@@ -84,17 +86,19 @@ object Monotonicity {
       input: InferredNode,
       column: Attribute): Option[Direction] =
     if (!input.kinds.isInsertOnly) None
-    else agg.aggregateExpressions.find(same(column)).flatMap {
-      case Alias(AggregateExpression(function, _, _, filter, _), _) =>
-        function match {
-          case _: Count | _: Max => Some(Up)
-          case _: Min => Some(Down)
-          case Sum(summand, context) if context.evalMode == EvalMode.ANSI => ofSum(agg, summand, filter)
-          case _ => None
-        }
-      case Alias(expression, _) => if (isOverGroups(agg, expression)) Some(Constant) else None
-      case expression => if (isOverGroups(agg, expression)) Some(Constant) else None
-    }
+    else
+      agg.aggregateExpressions.find(same(column)).flatMap {
+        case Alias(AggregateExpression(function, _, _, filter, _), _) =>
+          function match {
+            case _: Count | _: Max => Some(Up)
+            case _: Min => Some(Down)
+            case Sum(summand, context) if context.evalMode == EvalMode.ANSI =>
+              ofSum(agg, summand, filter)
+            case _ => None
+          }
+        case Alias(expression, _) => if (isOverGroups(agg, expression)) Some(Constant) else None
+        case expression => if (isOverGroups(agg, expression)) Some(Constant) else None
+      }
 
   /** A sum of values that a filter keeps on one side of zero. */
   private def ofSum(

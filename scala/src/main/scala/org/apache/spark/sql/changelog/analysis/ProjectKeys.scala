@@ -23,12 +23,14 @@ object ProjectKeys {
   /** What the keys of the input of `plan` are called in its output, as far as they are kept. */
   def outputKeys(plan: LogicalPlan, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] = {
     val carried = carriedColumns(plan)
-    if (repeatsRows(plan)) Nil else inputKeys.flatMap { key =>
-      val choices = key.toSeq.map { column =>
-        carried.collect { case (from, to) if from.exprId == column.exprId => to }
+    if (repeatsRows(plan)) Nil
+    else
+      inputKeys.flatMap { key =>
+        val choices = key.toSeq.map { column =>
+          carried.collect { case (from, to) if from.exprId == column.exprId => to }
+        }
+        combinations(choices).map(columns => AttributeSet(columns ++ expandId(plan)))
       }
-      combinations(choices).map(columns => AttributeSet(columns ++ expandId(plan)))
-    }
   }
 
   /** The columns of the input of `plan` that the output's `key` is made of. */
@@ -77,11 +79,15 @@ object ProjectKeys {
   /** The column that tells the copies of a row apart: each has another constant there. */
   private def expandId(plan: LogicalPlan): Seq[Attribute] = plan match {
     case expand: Expand =>
-      expand.output.zip(expand.projections.transpose).collectFirst {
-        case (id, versions)
-            if versions.forall(_.isInstanceOf[Literal]) &&
-              versions.distinct.size == versions.size => id
-      }.toSeq
+      expand.output
+        .zip(expand.projections.transpose)
+        .collectFirst {
+          case (id, versions)
+              if versions.forall(_.isInstanceOf[Literal]) &&
+                versions.distinct.size == versions.size =>
+            id
+        }
+        .toSeq
     case _ => Nil
   }
 

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+
 import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, RankFunction, ToChangelog}
 
 /**
@@ -21,13 +22,21 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, RankFunction, 
  */
 object UpsertKeys {
 
-  /** The keys of `plan`, smallest first, given those of each of its inputs. */
+  /**
+   * The keys of `plan`, smallest first and then in the order of its columns, given those of each of
+   * its inputs.
+   */
   def apply(plan: LogicalPlan, inputs: Seq[Seq[AttributeSet]]): Seq[AttributeSet] = {
+    val keys = derive(plan, inputs)
+      .filter(_.subsetOf(plan.outputSet))
+      .map(key => AttributeSet(plan.output.filter(key.contains)))
+      .distinct
     val position = plan.output.map(_.exprId).zipWithIndex.toMap
-    val keys = derive(plan, inputs).filter(_.subsetOf(plan.outputSet)).distinct
     keys
       .filterNot(key => keys.exists(other => other != key && other.subsetOf(key)))
-      .sortBy(key => (key.size, key.toSeq.map(c => f"${position(c.exprId)}%05d").sorted.mkString))
+      .map(key => key -> key.iterator.map(column => position(column.exprId)).toSeq)
+      .sortBy { case (_, positions) => (positions.size, positions.map(p => f"$p%06d").mkString) }
+      .map(_._1)
   }
 
   private def derive(plan: LogicalPlan, inputs: Seq[Seq[AttributeSet]]): Seq[AttributeSet] =
@@ -44,7 +53,7 @@ object UpsertKeys {
       case _: Project | _: Filter | _: Expand | _: Sort | _: EventTimeWatermark | _: Window |
           _: RepartitionOperation | _: RebalancePartitions | _: GlobalLimit | _: LocalLimit |
           _: Offset | _: CollectMetrics | _: UpdateEventTimeWatermarkColumn | _: ToChangelog |
-          _: BaseEvalPython | _: AppendColumns | _: SubqueryAlias | _: Subquery |
+          _: BaseEvalPython | _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery |
           _: ResolvedHint =>
         ProjectKeys.outputKeys(plan, inputs.head)
       case _ => Nil
@@ -96,7 +105,8 @@ object UpsertKeys {
     join.joinType match {
       case LeftExistence(_) => left
       case _: InnerLike =>
-        val keys = pairs ++ (if (meetsOneRight) left else Nil) ++ (if (meetsOneLeft) right else Nil)
+        val keys =
+          pairs ++ (if (meetsOneRight) left else Nil) ++ (if (meetsOneLeft) right else Nil)
         keys ++ keys.flatMap(renamed(_, equi))
       case LeftOuter | LeftSingle => pairs ++ (if (meetsOneRight) left else Nil)
       case RightOuter => pairs ++ (if (meetsOneLeft) right else Nil)
@@ -120,11 +130,14 @@ object UpsertKeys {
     case _ if !plan.outputSet.contains(column) => false
     case _ if !plan.output.exists(o => o.exprId == column.exprId && o.nullable) => true
     case source: FromChangelog => source.key.exists(_.exprId == column.exprId)
-    case Join(left, _, LeftOuter | LeftSingle | LeftExistence(_), _, _) => isNeverNull(left, column)
+    case Join(left, _, LeftOuter | LeftSingle | LeftExistence(_), _, _) =>
+      isNeverNull(left, column)
     case Join(_, right, RightOuter, _, _) => isNeverNull(right, column)
     case Join(_, _, FullOuter, _, _) => false
     case project: Project =>
-      ProjectKeys.inputKey(project, AttributeSet(column)).exists(_.forall(isNeverNull(project.child, _)))
+      ProjectKeys
+        .inputKey(project, AttributeSet(column))
+        .exists(_.forall(isNeverNull(project.child, _)))
     case _: Union => false
     case _ => plan.children.exists(isNeverNull(_, column))
   }

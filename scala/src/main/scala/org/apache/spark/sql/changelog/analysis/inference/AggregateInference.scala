@@ -6,8 +6,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.EventTime
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Groups: a group appears, its value moves, and it goes when its last row does.
@@ -52,5 +53,7 @@ object AggregateInference extends NodeInference {
     agg.groupingExpressions.flatMap(EventTime.columnOf).headOption
 
   private def calls(agg: Aggregate): Seq[AggregateExpression] =
-    agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call }).distinct
+    agg.aggregateExpressions
+      .flatMap(_.collect { case call: AggregateExpression => call })
+      .distinct
 }

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
 
 /**

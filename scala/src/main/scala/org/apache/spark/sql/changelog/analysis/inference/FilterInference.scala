@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, TypedFilter}
+
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -27,10 +28,12 @@ object FilterInference extends NodeInference {
       inputs: Seq[InferredNode],
       mode: OutputMode): ModifyKindSet = inputs.head.kinds
 
-  override def objection(node: InferredNode, key: AttributeSet): Option[String] = node.plan match {
-    case filter: Filter if filter.condition.references.subsetOf(key) => node.child.objection(key)
-    case _ => Some(s"${node.name} must see the old row to know that it leaves")
-  }
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    node.plan match {
+      case filter: Filter if filter.condition.references.subsetOf(key) =>
+        node.child.objection(key)
+      case _ => Some(s"${node.name} must see the old row to know that it leaves")
+    }
 
   override def decide(node: InferredNode, demand: Demand): Decision = Decision(Seq(demand))
 }

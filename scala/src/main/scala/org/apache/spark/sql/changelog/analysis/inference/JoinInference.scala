@@ -6,9 +6,10 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, EquiJoin}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Joins of two changelogs, and of a changelog with something static.
@@ -61,9 +62,12 @@ object JoinInference extends NodeInference {
       StaticSide.objection(node, join, key)
     } else {
       val equi = EquiJoin(join)
-      sides(node).flatMap { case (side, isLeft) =>
-        sideObjection(node, side, equi.references(isLeft), key)
-      }.headOption.orElse(conditionObjection(node, equi))
+      sides(node)
+        .flatMap { case (side, isLeft) =>
+          sideObjection(node, side, equi.references(isLeft), key)
+        }
+        .headOption
+        .orElse(conditionObjection(node, equi))
     }
   }
 
@@ -113,9 +117,8 @@ object JoinInference extends NodeInference {
         .filter(joinKey.subsetOf(_))
         .flatMap(side.objection(_))
         .headOption
-        .orElse(Some(
-          s"an update can move a row of ${node.name} to another join key " +
-            DescribeNode.key(joinKey)))
+        .orElse(Some(s"an update can move a row of ${node.name} to another join key " +
+          DescribeNode.key(joinKey)))
     }
 
   /** A pair that stops meeting a further condition is deleted, where deletes are among the kinds. */

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
+
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, EquiJoin, EventTime, StateTable}
 
 /**

@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.StateTable
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * `LIMIT` and `OFFSET` that have not become a rank.

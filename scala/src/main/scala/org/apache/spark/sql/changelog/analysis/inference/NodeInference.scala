@@ -5,9 +5,10 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
+
 import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, NoUpdate, OnlyUpdateAfter}
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /** The rule of one kind of node: what it produces, and what it needs of its inputs for that. */
 trait NodeInference {
@@ -44,7 +45,7 @@ trait NodeInference {
  * A node as it is known on the way up, before anything is known about its consumer.
  *
  * @param isStatic
- *   whether no changes can come from it: neither a stream nor a changelog lies below
+ *   whether no changes can come from it, as no stream lies below
  */
 final case class InferredNode(
     plan: LogicalPlan,

@@ -5,9 +5,10 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * The best rows of each partition.
@@ -70,9 +71,9 @@ object RankInference extends NodeInference {
       updateFastKey(rank, node.child) match {
         case Right(key) =>
           Decision(
-            Seq(Demand.newRowsBy(
-              key,
-              s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
+            Seq(
+              Demand
+                .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
             Some("update-fast"),
             Seq(head),
             Seq("an update can only make a row better: a row beyond the last rank is not missed"))
@@ -116,7 +117,9 @@ object RankInference extends NodeInference {
         case Some(key) => Right(key)
         case None =>
           Left(
-            keys.flatMap(input.objection(_)).headOption
+            keys
+              .flatMap(input.objection(_))
+              .headOption
               .getOrElse("no key of the input holds the partition"))
       }
     }

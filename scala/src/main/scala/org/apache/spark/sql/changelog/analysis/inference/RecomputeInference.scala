@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Nodes that compute something from all rows of a partition: window functions, and functions of the

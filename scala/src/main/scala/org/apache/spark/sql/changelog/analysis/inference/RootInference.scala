@@ -5,10 +5,11 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.UpdateKind.BeforeAndAfter
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * `to_changelog`, where the changes leave the query.

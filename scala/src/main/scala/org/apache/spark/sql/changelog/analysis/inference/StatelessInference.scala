@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, ProjectKeys}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Nodes that turn each row into rows of the same kind, looking at nothing else: projections,
@@ -20,8 +21,11 @@ import org.apache.spark.sql.changelog.analysis.{DescribeNode, ProjectKeys}
 object StatelessInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case _: Project | _: Generate | _: Expand | _: EventTimeWatermark => true
-    case _: UpdateEventTimeWatermarkColumn | _: RepartitionOperation | _: RebalancePartitions => true
-    case _: Sort | _: Sample | _: CollectMetrics | _: SubqueryAlias | _: Subquery | _: ResolvedHint => true
+    case _: UpdateEventTimeWatermarkColumn | _: RepartitionOperation | _: RebalancePartitions =>
+      true
+    case _: Sort | _: Sample | _: CollectMetrics | _: SubqueryAlias | _: View | _: Subquery |
+        _: ResolvedHint =>
+      true
     case _: DeserializeToObject | _: SerializeFromObject | _: MapElements => true
     case _: AppendColumns | _: AppendColumnsWithObject | _: BaseEvalPython => true
     case _: BaseEvalPythonUDTF => true
@@ -44,7 +48,8 @@ object StatelessInference extends NodeInference {
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
     ProjectKeys.inputKey(node.plan, key) match {
       case Some(inputKey) => node.child.objection(inputKey)
-      case None => Some(s"${node.name} does not pass on the key ${DescribeNode.key(key)} as it is")
+      case None =>
+        Some(s"${node.name} does not pass on the key ${DescribeNode.key(key)} as it is")
     }
 
   override def decide(node: InferredNode, demand: Demand): Decision =

@@ -5,21 +5,23 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Anything without a stream or a changelog below it: it never changes while a query runs, so Spark
- * computes it as in a batch query.
+ * Anything that never changes while a query runs, as no stream lies below it. Spark computes it as
+ * in a batch query.
  */
 object StaticInference extends NodeInference {
 
-  /** Whether neither a stream nor a changelog lies in `plan`. */
+  /** Whether nothing in `plan` changes: changes of a batch source make a table that does not. */
   def isStatic(plan: LogicalPlan): Boolean = isStatic(plan, plan.children.forall(isStatic))
 
   private[analysis] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
     plan match {
-      case _: FromChangelog | _: ToChangelog => false
+      case _: ToChangelog => false
+      case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
       case _ => inputsAreStatic
     }

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
+
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis.InferenceErrors
 

@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.InferenceErrors
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Spark's own stateful operators, and functions over whole partitions of rows: code that has no

@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Union}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
 import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * `UNION ALL`: the changes of all inputs.
