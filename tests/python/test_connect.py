@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from processes import run_script
 
 pytest.importorskip("grpc")
 
-START = """
+# One server for all: each part prints its name and what it found.
+SCRIPT = """
 from pyspark.sql import SparkSession, functions as F
 
 builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2")
@@ -22,62 +24,75 @@ spark = changelog.configure(builder).getOrCreate()
 assert "connect" in type(spark).__module__
 folder = sys.argv[2]
 raw = spark.readStream.schema("op STRING, city STRING").json(folder + "/in")
-
-def run(changes):
-    query = changes.writeStream.option("checkpointLocation", folder + "/checkpoint").trigger(
-        availableNow=True).start(folder + "/out")
-    query.awaitTermination()
-    print(sorted(map(tuple, spark.read.parquet(folder + "/out").collect())))
-"""
-
-SQL_TEXT = """
 raw.createOrReplaceTempView("r")
-run(spark.sql('''
-    WITH t AS (SELECT * FROM from_changelog(TABLE(r), change_type => 'op'))
-    SELECT * FROM to_changelog(TABLE(SELECT city, count(*) AS n FROM t GROUP BY city))
-'''))
-"""
-
-FUNCTIONS = """
 table = changelog.from_changelog(raw, change_type="op")
-run(changelog.to_changelog(table.groupBy("city").agg(F.count("*").alias("n"))))
+
+def run(name, changes):
+    writer = changes.writeStream.option("checkpointLocation", f"{folder}/{name}/checkpoint")
+    writer.trigger(availableNow=True).start(f"{folder}/{name}/out").awaitTermination()
+    return sorted(map(tuple, spark.read.parquet(f"{folder}/{name}/out").collect()))
+
+def conf():
+    settings = changelog.ChangelogConf(spark)
+    settings.two_phase = False
+    return settings.two_phase, settings.aggregate_head_size
+
+def sql_text():
+    return run("sql", spark.sql('''
+        WITH t AS (SELECT * FROM from_changelog(TABLE(r), change_type => 'op'))
+        SELECT * FROM to_changelog(TABLE(SELECT city, count(*) AS n FROM t GROUP BY city))
+    '''))
+
+def functions():
+    counts = table.groupBy("city").agg(F.count("*").alias("n"))
+    return run("functions", changelog.to_changelog(counts))
+
+def batch():
+    changes = spark.createDataFrame([("+I", 1), ("+I", 2), ("-D", 1)], "op STRING, id INT")
+    kept = changelog.from_changelog(changes, change_type="op")
+    return [tuple(kept.first()), tuple(changelog.to_changelog(kept).first())]
+
+def explain():
+    return changelog.explain(table.groupBy("city").count(), format="json")["mode"]
+
+def error():
+    changelog.from_changelog(raw, change_type="no_such_column").schema
+
+for part in (conf, sql_text, functions, batch, explain, error):
+    try:
+        result = part()
+    except Exception as failure:
+        result = f"{type(failure).__name__}: {failure}"
+    print((part.__name__, result))
 """
 
-BATCH = """
-changes = spark.createDataFrame([("+I", 1), ("+I", 2), ("-D", 1)], "op STRING, id INT")
-table = changelog.from_changelog(changes, change_type="op")
-print(table.collect())
-print(changelog.to_changelog(table).collect())
-"""
 
-EXPLAIN = """
-counts = changelog.from_changelog(raw, "op").groupBy("city").count()
-print(changelog.explain(counts, format="json")["mode"])
-"""
-
-CONF = """
-conf = changelog.ChangelogConf(spark)
-conf.two_phase = False
-print(conf.two_phase, conf.aggregate_head_size)
-"""
+@pytest.fixture(scope="module")
+def found(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Run the script, and return what each part of it found."""
+    folder = tmp_path_factory.mktemp("connect")
+    changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
+    lines = [json.dumps({"op": op, "city": city}) for op, city in changes]
+    (folder / "in").mkdir()
+    (folder / "in" / "0.json").write_text("\n".join(lines))
+    # Spark's tests let the server take any free port; so do ours.
+    printed = run_script(SCRIPT, jar, folder, SPARK_TESTING="1")
+    return dict(ast.literal_eval(line) for line in printed.splitlines() if line)
 
 
 @pytest.mark.parametrize(
-    ("script", "printed"),
+    ("part", "expected"),
     [
-        (SQL_TEXT, "[('Rome', 1, 'insert')]"),
-        (FUNCTIONS, "[('Rome', 1, 'insert')]"),
-        (BATCH, "[Row(id=2)]\n[Row(id=2, _change_type='insert')]"),
-        (EXPLAIN, "['I', 'UB', 'UA', 'D']"),
-        (CONF, "False 16"),
+        ("conf", (False, 16)),
+        ("sql_text", [("Rome", 1, "insert")]),
+        ("functions", [("Rome", 1, "insert")]),
+        ("batch", [(2,), (2, "insert")]),
+        ("explain", ["I", "UB", "UA", "D"]),
     ],
-    ids=["sql text", "functions", "batch", "explain", "conf"],
 )
-def test_connect(jar: Path, tmp_path: Path, script: str, printed: str) -> None:
-    changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
-    lines = [json.dumps({"op": op, "city": city}) for op, city in changes]
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "0.json").write_text("\n".join(lines))
-    # Spark's tests let the server take any free port; so do ours.
-    result = run_script(START + script, jar, tmp_path, SPARK_TESTING="1")
-    assert result.strip() == printed
+def test_connect(found: dict[str, object], part: str, expected: object) -> None:
+    assert found[part] == expected
+
+
+def test_an_error_keeps_its_condition(found: dict[str, object]) -> None:
+    assert str(found["error"]).startswith("AnalysisException: [CHANGELOG_COLUMN_NOT_FOUND]")
