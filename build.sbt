@@ -33,7 +33,8 @@ lazy val core = (project in file("."))
     Test / parallelExecution := false,
     Test / javaOptions ++= JavaModuleOptions.all ++ Seq(
       "-Xmx4g",
-      "-XX:+UseG1GC",
+      "-XX:+UseSerialGC", // short runs of ever new code: neither a busy collector ...
+      "-XX:TieredStopAtLevel=1", // ... nor much optimization pays off
       "-Duser.timezone=UTC",
       "-Dspark.testing=true",
       s"-Djava.io.tmpdir=${(target.value / "tmp").getAbsolutePath}",

@@ -28,11 +28,18 @@ object ChangelogSession {
       .master("local[2]")
       .appName("spark-changelog tests")
       .config("spark.ui.enabled", "false")
-      .config("spark.sql.shuffle.partitions", "3")
+      .config("spark.sql.shuffle.partitions", "2")
       .config("spark.sql.streaming.stateStore.maintenanceInterval", "600s")
       .config("spark.sql.streaming.metricsEnabled", "false")
       .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
       .config("spark.sql.session.timeZone", "UTC")
+      .config("spark.local.dir", QuickFileSystem.temporaryDirectory().getPath)
+      .config("spark.sql.codegen.cache.maxEntries", "2000")
+      .config("spark.sql.ui.retainedExecutions", "10")
+      .config("spark.ui.retainedJobs", "10")
+      .config("spark.ui.retainedStages", "10")
+      .config("spark.shuffle.compress", "false")
+    QuickFileSystem.conf.foreach { case (key, value) => builder.config(key, value) }
     if (extension) {
       builder.config("spark.sql.extensions", "io.sparkchangelog.ChangelogExtensions")
     }

@@ -3,14 +3,12 @@
 
 package org.apache.spark.sql.changelog.testing
 
-import java.nio.file.Files
-
 import scala.collection.mutable
 
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, MicroBatchExecution, StreamingQueryWrapper}
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.util.Utils
@@ -24,6 +22,16 @@ import org.apache.spark.util.Utils
  */
 class Oracle(spark: SparkSession) {
   import Oracle._
+
+  /** Runs the batch queries: small ones, for which compiling code takes longer than they do. */
+  private lazy val batchSession: SparkSession = {
+    val session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session
+  }
 
   /** Runs `program` and checks it after every step. Returns the changes emitted per step. */
   def check(program: Program, variant: Variant = Variant()): Seq[Seq[Change]] =
@@ -46,10 +54,10 @@ class Oracle(spark: SparkSession) {
   private class Run(program: Program, variant: Variant) {
     private val streams = program.feeds.map { feed =>
       val schema = StructType(StructField(ChangeType, StringType) +: feed.schema.fields)
-      feed.name -> MemoryStream[Row](1)(Encoders.row(schema), spark.sqlContext)
+      feed.name -> MemoryStream[Row](feed.partitions)(Encoders.row(schema), spark.sqlContext)
     }.toMap
     private val rows = program.feeds.map(_.name -> mutable.ArrayBuffer.empty[Row]).toMap
-    private val checkpoint = Files.createTempDirectory("checkpoint").toFile
+    private val checkpoint = QuickFileSystem.temporaryDirectory()
     private val emitted = mutable.ArrayBuffer.empty[Change]
     private val replayed = new RowMultiset
     private val upserted = mutable.Map.empty[Seq[Any], Row]
@@ -76,11 +84,9 @@ class Oracle(spark: SparkSession) {
 
     def step(step: Step): Seq[Change] = {
       val before = emitted.size
-      program.feeds.foreach { feed =>
-        val changes = step.changes.getOrElse(feed.name, Nil)
-        record(feed, changes)
-        val arrived = changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq))
-        streams(feed.name).addData(arrived)
+      running match {
+        case Some(query) => locked(query)(arrive(step))
+        case None => arrive(step)
       }
       val query = running.getOrElse(start())
       query.processAllAvailable()
@@ -88,6 +94,20 @@ class Oracle(spark: SparkSession) {
       val now = emitted.drop(before).toSeq
       verify(now)
       now
+    }
+
+    /** No batch begins before everything that arrives together has arrived. */
+    private def locked(query: StreamingQuery)(body: => Unit): Unit = query
+      .asInstanceOf[StreamingQueryWrapper]
+      .streamingQuery
+      .asInstanceOf[MicroBatchExecution]
+      .withProgressLocked(body)
+
+    private def arrive(step: Step): Unit = program.feeds.foreach { feed =>
+      val changes = step.changes.getOrElse(feed.name, Nil)
+      record(feed, changes)
+      val arrived = changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq))
+      streams(feed.name).addData(arrived)
     }
 
     def stop(): Unit = {
@@ -148,11 +168,11 @@ class Oracle(spark: SparkSession) {
 
     private def batch(): Seq[Row] = {
       program.feeds.foreach { feed =>
-        spark
+        batchSession
           .createDataFrame(java.util.Arrays.asList(rows(feed.name).toSeq: _*), feed.schema)
           .createOrReplaceTempView(feed.name)
       }
-      spark.sql(program.sql).collect().toSeq
+      batchSession.sql(program.sql).collect().toSeq
     }
 
     private def upsert(change: Change): Unit = {
@@ -191,12 +211,15 @@ class Oracle(spark: SparkSession) {
 
   private def withConf[T](conf: Map[String, String])(body: => T): T = {
     val before = conf.keys.map(key => key -> spark.conf.getOption(key)).toMap
-    conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    val sessions = Seq(spark, batchSession)
+    sessions.foreach(session => conf.foreach { case (key, value) => session.conf.set(key, value) })
     try body
     finally
-      before.foreach {
-        case (key, Some(value)) => spark.conf.set(key, value)
-        case (key, None) => spark.conf.unset(key)
+      sessions.foreach { session =>
+        before.foreach {
+          case (key, Some(value)) => session.conf.set(key, value)
+          case (key, None) => session.conf.unset(key)
+        }
       }
   }
 }

@@ -26,6 +26,9 @@ final case class Feed(
     arguments: Seq[String] = Nil,
     insertOnly: Boolean = false) {
   val schema: StructType = StructType.fromDDL(columns)
+
+  /** Changes are read by two tasks, unless their order matters. */
+  def partitions: Int = if (arguments.isEmpty) 2 else 1
 }
 
 /** Changes to several tables that arrive together, by table. */

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.io.File
+import java.nio.file.{Files, Paths}
+
+import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
+import org.apache.hadoop.fs.permission.FsPermission
+
+/**
+ * The local file system without checksums and permissions.
+ *
+ * Hadoop starts a `chmod` process for each file it creates, and a micro-batch creates dozens.
+ */
+class QuickFileSystem extends LocalFileSystem(new QuickFileSystem.Raw) {
+  setWriteChecksum(false)
+  setVerifyChecksum(false)
+}
+
+object QuickFileSystem {
+  private class Raw extends RawLocalFileSystem {
+    override def setPermission(path: Path, permission: FsPermission): Unit = ()
+  }
+
+  /** Makes sessions use it for files and checkpoints. */
+  val conf: Map[String, String] = Map(
+    "spark.hadoop.fs.file.impl" -> classOf[QuickFileSystem].getName,
+    "spark.sql.streaming.checkpointFileManagerClass" ->
+      "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager")
+
+  /** Where temporary files go: into memory where the system offers that. */
+  private val root: File = {
+    val memory = new File("/dev/shm")
+    if (memory.isDirectory && memory.canWrite && memory.getUsableSpace > (1L << 30)) memory
+    else new File(System.getProperty("java.io.tmpdir"))
+  }
+
+  def temporaryDirectory(): File = {
+    val directory = Files.createTempDirectory(Paths.get(root.getPath), "spark-changelog").toFile
+    org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(directory)
+    directory
+  }
+}
