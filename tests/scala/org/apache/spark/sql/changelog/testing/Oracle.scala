@@ -5,13 +5,18 @@ package org.apache.spark.sql.changelog.testing
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, MicroBatchExecution, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.streaming.runtime.{
+  MemoryStream,
+  MicroBatchExecution,
+  StreamingQueryWrapper
+}
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Holds a query that is kept up to date against the same query run as a batch.
@@ -212,7 +217,8 @@ class Oracle(spark: SparkSession) {
   private def withConf[T](conf: Map[String, String])(body: => T): T = {
     val before = conf.keys.map(key => key -> spark.conf.getOption(key)).toMap
     val sessions = Seq(spark, batchSession)
-    sessions.foreach(session => conf.foreach { case (key, value) => session.conf.set(key, value) })
+    sessions.foreach(session =>
+      conf.foreach { case (key, value) => session.conf.set(key, value) })
     try body
     finally
       sessions.foreach { session =>

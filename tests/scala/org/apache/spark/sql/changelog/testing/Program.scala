@@ -49,7 +49,19 @@ object Step {
  * @param steps
  *   what arrives, batch by batch
  */
-final case class Program(feeds: Seq[Feed], sql: String, steps: Seq[Step])
+final case class Program(feeds: Seq[Feed], sql: String, steps: Seq[Step]) {
+
+  /** The program as text from which it can be written as a test. */
+  override def toString: String = {
+    val batches = steps.zipWithIndex.map { case (step, index) =>
+      val changes = feeds.flatMap { feed =>
+        step.changes.getOrElse(feed.name, Nil).map(change => s"  ${feed.name} $change")
+      }
+      (s"batch $index" +: changes).mkString("\n")
+    }
+    (feeds.map(feed => s"feed $feed") ++ Seq(s"query $sql") ++ batches).mkString("\n")
+  }
+}
 
 /**
  * A way to run a program that must not change its result.
@@ -80,8 +92,6 @@ object Variant {
   val OnePhase: Map[String, String] = Map("spark.sql.changelog.twoPhase.enabled" -> "false")
 
   /** In-memory and RocksDB state, restarts, one and two phases. */
-  val all: Seq[Variant] = Seq(
-    Variant(),
-    Variant(conf = OnePhase),
-    Variant(restart = true, conf = RocksDB))
+  val all: Seq[Variant] =
+    Seq(Variant(), Variant(conf = OnePhase), Variant(restart = true, conf = RocksDB))
 }

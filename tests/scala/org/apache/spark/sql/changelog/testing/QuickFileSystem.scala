@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.testing
 import java.io.File
 import java.nio.file.{Files, Paths}
 
-import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 
 /**
  * The local file system without checksums and permissions.

@@ -3,6 +3,9 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.sql.Timestamp
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.CatalystTypeConverters
 import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
@@ -26,21 +29,24 @@ final case class Change(kind: String, row: Row) {
 object TextChangelog {
   private val Kinds = Set("+I", "-U", "+U", "-D")
 
-  /** Reads `+I Oslo 5`; columns are separated by blanks, and `NULL` is NULL. */
+  /** Reads `+I Oslo 5`; columns are separated by blanks, `NULL` is NULL, `''` no text. */
   def parse(text: String, schema: StructType): Change = {
     val words = text.trim.split("\\s+").toSeq
     require(Kinds.contains(words.head), s"'$text' does not begin with a row kind")
     require(words.size == schema.size + 1, s"'$text' has not the columns of ${schema.toDDL}")
-    Change(words.head, Row.fromSeq(words.tail.zip(schema).map { case (word, field) =>
-      value(word, field.dataType)
-    }))
+    Change(
+      words.head,
+      Row.fromSeq(words.tail.zip(schema).map { case (word, field) =>
+        value(word, field.dataType)
+      }))
   }
 
   /** A column's value from its text, as a Spark cast reads it. */
   def value(word: String, dataType: DataType): Any =
     if (word == "NULL") null
     else {
-      val cast = Cast(Literal(word), dataType, Some("UTC"), EvalMode.ANSI)
+      val text = if (word == "''") "" else word
+      val cast = Cast(Literal(text), dataType, Some("UTC"), EvalMode.ANSI)
       CatalystTypeConverters.convertToScala(cast.eval(), dataType)
     }
 
@@ -48,6 +54,9 @@ object TextChangelog {
 
   private def format(value: Any): String = value match {
     case null => "NULL"
+    case "" => "''"
+    case bytes: Array[Byte] => format(new String(bytes, UTF_8))
+    case time: Timestamp => time.toLocalDateTime.toString
     case nested: Row => nested.toSeq.map(format).mkString("{", ",", "}")
     case other => other.toString
   }

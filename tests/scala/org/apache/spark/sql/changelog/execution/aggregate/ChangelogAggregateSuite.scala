@@ -94,6 +94,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
       Seq(Step(words, "+I a 5", "+I b 1"), Step(words, "-D b 1", "+I a 1")))
     val variant = Variant(mode = "upsert", key = Seq("word"))
     assert(
-      texts(oracle.check(program, variant)) == Seq(Seq("+I a 5", "+I b 1"), Seq("+U a 6", "-D b 1")))
+      texts(oracle.check(program, variant)) == Seq(
+        Seq("+I a 5", "+I b 1"),
+        Seq("+U a 6", "-D b 1")))
   }
 }

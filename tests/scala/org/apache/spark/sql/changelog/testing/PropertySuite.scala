@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
+ * then the first `numSeeds`. With `CHANGELOG_PROPERTY_SECONDS` set (see `dev/property`) ever new
+ * ones for that long instead.
+ */
+abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
+  private lazy val oracle = new Oracle(spark)
+
+  /** The program of a seed, and how to run it. */
+  protected def program(seed: Long): (Program, Variant)
+
+  test("programs that failed once") {
+    keptSeeds.foreach(check)
+  }
+
+  sys.env.get("CHANGELOG_PROPERTY_SECONDS") match {
+    case None =>
+      test(s"seeds 1 to $numSeeds") {
+        (1L to numSeeds.toLong).foreach(check)
+      }
+    case Some(seconds) =>
+      val first =
+        sys.env.get("CHANGELOG_PROPERTY_SEED").map(_.toLong).getOrElse(System.currentTimeMillis())
+      test(s"seeds from $first, for $seconds seconds") {
+        val end = System.nanoTime() + seconds.toLong * 1000000000L
+        val seeds = Iterator.from(0).map(first + _).takeWhile(_ => System.nanoTime() < end)
+        val failures = seeds.map { seed => (seed, scala.util.Try(check(seed))) }.toSeq
+        val failed = failures.collect { case (seed, scala.util.Failure(error)) => seed -> error }
+        failed.foreach { case (_, error) => info(error.getMessage) }
+        info(s"${failures.size} programs, ${failed.size} failed")
+        assert(failed.isEmpty, s"seeds ${failed.map(_._1).mkString(" ")} failed")
+      }
+  }
+
+  private def check(seed: Long): Unit = {
+    val (program, variant) = this.program(seed)
+    try oracle.check(program, variant)
+    catch {
+      case error: Throwable =>
+        throw new AssertionError(s"seed $seed: $error\nin variant [$variant] of\n$program", error)
+    }
+  }
+
+  private def keptSeeds: Seq[Long] = {
+    val file = PropertySuite.directory.resolve(s"${getClass.getSimpleName}.txt")
+    if (!Files.exists(file)) Nil
+    else
+      {
+        Files
+          .readAllLines(file)
+          .asScala
+          .map(_.takeWhile(_ != '#').trim)
+          .filter(_.nonEmpty)
+          .map(_.toLong)
+      }.toSeq
+  }
+}
+
+private object PropertySuite {
+  def directory: Path = Paths.get(sys.props("spark.changelog.test.home"), "tests", "seeds")
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.apache.spark.sql.Row
+
+/**
+ * Draws changes of one table such that none takes back a row that is not there.
+ *
+ * There are inserts, also of rows that exist already; deletes; updates that move rows between
+ * groups or change nothing; rows deleted and inserted again, or inserted and deleted at once; and
+ * now and then most of the table goes. Without a key the table is a bag of rows; a key is one
+ * `INT` column.
+ */
+final class RandomChangelog(random: Random, feed: Feed, values: RandomValues) {
+  private val isKey = feed.schema.map(field => feed.key.contains(field.name))
+  private val palettes = feed.schema.map(field => values.palette(field.dataType))
+  private val present = mutable.ArrayBuffer.empty[Row]
+
+  /** The next changes, at least one. */
+  def next(): Seq[Change] = random.nextInt(20) match {
+    case _ if feed.insertOnly || present.isEmpty => insert(newRow())
+    case 0 => clear()
+    case choice if choice < 8 && present.size < 40 =>
+      if (feed.key.isEmpty && random.nextInt(4) == 0) insert(someRow()) else insert(newRow())
+    case choice if choice < 12 => delete(someRow(), "-D")
+    case choice if choice < 17 =>
+      val row = someRow()
+      delete(row, "-U") ++ insert(changed(row), "+U")
+    case 17 =>
+      val row = someRow()
+      delete(row, "-D") ++ insert(if (random.nextBoolean()) row else changed(row))
+    case _ =>
+      val row = newRow()
+      insert(row) ++ delete(row, "-D")
+  }
+
+  private def insert(row: Row, kind: String = "+I"): Seq[Change] = {
+    present += row
+    Seq(Change(kind, row))
+  }
+
+  private def delete(row: Row, kind: String): Seq[Change] = {
+    present -= row
+    Seq(Change(kind, row))
+  }
+
+  private def clear(): Seq[Change] = {
+    val kept = random.nextInt(3)
+    random.shuffle(present.toSeq).drop(kept).flatMap(delete(_, "-D"))
+  }
+
+  /** A row of the table; rather an early one, so that some rows change again and again. */
+  private def someRow(): Row = present(random.nextInt(1 + random.nextInt(present.size)))
+
+  private def newRow(): Row =
+    Row.fromSeq(palettes.indices.map(column => if (isKey(column)) freeKey() else value(column)))
+
+  /** Few keys, so that they are used again after a delete. */
+  private def freeKey(): Int = {
+    val used = present.map(_.getInt(isKey.indexOf(true))).toSet
+    val free = Iterator.from(0).filterNot(used.contains).take(8).toSeq
+    free(random.nextInt(free.size))
+  }
+
+  private def changed(row: Row): Row = {
+    val columns = Seq.fill(1 + random.nextInt(2))(random.nextInt(row.size)).filterNot(isKey)
+    Row.fromSeq(row.toSeq.zipWithIndex.map { case (old, column) =>
+      if (columns.contains(column)) value(column) else old
+    })
+  }
+
+  private def value(column: Int): Any = {
+    val palette = palettes(column)
+    if (random.nextInt(9) == 0) null
+    else palette(random.nextInt(1 + random.nextInt(palette.size)))
+  }
+}
