@@ -142,7 +142,8 @@ def line(name: str, provider: str, side: str, runs: Sequence[Run], rows: int, ou
     last = runs[-1]
     return (
         f"{name:<22}{provider:<9}{side:<7}{seconds:>8.2f}{rows / seconds:>12,.0f}"
-        f"{seconds / ours:>7.2f}{batch:>9.2f}{last.state_bytes / 2**20:>10.1f}{last.state_rows:>12,}"
+        f"{seconds / ours:>7.2f}{batch:>9.2f}"
+        f"{last.state_bytes / 2**20:>10.1f}{last.state_rows:>12,}"
     )
 
 
