@@ -6,16 +6,17 @@ package org.apache.spark.sql.changelog.explain
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 
 /**
  * Adds the changelog modes of a query to Spark's own EXPLAIN.
  *
  * Enable it with `spark.sql.extendedExplainProviders`.
  */
-class ChangelogExplainGenerator extends ExtendedExplainGenerator {
+class ChangelogExplainGenerator extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
 
   override def title: String = "Changelog"
 
   override def generateExtendedInfo(plan: SparkPlan): String =
-    plan.collect { case output: ChangelogOutputExec => output.explained.toText }.mkString("\n")
+    collect(plan) { case output: ChangelogOutputExec => output.explained.toText }.mkString("\n")
 }

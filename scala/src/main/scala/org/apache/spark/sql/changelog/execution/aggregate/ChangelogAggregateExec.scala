@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
@@ -46,6 +47,12 @@ case class ChangelogAggregateExec(
     with PartitioningPreservingUnaryExecNode {
 
   override def shortName: String = "changelogAggregate"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = truncatedString(layout.grouping, "[", ", ", "]", maxFields)
+    val results = truncatedString(resultExpressions, "[", ", ", "]", maxFields)
+    s"$nodeName(keys=$keys, results=$results, updates=$updateKind)"
+  }
 
   override protected def outputExpressions: Seq[NamedExpression] = resultExpressions :+ outputKind
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -51,6 +52,9 @@ case class ChangelogConsolidateExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(key.map(SortOrder(_, Ascending)))
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName key=${truncatedString(key, "[", ", ", "]", maxFields)}"
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.execution.normalize
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
@@ -39,6 +40,12 @@ case class ChangelogNormalizeExec(
     extends ChangelogStateWriter {
 
   override def shortName: String = "changelogNormalize"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = truncatedString(key, "[", ", ", "]", maxFields)
+    val order = truncatedString(sequence, "[", ", ", "]", maxFields)
+    s"$nodeName(key=$keys, sequence=$order, updates=$updateKind)"
+  }
 
   override def output: Seq[Attribute] = columns :+ outputKind
 

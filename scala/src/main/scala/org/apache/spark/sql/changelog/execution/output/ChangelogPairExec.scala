@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
@@ -33,6 +34,9 @@ case class ChangelogPairExec(key: Seq[Attribute], kind: Attribute, child: SparkP
   override def output: Seq[Attribute] = child.output
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName key=${truncatedString(key, "[", ", ", "]", maxFields)}"
 
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
