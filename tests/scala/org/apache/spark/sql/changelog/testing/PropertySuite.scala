@@ -43,12 +43,15 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
       }
   }
 
-  private def check(seed: Long): Unit = {
+  protected def check(seed: Long): Unit = {
     val (program, variant) = this.program(seed)
     try oracle.check(program, variant)
     catch {
       case error: Throwable =>
-        throw new AssertionError(s"seed $seed: $error\nin variant [$variant] of\n$program", error)
+        // a failed query's own message is its plan
+        val cause = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq.last
+        val what = s"seed $seed, in variant [$variant]\n$cause\n$program"
+        throw new AssertionError(what, error)
     }
   }
 

@@ -120,11 +120,13 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   private def countUnmatched(before: Long, after: Long): Unit = {
     val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) unmatched(missing, layout.grouping.map(_.name).zip(keyTexts).mkString(", "))
+    if (missing > 0) unmatched(missing, keyText)
   }
 
-  private def keyTexts: Seq[String] =
-    group.toSeq(layout.grouping.map(_.dataType)).map(value => String.valueOf(value))
+  private def keyText: String = {
+    val values = group.toSeq(layout.grouping.map(_.dataType))
+    layout.grouping.zip(values).map { case (key, value) => s"${key.name} = $value" }.mkString(", ")
+  }
 
   private def result(
       projection: UnsafeProjection,

@@ -69,8 +69,7 @@ private[aggregate] sealed abstract class SignedTotalFunction
   protected lazy val count: AttributeReference =
     AttributeReference("count", LongType, nullable = false)()
 
-  protected lazy val total: SignedTotal =
-    SignedTotal(value.dataType, totalType, evalMode == EvalMode.TRY)
+  protected lazy val total: SignedTotal = SignedTotal(value.dataType, totalType, evalMode)
 
   override def children: Seq[Expression] = Seq(value, sign)
 

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /**
@@ -42,11 +41,11 @@ private[aggregate] sealed abstract class SignedTotal(name: String) extends Seria
 private[aggregate] object SignedTotal {
 
   /** The columns for values of type `valueType` whose total has type `totalType`. */
-  def apply(valueType: DataType, totalType: DataType, try_ : Boolean): SignedTotal =
+  def apply(valueType: DataType, totalType: DataType, evalMode: EvalMode.Value): SignedTotal =
     (valueType, totalType) match {
-      case (LongType, _) => new ExactTotal("total", totalType, try_)
+      case (LongType, _) => new ExactTotal("total", totalType, evalMode)
       case (_: IntegralType, LongType) => new PlainTotal("total", LongType)
-      case (_: IntegralType, _) => new ExactTotal("total", totalType, try_)
+      case (_: IntegralType, _) => new ExactTotal("total", totalType, evalMode)
       case (DecimalType.Fixed(precision, scale), _) =>
         // 38 digits leave room for 10^10 rows of values with up to 28
         if (precision <= 28) new PlainTotal("total", DecimalType(38, scale))
@@ -82,7 +81,7 @@ private[aggregate] object SignedTotal {
   }
 
   /** `BIGINT` values, summed as two halves so that no order of them overflows. */
-  private class ExactTotal(name: String, totalType: DataType, try_ : Boolean)
+  private class ExactTotal(name: String, totalType: DataType, evalMode: EvalMode.Value)
       extends SignedTotal(name) {
     private val high = column("High", LongType)
     private val low = column("Low", LongType)
@@ -105,8 +104,8 @@ private[aggregate] object SignedTotal {
 
     override def value: Expression = totalType match {
       case LongType =>
-        val ansi = Literal(SQLConf.get.ansiEnabled)
-        static(LongType, "toLong", high, low, ansi, Literal(try_))
+        val ansi = Literal(evalMode == EvalMode.ANSI)
+        static(LongType, "toLong", high, low, ansi, Literal(evalMode == EvalMode.TRY))
       case _ => static(DoubleType, "toDouble", high, low)
     }
 

@@ -74,7 +74,8 @@ object SignedTotalFunctions {
     if (nan > 0 || (positiveInfinity > 0 && negativeInfinity > 0)) Double.NaN
     else if (positiveInfinity > 0) Double.PositiveInfinity
     else if (negativeInfinity > 0) Double.NegativeInfinity
-    else sum + error
+    else if (java.lang.Double.isFinite(sum)) sum + error
+    else sum // beyond DOUBLE, where the error means nothing
 
   private def unscaled(value: Decimal): BigInteger = value.toJavaBigDecimal.unscaledValue
 
