@@ -45,19 +45,18 @@ object CheckExecutable {
   private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
     val calls =
       agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
-    val unstable = agg.groupingExpressions.find(g => !UnsafeRowUtils.isBinaryStable(g.dataType))
-    unstable
-      .map(g =>
-        s"it groups by ${DescribeNode.expression(g)}, of type ${g.dataType.sql}, whose equal " +
-          "values differ in their bytes")
-      .orElse(
-        calls.find(!isExecutable(_)).map(call => s"it computes ${DescribeNode.expression(call)}"))
-      .orElse(
-        if (node.mode.isInsertOnly && (calls.nonEmpty || !node.children.head.mode.isInsertOnly)) {
-          Some("it emits a group when the watermark has closed it")
-        } else {
-          None
-        })
+    val byteUnstable = agg.groupingExpressions.zip(DescribeNode.groups(agg)).collectFirst {
+      case (group, name) if !UnsafeRowUtils.isBinaryStable(group.dataType) =>
+        s"it groups by $name, of type ${group.dataType.sql}, whose equal values differ in their bytes"
+    }
+    val uncomputed = calls.find(!isExecutable(_)).map { call =>
+      s"it computes ${DescribeNode.expression(call)}"
+    }
+    val waits =
+      node.mode.isInsertOnly && (calls.nonEmpty || !node.children.head.mode.isInsertOnly)
+    byteUnstable
+      .orElse(uncomputed)
+      .orElse(if (waits) Some("it emits a group when the watermark has closed it") else None)
   }
 
   private def isExecutable(call: AggregateExpression): Boolean =

@@ -44,8 +44,7 @@ object DescribeNode {
   def detail(plan: LogicalPlan): String = plan match {
     case project: Project => list(project.projectList)
     case filter: Filter => expression(filter.condition)
-    case agg: Aggregate =>
-      s"${list(agg.groupingExpressions)} ${list(agg.aggregateExpressions.filterNot(isGroup(agg, _)))}"
+    case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case rank: Rank => rankDetail(rank)
     case window: Window =>
@@ -68,7 +67,7 @@ object DescribeNode {
   /** The node with what tells it from its like, short enough for a sentence. */
   def short(plan: LogicalPlan): String = {
     val mark = plan match {
-      case agg: Aggregate => list(agg.groupingExpressions)
+      case agg: Aggregate => bracketed(groups(agg))
       case join: Join => joinType(join)
       case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"
       case window: Window => list(window.partitionSpec)
@@ -98,8 +97,28 @@ object DescribeNode {
         }.sql
     }
 
-  private def list(expressions: Seq[Expression]): String =
-    expressions.map(expression).mkString("[", ", ", "]")
+  /** What an aggregate groups by, each as one would write it. */
+  def groups(agg: Aggregate): Seq[String] =
+    agg.groupingExpressions.map(named(_, groupName(agg, _)))
+
+  private def list(expressions: Seq[Expression]): String = bracketed(expressions.map(expression))
+
+  private def bracketed(texts: Seq[String]): String = texts.mkString("[", ", ", "]")
+
+  private def aggregateDetail(agg: Aggregate): String = {
+    val results = agg.aggregateExpressions.filterNot(isGroup(agg, _))
+    s"${bracketed(groups(agg))} ${bracketed(results.map(named(_, groupName(agg, _))))}"
+  }
+
+  /** A column's name, or what it stands for if Spark has made it up for a grouping expression. */
+  private def groupName(agg: Aggregate, column: Attribute): String = agg.child match {
+    case Project(columns, _) if column.name == "_groupingexpression" =>
+      columns
+        .collectFirst { case alias: Alias if alias.exprId == column.exprId => alias.child }
+        .map(expression)
+        .getOrElse(column.name)
+    case _ => column.name
+  }
 
   private def isGroup(agg: Aggregate, column: NamedExpression): Boolean = column match {
     case attribute: Attribute => agg.groupingExpressions.exists(_.semanticEquals(attribute))

@@ -30,7 +30,7 @@ private[inference] final case class AggregateState(
     eventTime: Option[String],
     retracts: Boolean) {
 
-  private val group = agg.groupingExpressions.map(DescribeNode.expression)
+  private val group = DescribeNode.groups(agg)
   private val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
   private val distinct = argumentsOf(calls.filter(_.isDistinct))
   private val extrema =
