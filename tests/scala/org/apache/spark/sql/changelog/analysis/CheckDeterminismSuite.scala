@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.functions.udf
+
+class CheckDeterminismSuite extends InferenceTest {
+  private val condition = "CHANGELOG_NONDETERMINISTIC_EXPRESSION"
+
+  test("a random column over rows that are taken back is refused, naming where they come from") {
+    changelog("t", "a INT, v DOUBLE", All)
+    checkRefused(
+      condition,
+      Map(
+        "expression" -> "uuid()",
+        "node" -> "Project",
+        "kinds" -> "update and delete",
+        "producer" -> "ChangelogSource [a]")) {
+      infer("SELECT a, uuid() AS u FROM t")
+    }
+  }
+
+  test("a random filter over rows that are taken back is refused, whatever the key") {
+    changelog("t", "a INT, v DOUBLE", All, key = Seq("a"))
+    checkRefused(condition, Map("expression" -> "rand()")) {
+      infer("SELECT * FROM t WHERE v > rand()", Upsert)
+    }
+  }
+
+  test("a random column over what an aggregate gives is refused, although Spark merges the two") {
+    appends("t", "a INT, v DOUBLE")
+    checkRefused(condition, Map("kinds" -> "update", "producer" -> "ChangelogAggregate [a]")) {
+      infer("SELECT a, sum(v) * rand() AS x FROM t GROUP BY a")
+    }
+  }
+
+  test("a function that is not declared deterministic is refused") {
+    changelog("t", "a INT, v DOUBLE", All)
+    spark.udf.register("guess", udf((x: Int) => x + 1).asNondeterministic())
+    checkRefused(condition, Map("expression" -> "guess(a)"))(infer("SELECT guess(a) FROM t"))
+  }
+
+  test("over insert-only rows anything goes, for they are computed once") {
+    appends("t", "a INT, v DOUBLE")
+    assert(modes(infer("SELECT a, uuid() FROM t WHERE v > rand()")) == "Filter[I] < Source[I]")
+    val sampled = infer("SELECT a FROM t TABLESAMPLE (10 PERCENT)")
+    assert(modes(sampled) == "Sample[I] < Source[I]")
+  }
+
+  test("a sample of rows that are taken back is refused") {
+    changelog("t", "a INT", All)
+    checkRefused(condition, Map("expression" -> "a random sample")) {
+      infer("SELECT a FROM t TABLESAMPLE (10 PERCENT)")
+    }
+  }
+
+  test("a function that depends on the order of rows only is not refused here") {
+    changelog("t", "a INT, v DOUBLE", All)
+    assert(
+      modes(infer("SELECT a, first(v), collect_list(v) FROM t GROUP BY a")) ==
+        "Aggregate[I,UB,UA,D] < Source[I,UB,UA,D]")
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+class CheckExecutableSuite extends InferenceTest {
+
+  private def declareTables(): Unit = {
+    changelog("t", "id INT, g STRING, v INT", All, key = Seq("id"))
+    appends("e", "g STRING, v INT, ts TIMESTAMP", watermark = Some("ts"))
+    spark.range(3).createOrReplaceTempView("static")
+  }
+
+  private def accepts(sql: String): Unit = {
+    declareTables()
+    CheckExecutable(infer(sql))
+  }
+
+  private def refuses(sql: String, parameters: (String, String)*): Unit = {
+    declareTables()
+    val annotated = infer(sql)
+    checkRefused("CHANGELOG_NOT_EXECUTABLE_YET", parameters.toMap)(CheckExecutable(annotated))
+  }
+
+  test("what treats each row by itself is accepted") {
+    accepts("SELECT upper(g) AS g FROM t WHERE v > 3 UNION ALL SELECT g FROM e")
+    accepts("SELECT id, x FROM t LATERAL VIEW explode(split(g, ',')) AS x")
+    accepts("SELECT /*+ REPARTITION(2) */ * FROM t ORDER BY v")
+  }
+
+  test("the first aggregate functions are accepted, with filters and grouping sets") {
+    accepts(
+      """SELECT g, id % 3, count(*), count(v), sum(v), try_sum(v), avg(v), try_avg(v), min(v),
+        |  max(g) FILTER (WHERE v > 3)
+        |FROM t GROUP BY g, id % 3 WITH CUBE HAVING count(*) > 1""".stripMargin)
+    accepts("SELECT count(*), c FROM (SELECT g, count(*) AS c FROM e GROUP BY g) GROUP BY c")
+    accepts("SELECT DISTINCT g FROM t")
+  }
+
+  test("other aggregate functions are refused by name") {
+    refuses(
+      "SELECT g, collect_list(v) AS vs FROM t GROUP BY g",
+      "node" -> "ChangelogAggregate [g]",
+      "what" -> "it computes collect_list(v)",
+      "place" -> "input of ToChangelog retract")
+    refuses("SELECT count(DISTINCT v) FROM e", "what" -> "it computes count(DISTINCT v)")
+  }
+
+  test("an operator that isn't there is refused with its place in the query") {
+    refuses(
+      """SELECT g, count(*) FROM (
+        |  SELECT e.g, v FROM e UNION ALL SELECT t.g, e.v FROM e JOIN t ON e.g = t.g)
+        |GROUP BY g""".stripMargin,
+      "node" -> "ChangelogJoin Inner",
+      "what" -> "there is no operator for it",
+      "place" -> ("input of Project, right input of Union, input of ChangelogAggregate [g], " +
+        "input of ToChangelog retract"))
+    refuses("SELECT * FROM t LIMIT 3", "node" -> "ChangelogRank row_number []")
+    refuses(
+      "SELECT sum(v) OVER (PARTITION BY g ORDER BY id) AS s FROM t",
+      "node" -> "ChangelogWindow [g]")
+  }
+
+  test("a static input is refused, for it would come again in each batch") {
+    refuses(
+      "SELECT v FROM t UNION ALL SELECT id FROM static",
+      "what" -> "it reads something that is neither a stream nor a changelog")
+  }
+
+  test("groups whose equal values differ in their bytes are refused") {
+    refuses(
+      "SELECT g COLLATE UNICODE_CI AS k, count(*) FROM t GROUP BY 1",
+      "node" -> "ChangelogAggregate [collate(g, UNICODE_CI)]",
+      "what" -> ("it groups by collate(g, UNICODE_CI), of type STRING COLLATE UNICODE_CI, whose equal values differ " +
+        "in their bytes"))
+  }
+
+  test("groups that wait for the watermark are refused") {
+    declareTables()
+    val annotated =
+      infer("SELECT window.start, count(*) FROM e GROUP BY window(ts, '1 hour')", Append)
+    checkRefused(
+      "CHANGELOG_NOT_EXECUTABLE_YET",
+      Map("what" -> "it emits a group when the watermark has closed it"))(
+      CheckExecutable(annotated))
+  }
+}

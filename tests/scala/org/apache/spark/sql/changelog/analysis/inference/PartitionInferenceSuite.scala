@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis.inference
+
+import org.apache.spark.sql.catalyst.plans.logical.DeduplicateWithinWatermark
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
+
+import org.apache.spark.sql.changelog.analysis.{InferenceTest, StateTable}
+
+/** Nodes that see all rows of a partition: those that are computed again, and Spark's own. */
+class PartitionInferenceSuite extends InferenceTest {
+
+  test("a window function is computed again for each partition that is touched") {
+    changelog("t", "id INT, g STRING, v INT", All, key = Seq("id"))
+    val root = infer("SELECT id, sum(v) OVER (PARTITION BY g ORDER BY v) AS s FROM t", Upsert)
+    assert(modes(root) == "Window[I,UA,D] < Source[I,UB,UA,D]")
+    val window = find(root, "ChangelogWindow")
+    assert(window.strategy.contains("recompute touched partitions"))
+    assert(window.state == Seq(StateTable("rows", Seq("g", "row"), "count", "unbounded")))
+  }
+
+  test("a window function over new rows changes rows all the same") {
+    appends("t", "g STRING, v INT")
+    val sql = "SELECT g, lag(v) OVER (PARTITION BY g ORDER BY v) AS l FROM t"
+    assert(modes(infer(sql)) == "Window[I,UB,UA,D] < Source[I]")
+    checkRefused(
+      "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+      Map("kinds" -> "update and delete", "producer" -> "ChangelogWindow [g]")) {
+      infer(sql, Append)
+    }
+  }
+
+  test("a function over groups is computed again too") {
+    import testImplicits._
+    changelog("t", "k INT, v INT", All)
+    val groups =
+      spark.table("t").as[(Int, Int)].groupByKey(_._1).mapGroups((k, rows) => (k, rows.size))
+    val root = inferPlan(groups.queryExecution.analyzed)
+    assert(find(root, "MapGroups").mode.toString == "[I,UB,UA,D]")
+    assert(find(root, "MapGroups").strategy.contains("recompute touched partitions"))
+  }
+
+  test("a function over rows hands changes on") {
+    import testImplicits._
+    changelog("t", "k INT, v INT", All)
+    val mapped = spark.table("t").as[(Int, Int)].map(row => row._1 + row._2)
+    assert(
+      find(
+        inferPlan(mapped.queryExecution.analyzed),
+        "MapElements").mode.toString == "[I,UB,UA,D]")
+  }
+
+  test("a stateful operator of Spark's takes new rows only") {
+    import testImplicits._
+    val counted = (name: String) =>
+      spark
+        .table(name)
+        .as[(Int, Int)]
+        .groupByKey(_._1)
+        .flatMapGroupsWithState(OutputMode.Append, GroupStateTimeout.NoTimeout) {
+          (k: Int, rows: Iterator[(Int, Int)], _: GroupState[Int]) => rows.map(_ => k)
+        }
+        .queryExecution
+        .analyzed
+    appends("e", "k INT, v INT")
+    assert(find(inferPlan(counted("e"), Append), "FlatMapGroupsWithState").mode.toString == "[I]")
+    changelog("t", "k INT, v INT", All)
+    checkRefused(
+      "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+      Map(
+        "consumer" -> "FlatMapGroupsWithState",
+        "kinds" -> "update and delete",
+        "producer" -> "ChangelogSource [k, v]")) {
+      inferPlan(counted("t"))
+    }
+  }
+
+  test("an operator that only updates is refused for updates alone") {
+    appends("e", "k INT, v INT")
+    val counts = spark.sql("SELECT k, count(*) AS n FROM e GROUP BY k").queryExecution.analyzed
+    checkRefused(
+      "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+      Map("consumer" -> "DeduplicateWithinWatermark", "kinds" -> "update")) {
+      inferPlan(DeduplicateWithinWatermark(counts.output.take(1), counts))
+    }
+  }
+
+  test("a function over whole partitions takes new rows only") {
+    import testImplicits._
+    changelog("t", "k INT, v INT", All)
+    val mapped = spark.table("t").as[(Int, Int)].mapPartitions(_.take(1))
+    checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map("consumer" -> "MapPartitions")) {
+      inferPlan(mapped.queryExecution.analyzed)
+    }
+  }
+}
