@@ -11,8 +11,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
- * then the first `numSeeds`. With `CHANGELOG_PROPERTY_SECONDS` set (see `dev/property`) ever new
- * ones for that long instead.
+ * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`. With `CHANGELOG_PROPERTY_SECONDS` set
+ * (see `dev/property`) ever new ones for that long instead.
  */
 abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
@@ -26,8 +26,9 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   sys.env.get("CHANGELOG_PROPERTY_SECONDS") match {
     case None =>
-      test(s"seeds 1 to $numSeeds") {
-        (1L to numSeeds.toLong).foreach(check)
+      val last = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(numSeeds)
+      test(s"seeds 1 to $last") {
+        (1L to last.toLong).foreach(check)
       }
     case Some(seconds) =>
       val first =
@@ -43,7 +44,7 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
       }
   }
 
-  protected def check(seed: Long): Unit = {
+  private def check(seed: Long): Unit = {
     val (program, variant) = this.program(seed)
     try oracle.check(program, variant)
     catch {

@@ -11,13 +11,14 @@ import org.apache.spark.internal.LogKeys
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.execution.UnaryExecNode
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
+
+import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
  * An operator with one input that keeps one state store per partition.
@@ -37,8 +38,9 @@ trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
   def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
 
   /** Turns a partition's rows of one batch into the changes to emit. Called on executors. */
-  protected def processPartition(store: StateStore, rows: Iterator[InternalRow])
-      : Iterator[InternalRow]
+  protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow]
 
   /**
    * Without a logical plan to lean on, Spark leaves adaptive execution off for the query, as it
@@ -70,6 +72,19 @@ trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
         List(schema),
         session.sessionState,
         stateSchemaVersion))
+  }
+
+  /** Tells Spark's `statestore` reader how keys are encoded. */
+  override def operatorStateMetadata(
+      stateSchemaPaths: List[List[String]] = Nil): OperatorStateMetadata = {
+    val info = getStateInfo
+    val numColsPrefixKey = keyEncoder match {
+      case PrefixKeyScanStateEncoderSpec(_, columns) => columns
+      case _ => 0
+    }
+    val store =
+      StateStoreMetadataV1(StateStoreId.DEFAULT_STORE_NAME, numColsPrefixKey, info.numPartitions)
+    OperatorStateMetadataV1(OperatorInfoV1(info.operatorId, shortName), Array(store))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+
+import org.apache.spark.sql.changelog.testing._
+
+/** What is in the state store, as Spark's own reader shows it. */
+class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
+  private val schema = StructType.fromDDL("g STRING, n INT")
+
+  /** The number of records in state after each batch. */
+  private def stateSizes(sql: String, conf: Map[String, String])(
+      batches: Seq[String]*): Seq[Long] = {
+    conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    val stream = MemoryStream[Row](2)(
+      Encoders.row(StructType(StructField("op", StringType) +: schema)),
+      spark.sqlContext)
+    val checkpoint = QuickFileSystem.temporaryDirectory().getPath
+    stream.toDF().createOrReplaceTempView("changes")
+    val query = spark
+      .sql(s"""SELECT * FROM to_changelog(TABLE(
+           |WITH t AS (SELECT * FROM from_changelog(TABLE(changes), 'op')) $sql))""".stripMargin)
+      .writeStream
+      .option("checkpointLocation", checkpoint)
+      .foreachBatch((batch: DataFrame, _: Long) => batch.collect().foreach(_ => ()))
+      .start()
+    try {
+      batches.map { batch =>
+        val changes = batch.map(TextChangelog.parse(_, schema))
+        stream.addData(changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq)))
+        query.processAllAvailable()
+        spark.read.format("statestore").load(checkpoint).count()
+      }
+    } finally {
+      query.stop()
+      conf.keys.foreach(spark.conf.unset)
+    }
+  }
+
+  private val smallHeads = Map("spark.sql.changelog.aggregate.headSize" -> "1")
+  private val values = (1 to 8).map(n => s"a $n")
+
+  for ((provider, conf) <- Seq(
+      "in memory" -> Map.empty[String, String],
+      "RocksDB" -> Variant.RocksDB)) {
+    test(s"an emptied group leaves no state, $provider") {
+      val sql = "SELECT g, count(*), sum(n) FROM t GROUP BY g"
+      assert(
+        stateSizes(sql, conf)(
+          Seq("+I a 1", "+I a 2", "+I b 1", "+I c 1", "-D c 1"),
+          Seq("-D a 1"),
+          Seq("-D a 2"),
+          Seq("-D b 1")) == Seq(2, 2, 1, 0))
+    }
+
+    test(s"a group takes the values its heads have no room for along, $provider") {
+      val sql = "SELECT g, min(n), max(n), min(n) FILTER (WHERE n > 4) FROM t GROUP BY g"
+      val sizes = stateSizes(sql, conf ++ smallHeads)(
+        values.map("+I " + _),
+        Seq("+I b 1", "-D a 1", "+I a 1"),
+        values.map("-D " + _),
+        Seq("-D b 1"))
+      assert(sizes.head > 3 && sizes.tail == Seq(sizes.head + 1, 1, 0))
+    }
+  }
+}
