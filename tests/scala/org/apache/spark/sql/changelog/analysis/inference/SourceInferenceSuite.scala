@@ -27,7 +27,7 @@ class SourceInferenceSuite extends InferenceTest {
     changelog("t", "id INT, v INT", All, key = Seq("id"))
     val source = find(infer("SELECT * FROM t", Upsert), "ChangelogSource")
     assert(source.mode.toString == "[I,UA,D]")
-    assert(source.strategy.contains("drop update before") && source.state.isEmpty)
+    assert(source.strategy.contains("net updates by key at the root") && source.state.isEmpty)
     assert(find(infer("SELECT * FROM t"), "ChangelogSource").strategy.isEmpty)
   }
 

@@ -46,7 +46,8 @@ object SourceInference extends NodeInference {
           state = Seq(StateTable("rows", source.key.map(_.name), "row", "unbounded")),
           reasons = Seq("keeps the last row of each key: the feed has no before images"))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
-        decision.copy(strategy = Some("drop update before"))
+        // an update may change the key, so its old row is left out only after netting by key
+        decision.copy(strategy = Some("net updates by key at the root"))
       case _ => decision
     }
   }
