@@ -26,13 +26,18 @@ SCHEMA = "op STRING, id INT, city STRING, fare INT"
 
 
 @pytest.fixture
-def changes(spark: SparkSession, feed: Callable[[str], Path]) -> DataFrame:
-    return spark.read.schema(SCHEMA).json(str(feed(CHANGES)))
+def inbox(feed: Callable[[str], Path]) -> str:
+    return str(feed(CHANGES))
 
 
 @pytest.fixture
-def streamed(spark: SparkSession, feed: Callable[[str], Path]) -> DataFrame:
-    return spark.readStream.schema(SCHEMA).json(str(feed(CHANGES)))
+def changes(spark: SparkSession, inbox: str) -> DataFrame:
+    return spark.read.schema(SCHEMA).json(inbox)
+
+
+@pytest.fixture
+def streamed(spark: SparkSession, inbox: str) -> DataFrame:
+    return spark.readStream.schema(SCHEMA).json(inbox)
 
 
 def rows(df: DataFrame) -> set[tuple[object, ...]]:
