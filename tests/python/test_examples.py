@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The files in examples/ run, and print what they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from processes import ROOT, run_script
+from test_sql_shell import sql
+
+EXAMPLES = ROOT / "examples"
+
+FIRST_BATCH = """
++-----+-----+------------+
+|times|words|_change_type|
++-----+-----+------------+
+|    1|    2|      insert|
+|    2|    2|      insert|
++-----+-----+------------+
+"""
+SECOND_BATCH = """
++-----+-----+----------------+
+|times|words|    _change_type|
++-----+-----+----------------+
+|    2|    1|update_postimage|
+|    2|    2| update_preimage|
++-----+-----+----------------+
+"""
+
+
+def test_word_count_in_python(jar: Path, tmp_path: Path) -> None:
+    path = str(EXAMPLES / "word_count.py")
+    printed = run_script(f"import runpy\nrunpy.run_path({path!r})", jar, tmp_path)
+    assert printed.startswith("ToChangelog retract  [I,UB,UA,D]")
+    assert FIRST_BATCH in printed
+    assert SECOND_BATCH in printed
+
+
+def test_word_count_in_sql(jar: Path, tmp_path: Path) -> None:
+    lines = sql(jar, tmp_path, (EXAMPLES / "word_count.sql").read_text())
+    assert lines[:2] == ["1\t2", "2\t1"]
+    assert lines[2:4] == ["1\t2\tinsert", "2\t1\tinsert"]
+    assert lines[4].startswith("ToChangelog")
