@@ -66,17 +66,23 @@ object ChangelogErrors {
       "CHANGELOG_NESTED",
       Map("function" -> function, "outer" -> outer, "advice" -> advice))
 
+  def beforeImageMissing(column: String, value: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_BEFORE_IMAGE_MISSING", Map("column" -> column, "value" -> value))
+
+  def columnReserved(column: String, use: String): AnalysisException =
+    analysis("CHANGELOG_COLUMN_RESERVED", Map("column" -> column, "use" -> use))
+
   def changeTypeUnknown(
       column: String,
-      value: String,
+      value: Option[String],
       expected: Seq[String]): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_CHANGE_TYPE_UNKNOWN",
       Map(
         "column" -> column,
-        "value" -> value,
+        "value" -> value.map(text => s"'$text'").getOrElse("NULL"),
         "expected" -> expected.mkString(", "),
-        "example" -> value))
+        "example" -> value.getOrElse("your value")))
 
   def keyNull(column: String, row: String): ChangelogRuntimeException =
     runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
@@ -85,6 +91,24 @@ object ChangelogErrors {
     runtime(
       "CHANGELOG_UNMATCHED_RETRACTION",
       Map("operator" -> operator, "key" -> key, "conf" -> conf))
+
+  def stateOfOtherQuery(
+      operator: String,
+      id: Long,
+      part: String,
+      stored: Seq[String],
+      wanted: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_STATE_OF_OTHER_QUERY",
+      Map(
+        "operator" -> operator,
+        "id" -> id.toString,
+        "part" -> part,
+        "stored" -> stored.mkString(", "),
+        "wanted" -> wanted.mkString(", ")))
+
+  def watermarkOnTable(column: String): AnalysisException =
+    analysis("CHANGELOG_WATERMARK_ON_TABLE", Map("column" -> column))
 
   private def message(condition: String, parameters: Map[String, String]): String =
     reader.getErrorMessage(condition, parameters)

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctio
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
@@ -58,14 +59,8 @@ object FromChangelogFunction {
         column.name,
         s"a STRING column is expected, not ${column.dataType.sql}")
     }
-    val key = arguments.columns("key")
     val input = arguments.choice("input", InputMode.values).getOrElse(InputMode.Retract)
-    if (input == InputMode.Upsert && key.isEmpty) {
-      throw arguments.invalid(
-        "key",
-        "NULL",
-        "input => 'upsert' needs the columns that identify a row, as in key => array('id')")
-    }
+    val key = keyColumns(arguments, changeType, input)
     val drop = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
     val types = changeTypes(arguments, changeType, input, drop)
     FromChangelog(
@@ -75,11 +70,44 @@ object FromChangelogFunction {
       else ModifyKindSet.InsertOnly,
       input,
       key,
-      arguments.columns("sequence_by"),
+      sequenceColumns(arguments),
       drop,
       source.isStreaming,
       source.output.filterNot(column => changeType.exists(_.exprId == column.exprId)),
       source)
+  }
+
+  private def keyColumns(
+      arguments: FunctionArguments,
+      changeType: Option[Attribute],
+      input: InputMode): Seq[Attribute] = {
+    val key = arguments.columns("key")
+    key.foreach { column =>
+      if (changeType.exists(_.exprId == column.exprId)) {
+        throw arguments.invalid("key", column.name, "that column holds the change type")
+      }
+      if (!UnsafeRowUtils.isBinaryStable(column.dataType) ||
+        !RowOrdering.isOrderable(column.dataType)) {
+        val expected = "a key needs a type whose equal values have equal bytes, unlike "
+        throw arguments.invalid("key", column.name, expected + column.dataType.sql)
+      }
+    }
+    if (input == InputMode.Upsert && key.isEmpty) {
+      throw arguments.invalid(
+        "key",
+        "NULL",
+        "input => 'upsert' needs the columns that identify a row, as in key => array('id')")
+    }
+    key.distinct
+  }
+
+  private def sequenceColumns(arguments: FunctionArguments): Seq[Attribute] = {
+    val sequence = arguments.columns("sequence_by")
+    sequence.filterNot(column => RowOrdering.isOrderable(column.dataType)).foreach { column =>
+      val expected = s"values of type ${column.dataType.sql} have no order"
+      throw arguments.invalid("sequence_by", column.name, expected)
+    }
+    sequence
   }
 
   private def changeTypes(
@@ -89,7 +117,8 @@ object FromChangelogFunction {
       drop: Boolean): ChangeTypes = {
     val column = changeType.map(_.name).getOrElse("")
     arguments.mapping("change_types") match {
-      case None => ChangeTypes.standard(column, drop)
+      case None =>
+        ChangeTypes.standard(column, drop, hasOldRows = input == InputMode.Retract)
       case Some(mapping) =>
         val kinds = mapping.map { case (text, kind) =>
           text -> ChangeTypes.parseKind(kind).getOrElse {

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.functions
 
+import scala.util.Try
+
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
@@ -36,6 +38,12 @@ private[functions] class FunctionArguments(
 
   /** The query given as `TABLE(...)`. */
   lazy val source: LogicalPlan = byName("source") match {
+    case table: FunctionTableSubqueryArgumentExpression
+        if table.hasRepartitioning || table.orderByExpressions.nonEmpty =>
+      throw invalid(
+        "source",
+        "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
+        "its rows are taken as they come, as in TABLE(t)")
     case table: FunctionTableSubqueryArgumentExpression => table.plan
     case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
   }
@@ -43,7 +51,7 @@ private[functions] class FunctionArguments(
   /** A string constant. */
   def text(argument: String): Option[String] = constant(argument).map {
     case value: UTF8String => value.toString
-    case other => throw invalid(argument, other.toString, "a string is expected")
+    case _ => throw invalid(argument, byName(argument).sql, "a string is expected")
   }
 
   /** A string constant out of a few. */
@@ -56,14 +64,19 @@ private[functions] class FunctionArguments(
   /** Columns of the source, by one name or an array of names. */
   def columns(argument: String): Seq[Attribute] = names(argument).map(column(argument, _))
 
-  /** A column of the source. */
+  /** A column of the source: its very name, or as one would write it in SQL. */
   def column(argument: String, name: String): Attribute =
-    source
-      .resolve(CatalystSqlParser.parseMultipartIdentifier(name), SQLConf.get.resolver)
-      .collect { case attribute: Attribute => attribute }
-      .getOrElse {
-        throw ChangelogErrors.columnNotFound(function, argument, name, source.output.map(_.name))
-      }
+    source.output.filter(column => SQLConf.get.resolver(column.name, name)) match {
+      case Seq(column) => column
+      case _ =>
+        Try(CatalystSqlParser.parseMultipartIdentifier(name)).toOption
+          .flatMap(source.resolve(_, SQLConf.get.resolver))
+          .collect { case attribute: Attribute => attribute }
+          .getOrElse {
+            val columns = source.output.map(_.name)
+            throw ChangelogErrors.columnNotFound(function, argument, name, columns)
+          }
+    }
 
   /** A map of strings. */
   def mapping(argument: String): Option[Map[String, String]] = {
@@ -74,7 +87,7 @@ private[functions] class FunctionArguments(
           val data = value.asInstanceOf[MapData]
           val keys = data.keyArray().toArray[UTF8String](StringType)
           val values = data.valueArray().toArray[UTF8String](StringType)
-          keys.map(_.toString).zip(values.map(_.toString)).toMap
+          keys.map(_.toString).zip(values.map(String.valueOf(_))).toMap
         }
       case nothing if isNull(nothing) => None
       case other => throw invalid(argument, other.sql, "a map of strings to strings is expected")
@@ -86,12 +99,20 @@ private[functions] class FunctionArguments(
 
   private def names(argument: String): Seq[String] = constant(argument).toSeq.flatMap {
     case name: UTF8String => Seq(name.toString)
-    case array: ArrayData
-        if byName(argument).dataType.asInstanceOf[ArrayType].elementType == StringType =>
-      array.toArray[UTF8String](StringType).toSeq.map(_.toString)
-    case other =>
-      throw invalid(argument, other.toString, "a column name or an array of them is expected")
+    case array: ArrayData if isTexts(argument) =>
+      val names = array.toArray[UTF8String](StringType).toSeq
+      if (names.contains(null)) throw noNames(argument)
+      names.map(_.toString)
+    case _ => throw noNames(argument)
   }
+
+  private def isTexts(argument: String): Boolean = byName(argument).dataType match {
+    case ArrayType(_: StringType, _) => true
+    case _ => false
+  }
+
+  private def noNames(argument: String): AnalysisException =
+    invalid(argument, byName(argument).sql, "a column name or an array of them is expected")
 
   private def constant(argument: String): Option[Any] = byName(argument) match {
     case expression if expression.foldable => Option(expression.eval())

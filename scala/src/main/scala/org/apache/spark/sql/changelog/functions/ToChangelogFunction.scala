@@ -47,15 +47,18 @@ object ToChangelogFunction {
           "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
       case _ =>
     }
-    if (query.output.exists(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))) {
-      throw ChangelogErrors.nested(
-        Name,
-        s"a query with a column ${RowKind.ChangeTypeColumnName}",
-        "Read the changes with from_changelog and that change type first, or rename the column.")
+    query.output.find(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName)).foreach { column =>
+      val use = "tells the change type of each row it gives"
+      throw ChangelogErrors.columnReserved(column.name, use)
+    }
+    query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach { column =>
+      throw ChangelogErrors.columnReserved(column.name, "keeps the kind of each row while it works")
     }
     val changeType =
       AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
-    val streaming = query.collectLeaves().exists(_.isStreaming)
+    val streaming = query.collectWithSubqueries {
+      case leaf: LeafNode if leaf.isStreaming => leaf
+    }.nonEmpty
     ToChangelog(mode, key, streaming, changeType, wrapStreams(query))
   }
 

@@ -33,6 +33,7 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(isOurs)) plan
     else {
+      val ids = new OperatorIds(0)
       plan.transformDown {
         case root: ToChangelog if root.streaming => rewrite(root)
         case ToChangelog(_, _, _, changeType, child, _) =>
@@ -40,7 +41,8 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
           Project(
             child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
             child)
-        case source: FromChangelog if !source.streaming => SourceRewrite.batch(source)
+        case source: FromChangelog if !source.streaming =>
+          SourceRewrite.batch(source, ids.nextSource())
       }
     }
 

@@ -16,14 +16,24 @@ import org.apache.spark.unsafe.types.UTF8String
  * (`+I`, `UPDATE_BEFORE`, ...), Iceberg's (the same words) and Debezium's (`c r u d`), in any
  * case. A mapping given by the user replaces them all and is taken literally.
  *
+ * Debezium's `u` is an update whose old row is not a row of the feed. Where old rows are expected
+ * it is refused, also by `on_error => 'drop'`: without it the table would be wrong.
+ *
  * @param column
  *   the column they come from, for errors
  * @param kinds
  *   the row kind of every change type
  * @param drop
  *   whether a row with an unknown change type or a NULL key is skipped instead of failing
+ * @param withoutOldRow
+ *   change types that are known but of no use, for they replace a row that is not sent
  */
-class ChangeTypes(column: String, kinds: Map[String, Byte], drop: Boolean) extends Serializable {
+class ChangeTypes(
+    column: String,
+    kinds: Map[String, Byte],
+    drop: Boolean,
+    withoutOldRow: Set[String] = Set.empty)
+    extends Serializable {
   import ChangeTypes._
 
   @transient private lazy val lookup: HashMap[UTF8String, java.lang.Byte] = {
@@ -36,9 +46,11 @@ class ChangeTypes(column: String, kinds: Map[String, Byte], drop: Boolean) exten
   def kindOf(changeType: UTF8String): Byte = {
     val kind = if (changeType == null) null else lookup.get(changeType)
     if (kind != null) kind
-    else if (drop) Dropped
+    else if (changeType != null && withoutOldRow.contains(changeType.toString)) {
+      throw ChangelogErrors.beforeImageMissing(column, changeType.toString)
+    } else if (drop) Dropped
     else {
-      val value = if (changeType == null) "NULL" else s"'$changeType'"
+      val value = Option(changeType).map(_.toString)
       throw ChangelogErrors.changeTypeUnknown(column, value, kinds.keys.toSeq.sorted)
     }
   }
@@ -62,6 +74,8 @@ object ChangeTypes {
   /** Marks a row to be skipped; never leaves the source. */
   val Dropped: Byte = -1
 
+  private val LoneUpdate = "u"
+
   private val words: Map[String, Byte] = RowKind.ChangeTypes.indices.flatMap { index =>
     val kind = index.toByte
     Seq(RowKind.Symbols(index) -> kind, RowKind.ChangeTypes(index) -> kind)
@@ -70,15 +84,22 @@ object ChangeTypes {
     "update_after" -> RowKind.UpdateAfter,
     "c" -> RowKind.Insert,
     "r" -> RowKind.Insert,
-    "u" -> RowKind.UpdateAfter,
+    LoneUpdate -> RowKind.UpdateAfter,
     "d" -> RowKind.Delete)
 
-  /** The change types known without being told. */
-  def standard(column: String, drop: Boolean): ChangeTypes = {
+  /**
+   * The change types known without being told.
+   *
+   * @param hasOldRows
+   *   whether the feed is expected to send the old row of an update
+   */
+  def standard(column: String, drop: Boolean, hasOldRows: Boolean): ChangeTypes = {
     val cases = words.flatMap { case (text, kind) =>
       Seq(text.toLowerCase(Locale.ROOT), text.toUpperCase(Locale.ROOT)).map(_ -> kind)
     }
-    new ChangeTypes(column, cases, drop)
+    val lone = Set(LoneUpdate, LoneUpdate.toUpperCase(Locale.ROOT))
+    if (hasOldRows) new ChangeTypes(column, cases -- lone, drop, lone)
+    else new ChangeTypes(column, cases, drop)
   }
 
   /** The row kind a user means by `+I`, `INSERT`, `update_after`, ... */

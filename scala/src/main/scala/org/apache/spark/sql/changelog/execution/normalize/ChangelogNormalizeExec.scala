@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.types.{BooleanType, StructType}
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
@@ -23,9 +23,9 @@ import org.apache.spark.sql.types._
  *     sequence alone, so that a change that comes late is still known to be older
  *   - law: per key, the row with the highest sequence is the one in the table
  *
- * Several changes of one key in a batch are settled by sequence, then by arrival; of two changes
- * with equal sequence an update's before image comes first. A row identical to the one stored
- * emits nothing.
+ * Several changes of one key are settled by sequence, then by arrival; of two changes with equal
+ * sequence an update's before image counts as the older one, in whatever order they come. A row
+ * identical to the one stored emits nothing.
  */
 case class ChangelogNormalizeExec(
     key: Seq[Attribute],
@@ -57,20 +57,18 @@ case class ChangelogNormalizeExec(
     Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
-    val beforeImageFirst = EqualTo(inputKind, Literal(RowKind.UpdateBefore))
-    Seq(
-      (key ++ sequence).map(SortOrder(_, Ascending)) :+
-        SortOrder(beforeImageFirst, Descending) :+ SortOrder(position, Ascending))
+    val isBeforeImage = EqualTo(inputKind, Literal(RowKind.UpdateBefore))
+    val ties = if (sequence.isEmpty) Nil else Seq(SortOrder(isBeforeImage, Descending))
+    Seq((key ++ sequence).map(SortOrder(_, Ascending)) ++ ties :+ SortOrder(position, Ascending))
   }
 
-  override def stateKeySchema: StructType = key.toStructType
+  override def stateKeySchema: StructType =
+    StateColumns(key.map(column => column.name -> column.dataType))
 
   override def stateValueSchema: StructType = {
-    val row = columns.map(column => StructField(column.name, column.dataType))
-    val order = sequence.zipWithIndex.map { case (column, index) =>
-      StructField(s"_sequence_$index", column.dataType)
-    }
-    StructType(row ++ order :+ StructField("_deleted", BooleanType, nullable = false))
+    val row = columns.map(column => column.name -> column.dataType)
+    val order = sequence.map(column => s"sequence.${column.name}" -> column.dataType)
+    StateColumns(row ++ order :+ ("deleted" -> BooleanType))
   }
 
   override protected def processPartition(
@@ -85,13 +83,15 @@ case class ChangelogNormalizeExec(
       private val processor =
         new ChangelogNormalizeProcessor(ChangelogNormalizeExec.this, store, unmatchedRetractions())
       private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+      private val numRemovedStateRows = longMetric("numRemovedStateRows")
 
       override protected def nextKey(): Boolean = keys.hasNext && {
         val (_, changes) = keys.next()
-        var newest = changes.next()
-        while (changes.hasNext) newest = changes.next()
+        // looking for a further change overwrites the one before
+        var newest = changes.next().copy()
+        while (changes.hasNext) newest = changes.next().copy()
         processor.process(newest)
-        numUpdatedStateRows += 1
+        if (processor.removed) numRemovedStateRows += 1 else numUpdatedStateRows += 1
         true
       }
 

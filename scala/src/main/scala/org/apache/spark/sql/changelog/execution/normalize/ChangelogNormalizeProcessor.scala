@@ -47,11 +47,15 @@ private[normalize] class ChangelogNormalizeProcessor(
   /** The key's row after the batch, with kind `+I`; null if it is gone. */
   var after: UnsafeRow = _
 
+  /** Whether the key's record went with this change. */
+  var removed: Boolean = false
+
   /** Takes the newest change of a key. */
   def process(newest: InternalRow): Unit = {
     val stateKey = keyOf(newest)
     val record = store.get(stateKey)
     val isStored = record != null && !record.getBoolean(deletedOrdinal)
+    removed = false
     before = if (isStored) oldRow(record) else null
     if (record != null && isOlder(newest, record)) after = before
     else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
@@ -60,7 +64,10 @@ private[normalize] class ChangelogNormalizeProcessor(
         unmatched(1, String.valueOf(stateKey.toSeq(key.map(_.dataType)).mkString(", ")))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))
-      else if (isStored) store.remove(stateKey)
+      else if (isStored) {
+        store.remove(stateKey)
+        removed = true
+      }
     } else {
       after = newRow(newest)
       store.put(stateKey, newRecord(newest))
@@ -68,5 +75,8 @@ private[normalize] class ChangelogNormalizeProcessor(
   }
 
   private def isOlder(newest: InternalRow, record: InternalRow): Boolean =
-    sequence.nonEmpty && ordering.compare(sequenceOf(newest), storedSequenceOf(record)) < 0
+    sequence.nonEmpty && {
+      val order = ordering.compare(sequenceOf(newest), storedSequenceOf(record))
+      order < 0 || (order == 0 && newest.getByte(kindOrdinal) == RowKind.UpdateBefore)
+    }
 }

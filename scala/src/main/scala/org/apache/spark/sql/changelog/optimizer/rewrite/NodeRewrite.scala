@@ -11,11 +11,18 @@ import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 /** Numbers a query's stateful operators, from the first id Spark's own have not taken. */
 private[optimizer] class OperatorIds(first: Long) {
   private var nextId = first
+  private var numSources = 0
 
   def next(): Long = {
     val id = nextId
     nextId += 1
     id
+  }
+
+  /** Numbers the sources, from 1. */
+  def nextSource(): Int = {
+    numSources += 1
+    numSources
   }
 }
 

@@ -83,9 +83,11 @@ private[optimizer] object OutputRewrite {
     } else if (sink.mode == OutputMode.Upsert && sink.key.nonEmpty) {
       Netting.Consolidate(sink.key, pairs = true)
     } else if (keys.nonEmpty) Netting.Consolidate(keys.head, pairs = true)
-    else if (columns.forall(column => RowOrdering.isOrderable(column.dataType))) {
-      Netting.Consolidate(columns, pairs = false)
-    } else Netting.None
+    else {
+      // maps can't be compared, but equal rows still meet where the other columns are equal
+      val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
+      Netting.Consolidate(comparable, pairs = false)
+    }
   }
 
   /** Whether a batch holds at most one change per key, the halves of an update side by side. */

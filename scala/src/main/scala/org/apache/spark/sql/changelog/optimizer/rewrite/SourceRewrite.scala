@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.catalyst.optimizer.{InsertMapSortInGroupingExpressions, NormalizeFloatingNumbers}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
@@ -38,15 +38,22 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     source.input match {
       case InputMode.Upsert => normalize(source, node, ids)
       case InputMode.Retract =>
-        val (rows, kind) = read(source)
+        val (rows, kind) = read(source, ids.nextSource())
         NodeRewrite.select(rows, source.output, withKind = kind.isDefined && !node.mode.isInsertOnly)
     }
   }
 
-  /** The table that all changes of a batch source lead to. */
-  def batch(source: FromChangelog): LogicalPlan = {
-    val (rows, kind) = read(source)
+  /**
+   * The table that all changes of a batch source lead to.
+   *
+   * @param number
+   *   counts the sources of a query, from 1
+   */
+  def batch(source: FromChangelog, number: Int): LogicalPlan = {
+    val (rows, kind) = read(source, number)
     kind match {
+      case Some(_) if source.produces.isInsertOnly =>
+        NodeRewrite.select(rows, source.output, withKind = false)
       case None => NodeRewrite.select(rows, source.output, withKind = false)
       case Some(kind) if source.input == InputMode.Upsert => newestRows(source, rows, kind)
       case Some(kind) => remainingRows(source, rows, kind)
@@ -57,7 +64,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       source: FromChangelog,
       node: AnnotatedPlan,
       ids: OperatorIds): LogicalPlan = {
-    val (rows, kind) = read(source)
+    val (rows, kind) = read(source, ids.nextSource())
     val position = Alias(MonotonicallyIncreasingID(), "_position")()
     ChangelogNormalize(
       source.key,
@@ -72,7 +79,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
   }
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
-  private def read(source: FromChangelog): (LogicalPlan, Option[Attribute]) = {
+  private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
     val key = AttributeSet(source.key)
     val columns = (source.output ++ source.sequence.filterNot(source.outputSet.contains)).map {
       case column if key.contains(column) =>
@@ -88,18 +95,23 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
         val kind = Alias(expression, RowKind.ColumnName)()
         val rows = Project(columns :+ kind, source.child)
         val attribute = kind.toAttribute
-        (if (source.skipsBadRows) skip(rows, attribute) else rows, Some(attribute))
+        val isReadable = GreaterThanOrEqual(attribute, Literal(0.toByte, ByteType))
+        val read =
+          if (source.skipsBadRows) Filter(isReadable, count(rows, isReadable, number))
+          // where nobody reads the kind, this still makes a bad row fail
+          else if (source.produces.isInsertOnly) Filter(isReadable, rows)
+          else rows
+        (read, Some(attribute))
     }
   }
 
-  private def skip(rows: LogicalPlan, kind: Attribute): LogicalPlan = {
-    val isReadable = GreaterThanOrEqual(kind, Literal(0.toByte, ByteType))
+  /** Counts bad rows in the observed metrics `from_changelog`, `from_changelog_2`, ... */
+  private def count(rows: LogicalPlan, isReadable: Expression, number: Int): LogicalPlan = {
     val dropped = Count(Literal(1)).toAggregateExpression(
       isDistinct = false,
       filter = Some(Not(isReadable)))
-    val name = s"from_changelog_${kind.exprId.id}"
-    val counted = CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
-    Filter(isReadable, counted)
+    val name = if (number == 1) "from_changelog" else s"from_changelog_$number"
+    CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
   }
 
   /** Each distinct row as often as its inserts outnumber its deletes. */
@@ -108,12 +120,12 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       rows: LogicalPlan,
       kind: Attribute): LogicalPlan = {
     val count = Alias(Sum(RowKind.signOf(kind)).toAggregateExpression(), "_count")()
-    val netted = Filter(
-      GreaterThan(count.toAttribute, Literal(0L)),
+    val counted = InsertMapSortInGroupingExpressions(
       Aggregate(source.output, source.output :+ count, rows))
+    val netted = Filter(GreaterThan(counted.output.last, Literal(0L)), counted)
     val copies = source.output.map(_.newInstance())
     val repeated = Generate(
-      ReplicateRows(count.toAttribute +: source.output),
+      ReplicateRows(counted.output.last +: counted.output.init),
       unrequiredChildIndex = Nil,
       outer = false,
       qualifier = None,
@@ -132,9 +144,9 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       rows: LogicalPlan,
       kind: Attribute): LogicalPlan = {
     val position = Alias(MonotonicallyIncreasingID(), "_position")()
-    val isBeforeImage = EqualTo(kind, Literal(RowKind.UpdateBefore))
-    val order = CreateStruct(
-      source.sequence ++ Seq(Not(isBeforeImage), position.toAttribute))
+    val isAfterImage = Not(EqualTo(kind, Literal(RowKind.UpdateBefore)))
+    val ties = if (source.sequence.isEmpty) Nil else Seq(isAfterImage)
+    val order = CreateStruct(source.sequence ++ ties :+ position.toAttribute)
     val change = CreateStruct(source.output :+ kind)
     val newest = Alias(MaxBy(change, order).toAggregateExpression(), "_newest")()
     val perKey =

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.Locale
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
+
+/**
+ * Names the columns of a state record.
+ *
+ * State is read back by name, so that the names must differ: of several columns called `sum`, the
+ * second is `sum_1`.
+ */
+object StateColumns {
+  def apply(columns: Seq[(String, DataType)]): StructType = {
+    val taken = mutable.Set.empty[String]
+    StructType(columns.map { case (name, dataType) =>
+      val candidates = Iterator.single(name) ++ Iterator.from(1).map(index => s"${name}_$index")
+      val free = candidates.find(candidate => taken.add(candidate.toLowerCase(Locale.ROOT))).get
+      StructField(free, dataType)
+    })
+  }
+}
