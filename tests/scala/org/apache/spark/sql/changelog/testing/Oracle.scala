@@ -58,10 +58,12 @@ class Oracle(spark: SparkSession) {
 
   private class Run(program: Program, variant: Variant) {
     private val streams = program.feeds.map { feed =>
-      val schema = StructType(StructField(ChangeType, StringType) +: feed.schema.fields)
-      feed.name -> MemoryStream[Row](feed.partitions)(Encoders.row(schema), spark.sqlContext)
+      val encoder = Encoders.row(rawSchema(feed))
+      feed.name -> MemoryStream[Row](feed.partitions)(encoder, spark.sqlContext)
     }.toMap
-    private val rows = program.feeds.map(_.name -> mutable.ArrayBuffer.empty[Row]).toMap
+    private val tables = program.feeds.map { feed =>
+      feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
+    }.toMap
     private val checkpoint = QuickFileSystem.temporaryDirectory()
     private val emitted = mutable.ArrayBuffer.empty[Change]
     private val replayed = new RowMultiset
@@ -74,13 +76,7 @@ class Oracle(spark: SparkSession) {
       program.feeds.foreach { feed =>
         val raw = s"${feed.name}_changes"
         streams(feed.name).toDF().createOrReplaceTempView(raw)
-        val source = if (feed.insertOnly) s"(SELECT * EXCEPT ($ChangeType) FROM $raw)" else raw
-        val arguments = Seq(s"TABLE($source)") ++
-          (if (feed.insertOnly) None else Some(s"change_type => '$ChangeType'")) ++
-          (if (feed.key.isEmpty) None else Some(s"key => ${names(feed.key)}")) ++ feed.arguments
-        spark
-          .sql(s"SELECT * FROM from_changelog(${arguments.mkString(", ")})")
-          .createOrReplaceTempView(feed.name)
+        spark.sql(feed.read(raw, ChangeType)).createOrReplaceTempView(feed.name)
       }
       val key = if (variant.key.isEmpty) "" else s", key => ${names(variant.key)}"
       spark.sql(
@@ -110,9 +106,8 @@ class Oracle(spark: SparkSession) {
 
     private def arrive(step: Step): Unit = program.feeds.foreach { feed =>
       val changes = step.changes.getOrElse(feed.name, Nil)
-      record(feed, changes)
-      val arrived = changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq))
-      streams(feed.name).addData(arrived)
+      changes.foreach(tables(feed.name).add)
+      streams(feed.name).addData(changes.map(rawRow))
     }
 
     def stop(): Unit = {
@@ -140,18 +135,6 @@ class Oracle(spark: SparkSession) {
       query
     }
 
-    /** Keeps the rows of a table in order of arrival, so that both runs see equal ties. */
-    private def record(feed: Feed, changes: Seq[Change]): Unit = {
-      val table = rows(feed.name)
-      changes.foreach { change =>
-        if (change.isRetraction) {
-          val gone = RowMultiset.of(Seq(change.row))
-          val at = table.lastIndexWhere(row => RowMultiset.of(Seq(row)) == gone)
-          if (at >= 0) table.remove(at)
-        } else table += change.row
-      }
-    }
-
     private def verify(now: Seq[Change]): Unit = {
       val actual =
         if (variant.mode == "upsert") {
@@ -173,12 +156,24 @@ class Oracle(spark: SparkSession) {
 
     private def batch(): Seq[Row] = {
       program.feeds.foreach { feed =>
-        batchSession
-          .createDataFrame(java.util.Arrays.asList(rows(feed.name).toSeq: _*), feed.schema)
-          .createOrReplaceTempView(feed.name)
+        val table = tables(feed.name)
+        dataFrame(table.rows, feed.schema).createOrReplaceTempView(feed.name)
+        if (feed.upsert) checkBatchReads(feed, table)
       }
       batchSession.sql(program.sql).collect().toSeq
     }
+
+    /** A batch `from_changelog` over everything so far must give the same table. */
+    private def checkBatchReads(feed: Feed, table: FeedTable): Unit = {
+      val raw = s"${feed.name}_changes_so_far"
+      dataFrame(table.changes.map(rawRow), rawSchema(feed)).createOrReplaceTempView(raw)
+      val read = RowMultiset.of(batchSession.sql(feed.read(raw, ChangeType)).collect())
+      val expected = RowMultiset.of(table.rows)
+      assert(read == expected, s"a batch reads ${feed.name} as\n$read\nnot\n$expected")
+    }
+
+    private def dataFrame(rows: Seq[Row], schema: StructType): DataFrame =
+      batchSession.createDataFrame(java.util.Arrays.asList(rows: _*), schema)
 
     private def upsert(change: Change): Unit = {
       assert(change.kind != "-U", s"$change in upsert mode")
@@ -234,4 +229,9 @@ object Oracle {
   private val ChangeType = "_op"
 
   private def names(columns: Seq[String]): String = columns.mkString("array('", "', '", "')")
+
+  private def rawSchema(feed: Feed): StructType =
+    StructType(StructField(ChangeType, StringType) +: feed.schema.fields)
+
+  private def rawRow(change: Change): Row = Row.fromSeq(change.kind +: change.row.toSeq)
 }

@@ -18,17 +18,36 @@ import org.apache.spark.sql.types.StructType
  *   further arguments of `from_changelog`, as SQL
  * @param insertOnly
  *   whether it has no change types at all
+ * @param upsert
+ *   whether only the newest row per key is sent
+ * @param sequence
+ *   columns that order the changes of one key of an upsert feed; empty for arrival order
  */
 final case class Feed(
     name: String,
     columns: String,
     key: Seq[String] = Nil,
     arguments: Seq[String] = Nil,
-    insertOnly: Boolean = false) {
+    insertOnly: Boolean = false,
+    upsert: Boolean = false,
+    sequence: Seq[String] = Nil) {
   val schema: StructType = StructType.fromDDL(columns)
 
   /** Changes are read by two tasks, unless their order matters. */
-  def partitions: Int = if (arguments.isEmpty) 2 else 1
+  def partitions: Int = if (arguments.isEmpty && !upsert) 2 else 1
+
+  /** A call of `from_changelog` over `source`, as SQL. */
+  def read(source: String, changeType: String): String = {
+    def names(columns: Seq[String]) = columns.mkString("array('", "', '", "')")
+    val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $source)" else source
+    val all = Seq(
+      Some(s"TABLE($rows)"),
+      if (insertOnly) None else Some(s"change_type => '$changeType'"),
+      if (key.isEmpty) None else Some(s"key => ${names(key)}"),
+      if (upsert) Some("input => 'upsert'") else None,
+      if (sequence.isEmpty) None else Some(s"sequence_by => ${names(sequence)}")).flatten
+    s"SELECT * FROM from_changelog(${(all ++ arguments).mkString(", ")})"
+  }
 }
 
 /** Changes to several tables that arrive together, by table. */

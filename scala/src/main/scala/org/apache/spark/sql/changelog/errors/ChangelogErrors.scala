@@ -87,7 +87,10 @@ object ChangelogErrors {
   def keyNull(column: String, row: String): ChangelogRuntimeException =
     runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
 
-  def unmatchedRetraction(operator: String, key: String, conf: String): ChangelogRuntimeException =
+  def unmatchedRetraction(
+      operator: String,
+      key: String,
+      conf: String): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_UNMATCHED_RETRACTION",
       Map("operator" -> operator, "key" -> key, "conf" -> conf))

@@ -65,6 +65,7 @@ trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
       0,
       stateValueSchema,
       Some(keyEncoder))
+    CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, schema)
     List(
       StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema(
         getStateInfo,

@@ -9,11 +9,12 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
-import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
+import org.apache.spark.sql.types._
+
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
 import org.apache.spark.sql.changelog.sources.ChangeTypes
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
  * The SQL table function `from_changelog`: rows that describe changes, read as a table.

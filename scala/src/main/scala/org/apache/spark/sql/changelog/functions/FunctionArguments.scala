@@ -10,10 +10,11 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
  * Reads the arguments of a table function by name.
@@ -57,7 +58,10 @@ private[functions] class FunctionArguments(
   /** A string constant out of a few. */
   def choice[T](argument: String, values: Seq[T]): Option[T] = text(argument).map { name =>
     values.find(_.toString.equalsIgnoreCase(name)).getOrElse {
-      throw invalid(argument, s"'$name'", s"one of ${values.mkString("'", "', '", "'")} is expected")
+      throw invalid(
+        argument,
+        s"'$name'",
+        s"one of ${values.mkString("'", "', '", "'")} is expected")
     }
   }
 

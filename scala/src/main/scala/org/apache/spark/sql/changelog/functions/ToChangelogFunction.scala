@@ -7,10 +7,11 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
+import org.apache.spark.sql.types.StringType
+
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
 
 /**
  * The SQL table function `to_changelog`: the changes of a query's result.
@@ -51,8 +52,11 @@ object ToChangelogFunction {
       val use = "tells the change type of each row it gives"
       throw ChangelogErrors.columnReserved(column.name, use)
     }
-    query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach { column =>
-      throw ChangelogErrors.columnReserved(column.name, "keeps the kind of each row while it works")
+    query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach {
+      column =>
+        throw ChangelogErrors.columnReserved(
+          column.name,
+          "keeps the kind of each row while it works")
     }
     val changeType =
       AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()

@@ -8,7 +8,11 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, CheckExecutable, InferChangelogMode}
+import org.apache.spark.sql.changelog.analysis.{
+  AnnotatedPlan,
+  CheckExecutable,
+  InferChangelogMode
+}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 

@@ -5,9 +5,10 @@ package org.apache.spark.sql.changelog.sources
 
 import java.util.{HashMap, Locale}
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
  * Translates the change types of a feed into row kinds.

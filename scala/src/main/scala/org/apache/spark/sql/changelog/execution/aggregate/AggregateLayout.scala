@@ -7,6 +7,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.execution.StateColumns
+
 /**
  * The smallest or largest of a group's values, where values can be taken back.
  *
@@ -70,16 +73,31 @@ final case class AggregateLayout(
 
   def keySchema: StructType = {
     val columns = if (hasExtrema) table +: (grouping ++ values.map(_.toAttribute)) else grouping
-    unique(columns.map(column => column.name -> column.dataType))
+    StateColumns(columns.map(column => column.name -> column.dataType))
   }
 
   def valueSchema: StructType = {
     val heads = extrema.flatMap { extremum =>
-      val name = s"${if (extremum.largest) "max" else "min"}_${values(extremum.valueIndex).name}"
+      val value = values(extremum.valueIndex).name
+      val name = s"${if (extremum.largest) "max" else "min"}($value)"
       Seq(s"$name.head" -> headType(extremum), s"$name.tail" -> LongType)
     }
     val count = if (hasExtrema) Seq("count" -> LongType) else Nil
-    unique(buffers.map(buffer => buffer.name -> buffer.dataType) ++ heads ++ count)
+    StateColumns(buffered.flatMap(bufferColumns) ++ heads ++ count)
+  }
+
+  /** A function's buffer columns are called after the call, so that state can't be mistaken. */
+  private def bufferColumns(call: AggregateExpression): Seq[(String, DataType)] = {
+    val function = call.aggregateFunction match {
+      case signed: SignedFunction => signed.name
+      case other => DescribeNode.expression(other)
+    }
+    val filter = call.filter.map(filter => s" where ${DescribeNode.expression(filter)}").mkString
+    val columns = call.aggregateFunction.aggBufferAttributes
+    columns.map { column =>
+      val suffix = if (columns.size == 1) "" else s".${column.name}"
+      s"$function$filter$suffix" -> column.dataType
+    }
   }
 
   /** The best values of an extremum with their counts, best first. */
@@ -88,16 +106,5 @@ final case class AggregateLayout(
     ArrayType(
       StructType(Seq(value, StructField("count", LongType, nullable = false))),
       containsNull = false)
-  }
-
-  /** State columns must have distinct names to be read back; several sums are all called `sum`. */
-  private def unique(columns: Seq[(String, DataType)]): StructType = {
-    val seen = scala.collection.mutable.Map.empty[String, Int]
-    StructType(columns.map { case (name, dataType) =>
-      val lower = name.toLowerCase(java.util.Locale.ROOT)
-      val count = seen.getOrElse(lower, 0)
-      seen(lower) = count + 1
-      StructField(if (count == 0) name else s"${name}_$count", dataType)
-    })
   }
 }

@@ -7,12 +7,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
-import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
-import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
 
 /**
  * Plans a group aggregate: Spark's hash aggregates combine a batch's changes, one stateful
@@ -68,7 +70,8 @@ object PlanChangelogAggregate {
     case Some(kind) =>
       val sign = RowKind.signOf(kind)
       val (ordered, linear) = functions.partition { function =>
-        function.aggregateFunction.isInstanceOf[Min] || function.aggregateFunction.isInstanceOf[Max]
+        function.aggregateFunction.isInstanceOf[Min] || function.aggregateFunction
+          .isInstanceOf[Max]
       }
       val arguments = ordered.map(argument)
       val values = arguments.foldLeft(Seq.empty[Expression]) { (found, next) =>
@@ -90,7 +93,7 @@ object PlanChangelogAggregate {
         keys.map(_.toAttribute),
         buffered,
         rowCount.aggBufferAttributes.headOption,
-        values.map(value => Alias(value, valueName(value))()),
+        values.map(value => Alias(value, DescribeNode.expression(value))()),
         extrema)
   }
 
@@ -104,11 +107,6 @@ object PlanChangelogAggregate {
       case Some(condition) => If(condition, value, Literal(null, value.dataType))
       case None => value
     }
-  }
-
-  private def valueName(value: Expression): String = value match {
-    case named: NamedExpression => named.name
-    case other => other.references.headOption.map(_.name).getOrElse("value")
   }
 
   /** One row per group, and with extrema one per group and changed value, clustered by group. */
@@ -179,7 +177,8 @@ object PlanChangelogAggregate {
       child: SparkPlan): SparkPlan = {
     val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
     val results =
-      grouping.map(_.toAttribute) ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+      grouping.map(_.toAttribute) ++ functions.flatMap(
+        _.aggregateFunction.inputAggBufferAttributes)
     val attributes = functions.map(_.resultAttribute)
     val offset = if (functions.exists(_.mode == PartialMerge)) grouping.size else 0
     if (Aggregate.supportsHashAggregate(buffers, grouping)) {

@@ -3,10 +3,12 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
-import org.apache.spark.{QueryContext, SparkException}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
+import org.apache.spark.{QueryContext, SparkException}
+
+import org.apache.spark.sql.changelog.analysis.DescribeNode
 
 /**
  * An aggregate function whose buffer takes values back: each input row adds its value times
@@ -18,6 +20,9 @@ private[aggregate] sealed trait SignedFunction extends DeclarativeAggregate {
 
   /** +1 for a row that accumulates, -1 for one that retracts. */
   def sign: Expression
+
+  /** The call as one would write it, such as `sum(fare)`. */
+  def name: String
 
   protected def plus(left: Expression, right: Expression): Expression =
     Add(left, right, EvalMode.LEGACY)
@@ -33,6 +38,8 @@ private[aggregate] sealed trait SignedFunction extends DeclarativeAggregate {
 private[aggregate] case class SignedCount(values: Seq[Expression], sign: Expression)
     extends SignedFunction {
   private lazy val count = AttributeReference("count", LongType, nullable = false)()
+
+  override def name: String = DescribeNode.expression(Count(values))
 
   override def children: Seq[Expression] = values :+ sign
 
@@ -108,6 +115,8 @@ private[aggregate] sealed abstract class SignedTotalFunction
 private[aggregate] case class SignedSum(value: Expression, sign: Expression, original: Sum)
     extends SignedTotalFunction {
 
+  override def name: String = DescribeNode.expression(original.copy(child = value))
+
   override def dataType: DataType = original.dataType
 
   override protected def totalType: DataType = original.dataType
@@ -120,13 +129,17 @@ private[aggregate] case class SignedSum(value: Expression, sign: Expression, ori
     case _ => total.value
   }
 
-  override protected def withNewChildrenInternal(
-      newChildren: IndexedSeq[Expression]): SignedSum =
+  override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): SignedSum =
     copy(value = newChildren(0), sign = newChildren(1))
 }
 
-private[aggregate] case class SignedAverage(value: Expression, sign: Expression, original: Average)
+private[aggregate] case class SignedAverage(
+    value: Expression,
+    sign: Expression,
+    original: Average)
     extends SignedTotalFunction {
+
+  override def name: String = DescribeNode.expression(original.copy(child = value))
 
   override def dataType: DataType = original.dataType
 
@@ -159,6 +172,7 @@ private[aggregate] object SignedFunction {
     case Count(values) => SignedCount(values, sign)
     case sum: Sum => SignedSum(sum.child, sign, sum)
     case average: Average => SignedAverage(average.child, sign, average)
-    case other => throw SparkException.internalError(s"${other.prettyName} can't take values back")
+    case other =>
+      throw SparkException.internalError(s"${other.prettyName} can't take values back")
   }
 }

@@ -81,7 +81,10 @@ case class ChangelogNormalizeExec(
       longMetric("numRetractions")) {
       private val keys = GroupedIterator(rows, key, child.output)
       private val processor =
-        new ChangelogNormalizeProcessor(ChangelogNormalizeExec.this, store, unmatchedRetractions())
+        new ChangelogNormalizeProcessor(
+          ChangelogNormalizeExec.this,
+          store,
+          unmatchedRetractions())
       private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
       private val numRemovedStateRows = longMetric("numRemovedStateRows")
 

@@ -5,10 +5,14 @@ package org.apache.spark.sql.changelog.execution.normalize
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.{GenerateOrdering, GenerateUnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.codegen.{
+  GenerateOrdering,
+  GenerateUnsafeProjection
+}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
-import org.apache.spark.sql.execution.streaming.state.StateStore
 
 /** Replaces the stored row of one key after the other by the newest change of a batch. */
 private[normalize] class ChangelogNormalizeProcessor(

@@ -5,10 +5,11 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
+
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.explain.ExplainNode
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
 
 /**
  * Sees to it that a reader gets at most one change per key and batch.

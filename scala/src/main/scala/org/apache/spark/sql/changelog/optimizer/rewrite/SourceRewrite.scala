@@ -5,12 +5,16 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.optimizer.{InsertMapSortInGroupingExpressions, NormalizeFloatingNumbers}
+import org.apache.spark.sql.catalyst.optimizer.{
+  InsertMapSortInGroupingExpressions,
+  NormalizeFloatingNumbers
+}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.ByteType
+
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans.{ChangelogNormalize, FromChangelog, InputMode}
-import org.apache.spark.sql.types.ByteType
 
 /**
  * Reads the row kind of a source's rows.
@@ -39,7 +43,10 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       case InputMode.Upsert => normalize(source, node, ids)
       case InputMode.Retract =>
         val (rows, kind) = read(source, ids.nextSource())
-        NodeRewrite.select(rows, source.output, withKind = kind.isDefined && !node.mode.isInsertOnly)
+        NodeRewrite.select(
+          rows,
+          source.output,
+          withKind = kind.isDefined && !node.mode.isInsertOnly)
     }
   }
 
@@ -107,9 +114,8 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** Counts bad rows in the observed metrics `from_changelog`, `from_changelog_2`, ... */
   private def count(rows: LogicalPlan, isReadable: Expression, number: Int): LogicalPlan = {
-    val dropped = Count(Literal(1)).toAggregateExpression(
-      isDistinct = false,
-      filter = Some(Not(isReadable)))
+    val dropped =
+      Count(Literal(1)).toAggregateExpression(isDistinct = false, filter = Some(Not(isReadable)))
     val name = if (number == 1) "from_changelog" else s"from_changelog_$number"
     CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
   }

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+
+/**
+ * Refuses to go on with state whose columns are called differently.
+ *
+ * Spark compares the types of state columns only. That would let a query that groups by `city` go
+ * on with groups kept by `country`, or take `sum(a)` for `sum(b)`. Columns of our state are called
+ * after what is kept in them, so their names tell.
+ *
+ * Before the first batch is committed there is no state to protect: what an earlier attempt wrote
+ * about its columns then is removed.
+ */
+private[execution] object CheckStateColumns {
+  def apply(
+      operator: String,
+      info: StatefulOperatorStateInfo,
+      batchId: Long,
+      hadoopConf: Configuration,
+      wanted: StateStoreColFamilySchema): Unit = {
+    val storeId = StateStoreId(info.checkpointLocation, info.operatorId, 0)
+    val file = StateSchemaCompatibilityChecker.schemaFile(storeId.storeCheckpointLocation())
+    val files = CheckpointFileManager.create(file, hadoopConf)
+    if (files.exists(file.getParent) && files.exists(file)) {
+      if (batchId == 0) files.delete(file)
+      else {
+        StateSchemaCompatibilityChecker
+          .readSchemaFile(files.open(file))
+          .find(_.colFamilyName == wanted.colFamilyName)
+          .foreach { stored =>
+            check("key", stored.keySchema, wanted.keySchema)
+            check("value", stored.valueSchema, wanted.valueSchema)
+          }
+      }
+    }
+
+    def check(part: String, stored: StructType, wanted: StructType): Unit =
+      if (!stored.fieldNames.sameElements(wanted.fieldNames)) {
+        throw ChangelogErrors.stateOfOtherQuery(
+          operator,
+          info.operatorId,
+          part,
+          stored.fieldNames.toSeq,
+          wanted.fieldNames.toSeq)
+      }
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.Row
+
+/** What a feed's changes have made of its table: the oracle's own, simple reading of them. */
+sealed abstract class FeedTable {
+  private val arrived = mutable.ArrayBuffer.empty[Change]
+
+  def add(change: Change): Unit = {
+    arrived += change
+    apply(change)
+  }
+
+  def changes: Seq[Change] = arrived.toSeq
+
+  def rows: Seq[Row]
+
+  protected def apply(change: Change): Unit
+}
+
+/** A table whose changes carry full rows. Keeps arrival order, so that both runs see equal ties. */
+final class RetractTable extends FeedTable {
+  private val table = mutable.ArrayBuffer.empty[Row]
+
+  override def rows: Seq[Row] = table.toSeq
+
+  override protected def apply(change: Change): Unit =
+    if (change.isRetraction) {
+      val gone = RowMultiset.of(Seq(change.row))
+      val at = table.lastIndexWhere(row => RowMultiset.of(Seq(row)) == gone)
+      if (at >= 0) table.remove(at)
+    } else table += change.row
+}
+
+/**
+ * A table whose newest row per key counts: newest by sequence, then by arrival. Of equal sequences
+ * an update's old row is the older, in whatever order they arrive.
+ */
+final class UpsertTable(feed: Feed) extends FeedTable {
+  private val newest = mutable.LinkedHashMap.empty[RowMultiset, Change]
+
+  override def rows: Seq[Row] = newest.values.filterNot(_.isRetraction).map(_.row).toSeq
+
+  override protected def apply(change: Change): Unit = {
+    val key = RowMultiset.of(Seq(Row.fromSeq(values(change, feed.key))))
+    if (!newest.get(key).exists(isNewer(_, change))) newest(key) = change
+  }
+
+  private def isNewer(known: Change, change: Change): Boolean = {
+    val differing = feed.sequence.map(Seq(_)).map { column =>
+      compare(values(known, column).head, values(change, column).head)
+    }
+    val order = differing.find(_ != 0).getOrElse(0)
+    order > 0 || (order == 0 && feed.sequence.nonEmpty && change.kind == "-U")
+  }
+
+  private def values(change: Change, columns: Seq[String]): Seq[Any] =
+    columns.map(column => change.row.get(feed.schema.fieldIndex(column)))
+
+  private def compare(left: Any, right: Any): Int = (left, right) match {
+    case (null, null) => 0
+    case (null, _) => -1
+    case (_, null) => 1
+    case (left: Comparable[_], right) => left.asInstanceOf[Comparable[Any]].compareTo(right)
+    case other => throw new IllegalArgumentException(s"$other can't be compared")
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.io.File
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
+import org.apache.spark.sql.types.StructType
+
+/** A stream fed by hand, readable in SQL under its name. */
+class RawStream(spark: SparkSession, name: String, columns: String) {
+  private val schema = StructType.fromDDL(columns)
+  private val stream = MemoryStream[Row](1)(Encoders.row(schema), spark.sqlContext)
+
+  val toDF: DataFrame = stream.toDF()
+  toDF.createOrReplaceTempView(name)
+
+  /** Adds rows written as `a 1 NULL`. */
+  def add(rows: String*): Unit = stream.addData(rows.map { text =>
+    val words = text.split("\\s+").toSeq
+    require(words.size == schema.size, s"'$text' has not the columns of $columns")
+    Row.fromSeq(words.zip(schema).map { case (word, field) =>
+      TextChangelog.value(word, field.dataType)
+    })
+  })
+
+  /** Leaves out the row added last, as if it had never been there. */
+  def reset(): Unit = stream.reset()
+}
+
+/** A running query that keeps what it emits. */
+class RunningChanges(changes: DataFrame, checkpoint: File) {
+  private val emitted = mutable.ArrayBuffer.empty[Row]
+
+  val query: StreamingQuery = changes.writeStream
+    .option("checkpointLocation", checkpoint.getPath)
+    .foreachBatch((batch: DataFrame, _: Long) => emitted ++= batch.collect())
+    .start()
+
+  /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
+  def next(): Seq[String] = {
+    emitted.clear()
+    query.processAllAvailable()
+    emitted.map(TextChangelog.format).sorted.toSeq
+  }
+
+  def progress: StreamingQueryProgress = query.recentProgress.filter(_.numInputRows > 0).last
+
+  def stop(): Unit = query.stop()
+}
