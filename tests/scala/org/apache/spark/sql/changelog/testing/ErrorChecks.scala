@@ -13,7 +13,7 @@ import org.apache.spark.SparkThrowable
 trait ErrorChecks extends Assertions {
 
   /** Our error behind whatever Spark wraps it in. */
-  protected def changelogError(body: => Any): SparkThrowable = {
+  protected def changelogError(body: => Any): Throwable with SparkThrowable = {
     val error = intercept[Throwable](body)
     Iterator
       .iterate(error)(_.getCause)
@@ -25,7 +25,7 @@ trait ErrorChecks extends Assertions {
   }
 
   protected def checkError(condition: String, parameters: (String, String)*)(
-      body: => Any): SparkThrowable = {
+      body: => Any): Throwable with SparkThrowable = {
     val error = changelogError(body)
     assert(error.getCondition == condition, error)
     val actual = error.getMessageParameters.asScala

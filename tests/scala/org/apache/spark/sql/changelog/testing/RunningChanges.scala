@@ -30,7 +30,7 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
     })
   })
 
-  /** Leaves out the row added last, as if it had never been there. */
+  /** Forgets all rows, so that another query begins with an empty stream. */
   def reset(): Unit = stream.reset()
 }
 
@@ -40,7 +40,10 @@ class RunningChanges(changes: DataFrame, checkpoint: File) {
 
   val query: StreamingQuery = changes.writeStream
     .option("checkpointLocation", checkpoint.getPath)
-    .foreachBatch((batch: DataFrame, _: Long) => emitted ++= batch.collect())
+    .foreachBatch { (batch: DataFrame, _: Long) =>
+      emitted ++= batch.collect()
+      ()
+    }
     .start()
 
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+/** What `start()` accepts and what it refuses: never a failure, or a wrong row, in a batch. */
+class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+
+  private def views(): Unit = {
+    new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT, at TIMESTAMP")
+    new RawStream(spark, "plain", "id INT, city STRING, at TIMESTAMP")
+    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
+    spark.range(3).selectExpr("CAST(id AS INT) AS id", "'x' AS city").createOrReplaceTempView("fixed")
+    spark.sql("SELECT '+I' AS op, 1 AS id").createOrReplaceTempView("old")
+  }
+
+  private def start(sql: String): Unit =
+    spark
+      .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+      .writeStream
+      .format("noop")
+      .start()
+      .stop()
+
+  private val accepted = Seq(
+    "SELECT * FROM t",
+    "SELECT * FROM plain",
+    "SELECT count(*) FROM plain",
+    "SELECT city, count(*) AS c, avg(fare) FROM t GROUP BY city HAVING c > 1",
+    "SELECT c, count(*) FROM (SELECT city, count(*) AS c FROM t GROUP BY city) GROUP BY c",
+    "SELECT DISTINCT city FROM t",
+    "SELECT city FROM t UNION ALL SELECT city FROM plain",
+    "SELECT city FROM t UNION SELECT city FROM plain",
+    "SELECT * FROM t ORDER BY fare",
+    "WITH a AS (SELECT city, sum(fare) AS s FROM t GROUP BY city) SELECT * FROM a WHERE s > 1",
+    "SELECT id, x FROM t LATERAL VIEW explode(array(fare, id)) AS x",
+    "SELECT city, id, sum(fare) FROM t GROUP BY ROLLUP (city, id)",
+    "SELECT window(at, '1 hour').start AS s, count(*) FROM t GROUP BY window(at, '1 hour')")
+
+  test("queries Spark refuses on a stream start below to_changelog") {
+    views()
+    assert(spark.conf.get("spark.sql.streaming.unsupportedOperationCheck") == "true")
+    accepted.foreach(sql => withClue(sql)(start(sql)))
+  }
+
+  /** Queries that run one day. Each either starts or is refused here, with the node's name. */
+  private val refused = Seq(
+    "SELECT * FROM t a JOIN t b ON a.id = b.fare" -> "ChangelogJoin",
+    "SELECT * FROM t LEFT JOIN plain USING (id)" -> "ChangelogJoin",
+    "SELECT * FROM t JOIN fixed USING (id)" -> "ChangelogJoin",
+    "SELECT * FROM t WHERE id IN (SELECT id FROM plain)" -> "ChangelogJoin",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM plain WHERE plain.id = t.id)" -> "ChangelogJoin",
+    "SELECT *, row_number() OVER (PARTITION BY city ORDER BY fare) AS r FROM t" -> "ChangelogWindow",
+    "SELECT *, sum(fare) OVER (PARTITION BY city) AS s FROM t" -> "ChangelogWindow",
+    "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY city ORDER BY fare) AS r FROM t) WHERE r < 3" -> "ChangelogRank",
+    "SELECT * FROM t LIMIT 3" -> "ChangelogRank",
+    "SELECT * FROM t ORDER BY fare LIMIT 3" -> "ChangelogRank",
+    "SELECT city, count(DISTINCT fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
+    "SELECT city, collect_list(fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
+    "SELECT city, percentile(fare, 0.5) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
+    "SELECT city, first(fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
+    "SELECT id, city FROM t EXCEPT SELECT id, city FROM plain" -> "Changelog",
+    "SELECT id FROM t INTERSECT SELECT id FROM plain" -> "Changelog",
+    "SELECT id, city FROM plain UNION ALL SELECT id, city FROM fixed" -> "Project",
+    "SELECT id FROM t UNION ALL SELECT id FROM from_changelog(TABLE(old), 'op')" -> "")
+
+  test("a node that can't be executed yet is refused at start, by name and place") {
+    views()
+    refused.foreach { case (sql, node) =>
+      withClue(sql) {
+        val error = checkError("CHANGELOG_NOT_EXECUTABLE_YET")(start(sql))
+        assert(error.getMessageParameters.get("node").startsWith(node), error)
+        assert(error.getMessageParameters.get("place").nonEmpty, error)
+      }
+    }
+  }
+
+  test("the place leads from the node up to the root") {
+    views()
+    val sql = "SELECT c, count(*) FROM (SELECT city, count(DISTINCT fare) AS c FROM t GROUP BY city) GROUP BY c"
+    checkError(
+      "CHANGELOG_NOT_EXECUTABLE_YET",
+      "node" -> "ChangelogAggregate [city]",
+      "place" -> "input of ChangelogAggregate [c], input of ToChangelog retract")(start(sql))
+  }
+
+  test("a random value over rows that change is refused at start") {
+    views()
+    val error = checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "producer" -> "ChangelogSource") {
+      start("SELECT id, rand() AS r FROM t")
+    }
+    assert(error.getMessageParameters.get("expression").startsWith("rand"))
+    start("SELECT id, rand() AS r FROM plain")
+  }
+
+  test("a node with no meaning for changes is refused at start") {
+    views()
+    spark.table("t").dropDuplicates("city").createOrReplaceTempView("firsts")
+    import spark.implicits._
+    val mapped = spark.table("t").select("id").as[Int].mapPartitions(ids => ids)
+    mapped.createOrReplaceTempView("mapped")
+    checkError("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", "consumer" -> "MapPartitions") {
+      start("SELECT * FROM mapped")
+    }
+  }
+
+  test("a changelog that is written without to_changelog is refused by Spark") {
+    views()
+    val error = intercept[org.apache.spark.sql.AnalysisException] {
+      spark.table("t").writeStream.format("noop").start()
+    }
+    assert(error.getMessage.contains("writeStream"))
+    intercept[org.apache.spark.sql.AnalysisException](spark.table("t").collect())
+  }
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain
+
+import org.json4s._
+import org.json4s.jackson.JsonMethods
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.changelog.testing._
+
+class ExplainChangelogSuite
+    extends AnyFunSuite
+    with ChangelogSession
+    with ErrorChecks
+    with GoldenFiles {
+
+  private def views(): Unit = {
+    new RawStream(spark, "words", "word STRING, n INT")
+    new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT, at TIMESTAMP")
+    view("rides", "from_changelog(TABLE(raw), 'op', 'id')")
+    view("bag", "from_changelog(TABLE(raw), 'op')")
+    view("latest", "from_changelog(TABLE(raw), 'op', 'id', 'upsert', 'at')")
+  }
+
+  private def view(name: String, source: String): Unit =
+    spark.sql(s"SELECT * FROM $source").createOrReplaceTempView(name)
+
+  private def text(sql: String): String = spark.sql(sql).collect() match {
+    case Array(Row(text: String)) => text
+    case other => fail(s"not one text: ${other.mkString}")
+  }
+
+  private val cascade =
+    "SELECT cnt, count(*) AS freq FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word) GROUP BY cnt"
+
+  /** A golden file and the query it explains. */
+  private val queries = Seq(
+    "cascade" -> cascade,
+    "cascade-upsert" -> s"SELECT * FROM to_changelog(TABLE($cascade), 'upsert', 'cnt')",
+    "append" -> "SELECT * FROM to_changelog(TABLE(SELECT word, n + 1 AS m FROM words WHERE n > 1), 'append')",
+    "passed-on" -> "SELECT * FROM rides",
+    "passed-on-upsert" -> "SELECT * FROM to_changelog(TABLE(rides), 'upsert')",
+    "bag" -> "SELECT city, fare FROM bag WHERE fare > 10",
+    "normalize" -> "SELECT id, city FROM latest",
+    "normalize-upsert" -> "SELECT * FROM to_changelog(TABLE(SELECT id, fare FROM latest), 'upsert', 'id')",
+    "filter-upsert" -> "SELECT * FROM to_changelog(TABLE(SELECT * FROM rides WHERE fare > 10), 'upsert', 'id')",
+    "having" -> "SELECT city, sum(fare), min(fare) FROM rides GROUP BY city HAVING count(*) > 1",
+    "global" -> "SELECT count(*), max(fare) FROM latest",
+    "cube" -> "SELECT city, fare, count(*) FROM bag GROUP BY CUBE (city, fare)",
+    "union" -> "SELECT word FROM words UNION ALL SELECT city FROM rides",
+    "explode" -> "SELECT id, x FROM rides LATERAL VIEW explode(array(city, 'a')) AS x")
+
+  queries.foreach { case (name, sql) =>
+    test(s"the explanation of $name is as in its golden file") {
+      views()
+      checkGolden(s"tests/resources/explain/$name.txt", s"$sql\n\n" + text(s"EXPLAIN CHANGELOG $sql"))
+    }
+  }
+
+  test("golden files and explanations hold no expression ids and no paths") {
+    views()
+    queries.foreach { case (name, sql) =>
+      val explained = text(s"EXPLAIN CHANGELOG $sql") + text(s"EXPLAIN CHANGELOG FORMAT JSON $sql")
+      assert(!explained.contains("#") && !explained.contains("file:"), name)
+      assert(explained == text(s"EXPLAIN CHANGELOG $sql") + text(s"EXPLAIN CHANGELOG FORMAT JSON $sql"))
+    }
+  }
+
+  test("the statement is read in any case, over several lines, with parameters") {
+    views()
+    val expected = text(s"EXPLAIN CHANGELOG $cascade")
+    assert(text(s"explain   changelog\n$cascade") == expected)
+    assert(text(s"EXPLAIN CHANGELOG FORMAT TEXT $cascade") == expected)
+    val parameters = Map("least" -> 1)
+    val filtered = "EXPLAIN CHANGELOG SELECT * FROM words WHERE n > :least"
+    assert(spark.sql(filtered, parameters).collect().head.getString(0).contains("Filter"))
+  }
+
+  test("JSON says the same as text, in the documented fields") {
+    views()
+    queries.foreach { case (name, sql) =>
+      val root = JsonMethods.parse(text(s"EXPLAIN CHANGELOG FORMAT JSON $sql"))
+      val lines = text(s"EXPLAIN CHANGELOG $sql").linesIterator.filterNot(_.trim.startsWith("·"))
+      val nodes = flatten(root)
+      assert(nodes.size == lines.size, name)
+      nodes.foreach { node =>
+        val fields = node.obj.map(_._1).toSet
+        val always =
+          Set("node", "detail", "mode", "requires", "upsertKeys", "state", "reasons", "children")
+        assert(always.subsetOf(fields) && fields.subsetOf(always + "strategy"), name)
+        assert(
+          Set("NONE", "ONLY_UPDATE_AFTER", "BEFORE_AND_AFTER")
+            .contains((node \ "requires").values.toString))
+        assert((node \ "mode").values.asInstanceOf[List[String]].forall(Set("I", "UB", "UA", "D")))
+        val state = (node \ "state").asInstanceOf[JArray].arr
+        assert(state.forall(_.asInstanceOf[JObject].obj.map(_._1).toSet == Set("table", "key", "value", "boundedBy")))
+      }
+    }
+  }
+
+  private def flatten(node: JValue): Seq[JObject] =
+    node.asInstanceOf[JObject] +: (node \ "children").asInstanceOf[JArray].arr.flatMap(flatten)
+
+  test("tables may stand for streams") {
+    views()
+    val streamed = text("EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
+    spark
+      .sql("SELECT '+I' AS op, 1 AS id, 'x' AS city, 2 AS fare, current_timestamp() AS at")
+      .createOrReplaceTempView("raw")
+    val table = text("EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
+    assert(table.linesIterator.next() == streamed.linesIterator.next())
+  }
+
+  test("a query that can't be kept up to date is refused as at its start") {
+    views()
+    checkError("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", "kinds" -> "update") {
+      text(s"EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE($cascade), 'append')")
+    }
+    assert(spark.sql("EXPLAIN SELECT 1").collect().length == 1)
+    intercept[org.apache.spark.sql.catalyst.parser.ParseException](spark.sql("EXPLAIN CHANGELOG"))
+  }
+
+  test("Spark's own EXPLAIN shows the changes too") {
+    views()
+    val providers = "spark.sql.extendedExplainProviders"
+    spark.conf.set(providers, classOf[ChangelogExplainGenerator].getName)
+    try {
+      val explained = spark
+        .sql(s"EXPLAIN SELECT * FROM to_changelog(TABLE($cascade))")
+        .collect()
+        .head
+        .getString(0)
+      assert(explained.contains("== Changelog =="))
+      assert(explained.contains(text(s"EXPLAIN CHANGELOG $cascade").linesIterator.next()))
+      val stock = spark.sql("EXPLAIN SELECT 1").collect().head.getString(0)
+      assert(!stock.contains("ToChangelog"))
+    } finally spark.conf.unset(providers)
+  }
+}
