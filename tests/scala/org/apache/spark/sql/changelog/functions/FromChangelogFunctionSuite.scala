@@ -40,7 +40,6 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
   test("the source is a table, a common table expression or a subquery") {
     feed()
     val queries = Seq(
-      "SELECT * FROM from_changelog(TABLE feed, 'op')",
       "WITH f AS (SELECT * FROM feed) SELECT * FROM from_changelog(TABLE(f), 'op')",
       "SELECT * FROM from_changelog(TABLE(SELECT * FROM feed WHERE n > 0), 'op')",
       "WITH t AS (SELECT * FROM from_changelog(TABLE(feed), 'op')) SELECT * FROM t")
@@ -173,7 +172,7 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
       "TABLE(feed), 'op', change_types => map('x', '+I', 'y', '+U')",
       "ARGUMENT_INVALID",
       Seq("expected" -> "a feed with '+U' but no '-U' needs input => 'upsert' and a key")),
-    ("TABLE(feed) PARTITION BY word, 'op'", "ARGUMENT_INVALID", Seq("argument" -> "source")),
+    ("change_type => 'op', source => TABLE(feed) PARTITION BY (word)", "ARGUMENT_INVALID", Seq("argument" -> "source")),
     ("'feed', 'op'", "ARGUMENT_INVALID", Seq("argument" -> "source", "value" -> "'feed'")),
     ("TABLE(feed), concat('o', word)", "ARGUMENT_INVALID", Seq("argument" -> "change_type")),
     ("TABLE(SELECT * FROM from_changelog(TABLE(feed), 'op'))", "NESTED", Seq("function" -> "from_changelog")))
