@@ -4,7 +4,7 @@
 package io.sparkchangelog
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.changelog.analysis.{CheckChangelogSupport, CheckWatermarks, ResolveStreamingCtes}
+import org.apache.spark.sql.changelog.analysis.{CheckChangelogSupport, CheckWatermarks, InlineCommonTables}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
@@ -28,7 +28,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
-    extensions.injectPostHocResolutionRule(_ => ResolveStreamingCtes)
+    extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // optimization: after Spark's operator optimization, before distinct aggregates are expanded
     extensions.injectPreCBORule(_ => RewriteChangelogQuery)

@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog
 
-import java.nio.file.Files
 
 import scala.util.control.NonFatal
 
@@ -87,7 +86,7 @@ class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
       .writeStream
       .format("noop")
       .outputMode(mode)
-      .option("checkpointLocation", Files.createTempDirectory("checkpoint").toString)
+      .option("checkpointLocation", QuickFileSystem.temporaryDirectory().getPath)
       .start()
     try {
       query.processAllAvailable()

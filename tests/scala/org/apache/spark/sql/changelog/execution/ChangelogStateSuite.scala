@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.execution
 
 import java.io.File
-import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 
@@ -22,7 +21,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   private def start(query: String, checkpoint: File): RunningChanges =
     new RunningChanges(spark.sql(s"SELECT * FROM to_changelog(TABLE($query))"), checkpoint)
 
-  private def directory(): File = Files.createTempDirectory("checkpoint").toFile
+  private def directory(): File = QuickFileSystem.temporaryDirectory()
 
   private def state(checkpoint: File, operator: Int = 0)(columns: String*): Seq[String] =
     spark.read
@@ -106,9 +105,9 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
         .collect()
         .map(TextChangelog.format)
         .toSeq == Seq(
-        "0 changelogNormalize default 3 0",
-        "1 changelogAggregate default 3 0",
-        "2 changelogAggregate default 3 0"))
+        "0 changelogNormalize default 2 0",
+        "1 changelogAggregate default 2 0",
+        "2 changelogAggregate default 2 0"))
     assert(
       running.progress.stateOperators.map(_.operatorName).toSet ==
         Set("changelogNormalize", "changelogAggregate"))

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.functions
 
 import java.io.File
-import java.nio.file.Files
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -14,7 +13,7 @@ import org.apache.spark.sql.changelog.testing._
 /** Rows that can't be read: what stops a query, what lets it go on. */
 class BadRowSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
-  private def directory(): File = Files.createTempDirectory("checkpoint").toFile
+  private def directory(): File = QuickFileSystem.temporaryDirectory()
 
   private def sums(source: String): DataFrame = spark.sql(
     s"SELECT * FROM to_changelog(TABLE(SELECT k, sum(n) AS total FROM $source GROUP BY k))")

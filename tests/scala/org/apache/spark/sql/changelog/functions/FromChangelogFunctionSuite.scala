@@ -130,7 +130,7 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
     spark
       .sql("SELECT * FROM from_changelog(TABLE(SELECT *, n * 2 AS m FROM words), 'kind', 'op')")
       .createOrReplaceTempView("words_table")
-    val dir = java.nio.file.Files.createTempDirectory("checkpoint").toFile
+    val dir = QuickFileSystem.temporaryDirectory()
     val query = spark.sql(
       """WITH sums AS (SELECT op, sum(m) AS total FROM words_table GROUP BY op)
         |SELECT * FROM to_changelog(TABLE(sums))""".stripMargin)
@@ -140,6 +140,23 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
     assert(running.next() == Seq("a 2 insert", "b 4 insert"))
     words.add("-U b 2", "+U b 3")
     assert(running.next() == Seq("b 4 update_preimage", "b 6 update_postimage"))
+    running.stop()
+  }
+
+  test("a stream read through common tables is kept up to date, whatever they do") {
+    val stream = new RawStream(spark, "words", "word STRING, n INT")
+    val query = spark.sql(
+      """WITH a AS (SELECT word, n FROM words WHERE n > 0),
+        |     counts AS (SELECT word, count(*) AS c FROM a GROUP BY word)
+        |SELECT * FROM to_changelog(
+        |  TABLE(SELECT c, count(*) FROM (SELECT * FROM counts UNION ALL SELECT * FROM counts) GROUP BY c))
+        |""".stripMargin)
+    assert(query.isStreaming)
+    val running = new RunningChanges(query, QuickFileSystem.temporaryDirectory())
+    stream.add("a 1", "b 1")
+    assert(running.next() == Seq("1 4 insert"))
+    stream.add("a 1", "a 0")
+    assert(running.next() == Seq("1 2 update_postimage", "1 4 update_preimage", "2 2 insert"))
     running.stop()
   }
 

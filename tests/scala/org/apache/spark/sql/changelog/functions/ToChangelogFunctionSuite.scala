@@ -145,7 +145,7 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     val stream = new RawStream(spark, "events", "op STRING, k STRING, at TIMESTAMP")
     stream.toDF.withWatermark("at", "1 hour").createOrReplaceTempView("events")
     val sql = "SELECT k, count(*) AS c FROM from_changelog(TABLE(events), 'op') GROUP BY k"
-    val dir = java.nio.file.Files.createTempDirectory("checkpoint").toFile
+    val dir = QuickFileSystem.temporaryDirectory()
     val running = new RunningChanges(spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))"), dir)
     stream.add("+I a 2020-01-01T10:00:00", "+I b 2020-01-01T12:00:00")
     assert(running.next() == Seq("a 1 insert", "b 1 insert"))
@@ -162,7 +162,7 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
       val changes = s"SELECT id, m['a'], _change_type FROM to_changelog(TABLE(SELECT * FROM $table))"
       new RunningChanges(
         spark.sql(changes),
-        java.nio.file.Files.createTempDirectory("checkpoint").toFile)
+        QuickFileSystem.temporaryDirectory())
     }
     Seq("", ", 'id'").foreach { key =>
       val running = start(key)

@@ -60,10 +60,15 @@ object ToChangelogFunction {
     }
     val changeType =
       AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
-    val streaming = query.collectWithSubqueries {
-      case leaf: LeafNode if leaf.isStreaming => leaf
-    }.nonEmpty
-    ToChangelog(mode, key, streaming, changeType, wrapStreams(query))
+    overStreams(ToChangelog(mode, key, streaming = false, changeType, query))
+  }
+
+  /** The same once more, when more of the query below is known. */
+  private[changelog] def overStreams(root: ToChangelog): ToChangelog = {
+    val streams = root.child.collectWithSubqueries {
+      case leaf: LeafNode if isStream(leaf) => leaf
+    }
+    root.copy(streaming = streams.nonEmpty, child = wrapStreams(root.child))
   }
 
   /**
@@ -87,7 +92,7 @@ object ToChangelogFunction {
   }
 
   private def isRawStream(plan: LogicalPlan): Boolean = plan match {
-    case leaf: LeafNode => leaf.isStreaming
+    case leaf: LeafNode => isStream(leaf)
     case watermark: EventTimeWatermark => isPlainStream(watermark.child)
     case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
         _: TransformWithStateInPySpark =>
@@ -96,9 +101,13 @@ object ToChangelogFunction {
   }
 
   private def isPlainStream(plan: LogicalPlan): Boolean = plan match {
-    case leaf: LeafNode => leaf.isStreaming
+    case leaf: LeafNode => isStream(leaf)
     case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark =>
       isPlainStream(plan.children.head)
     case _ => false
   }
+
+  /** What a reference to a common table expression stands for is known once it is inlined. */
+  private def isStream(leaf: LeafNode): Boolean =
+    leaf.isStreaming && !leaf.isInstanceOf[CTERelationRef]
 }

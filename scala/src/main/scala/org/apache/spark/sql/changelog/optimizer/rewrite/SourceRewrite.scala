@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.optimizer.{
   NormalizeFloatingNumbers
 }
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.ByteType
+import org.apache.spark.sql.types.{ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
@@ -114,8 +114,9 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** Counts bad rows in the observed metrics `from_changelog`, `from_changelog_2`, ... */
   private def count(rows: LogicalPlan, isReadable: Expression, number: Int): LogicalPlan = {
-    val dropped =
-      Count(Literal(1)).toAggregateExpression(isDistinct = false, filter = Some(Not(isReadable)))
+    // an observed metric does not look at FILTER
+    val bad = If(isReadable, Literal(null, IntegerType), Literal(1))
+    val dropped = Count(bad).toAggregateExpression()
     val name = if (number == 1) "from_changelog" else s"from_changelog_$number"
     CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
   }
