@@ -3,7 +3,10 @@
 
 package org.apache.spark.sql.changelog
 
+import java.nio.file.Files
+
 import scala.io.Source
+import scala.jdk.CollectionConverters._
 
 import org.json4s._
 import org.json4s.jackson.JsonMethods
@@ -70,6 +73,17 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       "Mistakes in a query are raised when it is analyzed or started, bad rows while it runs. Words in",
       "*italics* stand for what the error names.") ++ sections
     checkGolden("docs/errors.md", page.mkString("", "\n", "\n"))
+  }
+
+  test("every error condition is checked by a test") {
+    val sources = Files.walk(home.resolve("tests")).iterator.asScala
+      .filter(_.toString.matches(".*\\.(scala|py)"))
+      .map(path => Files.readString(path))
+      .mkString
+    conditions.map(_._1).foreach { name =>
+      val quoted = Seq(name, name.stripPrefix("CHANGELOG_")).map(text => "\"" + text + "\"")
+      assert(quoted.exists(sources.contains), s"no test names $name")
+    }
   }
 
   test("error conditions are sorted, ours by name, and have a SQLSTATE") {

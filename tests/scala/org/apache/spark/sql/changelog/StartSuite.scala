@@ -15,6 +15,7 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     new RawStream(spark, "plain", "id INT, city STRING, at TIMESTAMP")
     spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
     spark.range(3).selectExpr("CAST(id AS INT) AS id", "'x' AS city").createOrReplaceTempView("fixed")
+    spark.sql("SELECT * FROM from_changelog(TABLE(plain))").createOrReplaceTempView("inserts")
     spark.sql("SELECT '+I' AS op, 1 AS id").createOrReplaceTempView("old")
   }
 
@@ -52,8 +53,8 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     "SELECT * FROM t a JOIN t b ON a.id = b.fare" -> "ChangelogJoin",
     "SELECT * FROM t LEFT JOIN plain USING (id)" -> "ChangelogJoin",
     "SELECT * FROM t JOIN fixed USING (id)" -> "ChangelogJoin",
-    "SELECT * FROM t WHERE id IN (SELECT id FROM plain)" -> "ChangelogJoin",
-    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM plain WHERE plain.id = t.id)" -> "ChangelogJoin",
+    "SELECT * FROM t WHERE id IN (SELECT id FROM inserts)" -> "ChangelogJoin",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM inserts i WHERE i.id = t.id)" -> "ChangelogJoin",
     "SELECT *, row_number() OVER (PARTITION BY city ORDER BY fare) AS r FROM t" -> "ChangelogWindow",
     "SELECT *, sum(fare) OVER (PARTITION BY city) AS s FROM t" -> "ChangelogWindow",
     "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY city ORDER BY fare) AS r FROM t) WHERE r < 3" -> "ChangelogRank",
@@ -90,7 +91,7 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   test("a random value over rows that change is refused at start") {
     views()
-    val error = checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "producer" -> "ChangelogSource") {
+    val error = checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "producer" -> "ChangelogSource [id]") {
       start("SELECT id, rand() AS r FROM t")
     }
     assert(error.getMessageParameters.get("expression").startsWith("rand"))
@@ -105,6 +106,23 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     mapped.createOrReplaceTempView("mapped")
     checkError("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", "consumer" -> "MapPartitions") {
       start("SELECT * FROM mapped")
+    }
+    checkError("CHANGELOG_NODE_NOT_SUPPORTED", "node" -> "ScriptTransformation") {
+      start("SELECT TRANSFORM (id) USING 'cat' AS (x STRING) FROM t")
+    }
+  }
+
+  test("rows of a static table that no change brings are refused at start") {
+    views()
+    checkError("CHANGELOG_STATIC_SIDE_KEPT", "side" -> "left") {
+      start("SELECT fixed.id, t.fare FROM fixed LEFT JOIN t ON fixed.id = t.id")
+    }
+  }
+
+  test("a subquery over a changelog that can't be a join is refused at start") {
+    views()
+    checkError("CHANGELOG_SUBQUERY_NOT_SUPPORTED") {
+      start("SELECT city, sum(fare) FILTER (WHERE fare > (SELECT max(id) FROM inserts)) FROM t GROUP BY city")
     }
   }
 

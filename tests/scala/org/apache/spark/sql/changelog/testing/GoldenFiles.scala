@@ -13,7 +13,7 @@ import org.scalatest.Assertions
  * With `SPARK_GENERATE_GOLDEN_FILES=1` in the environment the files are written instead.
  */
 trait GoldenFiles extends Assertions {
-  private val home = Paths.get(System.getProperty("spark.changelog.test.home", "."))
+  protected val home = Paths.get(System.getProperty("spark.changelog.test.home", "."))
 
   protected def checkGolden(file: String, actual: String): Unit = {
     val path = home.resolve(file)
