@@ -119,13 +119,6 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
   }
 
-  test("a subquery over a changelog that can't be a join is refused at start") {
-    views()
-    checkError("CHANGELOG_SUBQUERY_NOT_SUPPORTED") {
-      start("SELECT city, sum(fare) FILTER (WHERE fare > (SELECT max(id) FROM inserts)) FROM t GROUP BY city")
-    }
-  }
-
   test("a changelog that is written without to_changelog is refused by Spark") {
     views()
     val error = intercept[org.apache.spark.sql.AnalysisException] {

@@ -94,7 +94,7 @@ object ChangeTypes {
    * @param hasOldRows
    *   whether the feed is expected to send the old row of an update
    */
-  def standard(column: String, drop: Boolean, hasOldRows: Boolean): ChangeTypes = {
+  def standard(column: String, drop: Boolean, hasOldRows: Boolean = false): ChangeTypes = {
     val cases = words.flatMap { case (text, kind) =>
       Seq(text.toLowerCase(Locale.ROOT), text.toUpperCase(Locale.ROOT)).map(_ -> kind)
     }
