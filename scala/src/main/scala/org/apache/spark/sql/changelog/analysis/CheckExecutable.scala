@@ -33,9 +33,10 @@ object CheckExecutable {
 
   /** What about the node can't be executed; none if nothing. */
   private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
-    case _: ToChangelog | _: FromChangelog => None
+    case _: ToChangelog => None
     case plan if StaticInference.isStatic(plan) =>
       Some("it reads something that is neither a stream nor a changelog")
+    case _: FromChangelog => None
     case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case agg: Aggregate => aggregateObstacle(agg, node)
