@@ -4,7 +4,12 @@
 package io.sparkchangelog
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.changelog.analysis.{CheckChangelogSupport, CheckWatermarks, InlineCommonTables}
+
+import org.apache.spark.sql.changelog.analysis.{
+  CheckChangelogSupport,
+  CheckWatermarks,
+  InlineCommonTables
+}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser

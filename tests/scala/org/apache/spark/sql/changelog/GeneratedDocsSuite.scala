@@ -13,6 +13,7 @@ import org.json4s.jackson.JsonMethods
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.internal.config.ConfigEntry
+
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.testing.GoldenFiles
 
@@ -57,7 +58,9 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
     val values = ChangelogConf.getClass.getDeclaredMethods.filter { method =>
       classOf[ConfigEntry[_]].isAssignableFrom(method.getReturnType)
     }
-    assert(values.length == ChangelogConf.entries.size, "an entry is missing in ChangelogConf.entries")
+    assert(
+      values.length == ChangelogConf.entries.size,
+      "an entry is missing in ChangelogConf.entries")
   }
 
   test("docs/errors.md lists every error condition") {
@@ -76,7 +79,10 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
   }
 
   test("every error condition is checked by a test") {
-    val sources = Files.walk(home.resolve("tests")).iterator.asScala
+    val sources = Files
+      .walk(home.resolve("tests"))
+      .iterator
+      .asScala
       .filter(_.toString.matches(".*\\.(scala|py)"))
       .map(path => Files.readString(path))
       .mkString

@@ -14,7 +14,10 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT, at TIMESTAMP")
     new RawStream(spark, "plain", "id INT, city STRING, at TIMESTAMP")
     spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
-    spark.range(3).selectExpr("CAST(id AS INT) AS id", "'x' AS city").createOrReplaceTempView("fixed")
+    spark
+      .range(3)
+      .selectExpr("CAST(id AS INT) AS id", "'x' AS city")
+      .createOrReplaceTempView("fixed")
     spark.sql("SELECT * FROM from_changelog(TABLE(plain))").createOrReplaceTempView("inserts")
     spark.sql("SELECT '+I' AS op, 1 AS id").createOrReplaceTempView("old")
   }
@@ -82,7 +85,8 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   test("the place leads from the node up to the root") {
     views()
-    val sql = "SELECT c, count(*) FROM (SELECT city, count(DISTINCT fare) AS c FROM t GROUP BY city) GROUP BY c"
+    val sql =
+      "SELECT c, count(*) FROM (SELECT city, count(DISTINCT fare) AS c FROM t GROUP BY city) GROUP BY c"
     checkError(
       "CHANGELOG_NOT_EXECUTABLE_YET",
       "node" -> "ChangelogAggregate [city]",
@@ -91,9 +95,10 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   test("a random value over rows that change is refused at start") {
     views()
-    val error = checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "producer" -> "ChangelogSource [id]") {
-      start("SELECT id, rand() AS r FROM t")
-    }
+    val error =
+      checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "producer" -> "ChangelogSource [id]") {
+        start("SELECT id, rand() AS r FROM t")
+      }
     assert(error.getMessageParameters.get("expression").startsWith("rand"))
     start("SELECT id, rand() AS r FROM plain")
   }

@@ -3,17 +3,19 @@
 
 package org.apache.spark.sql.changelog
 
-
 import scala.util.control.NonFatal
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.sparkchangelog.ChangelogExtensions
-
 import org.apache.spark.SparkThrowable
-import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime.{MicroBatchExecution, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.streaming.runtime.{
+  MicroBatchExecution,
+  StreamingQueryWrapper
+}
+
+import io.sparkchangelog.ChangelogExtensions
+import org.apache.spark.sql.changelog.testing._
 
 /** Everything without our functions is as in a session without the extension: plans and errors. */
 class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
@@ -38,7 +40,8 @@ class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
 
   private def prepare(session: SparkSession): Unit = {
     session
-      .sql("SELECT 1 AS k, 'a' AS v, 2L AS n, TIMESTAMP '2020-01-01 00:00:00' AS at FROM range(3)")
+      .sql(
+        "SELECT 1 AS k, 'a' AS v, 2L AS n, TIMESTAMP '2020-01-01 00:00:00' AS at FROM range(3)")
       .createOrReplaceTempView("t")
     session.sql("SELECT id AS k, 'x' AS w FROM range(3)").createOrReplaceTempView("u")
     val s = new RawStream(session, "s", "k BIGINT, v STRING, n BIGINT, at TIMESTAMP")
@@ -106,7 +109,9 @@ class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
     val stock = outcome(spark)(plans)
     val ours = outcome(extended)(plans)
     val differing = stock.zipAll(ours, "", "").flatMap { case (left, right) =>
-      left.linesIterator.toSeq.zipAll(right.linesIterator.toSeq, "", "").filter(Function.tupled(_ != _))
+      left.linesIterator.toSeq
+        .zipAll(right.linesIterator.toSeq, "", "")
+        .filter(Function.tupled(_ != _))
     }
     assert(differing.isEmpty, s"in $what")
     val hasFailed = stock.head.matches("[a-zA-Z.]+(Exception|Error)")
@@ -114,7 +119,8 @@ class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("batch queries and commands keep their plans") {
-    StockQueries.batch.foreach(sql => compare(sql, isError = sql.startsWith("INSERT"))(batchPlans(sql)))
+    StockQueries.batch.foreach(sql =>
+      compare(sql, isError = sql.startsWith("INSERT"))(batchPlans(sql)))
   }
 
   test("wrong queries keep their errors") {

@@ -10,11 +10,13 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.SparkThrowable
+
 import org.apache.spark.sql.changelog.testing._
 
 /** State as Spark's own tools see it: readable, measured, and safe from other queries. */
 class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
-  private lazy val stream = new RawStream(spark, "raw", "op STRING, a STRING, b STRING, n INT, m INT")
+  private lazy val stream =
+    new RawStream(spark, "raw", "op STRING, a STRING, b STRING, n INT, m INT")
   private val retract = "from_changelog(TABLE(raw), 'op')"
   private val upsert = "from_changelog(TABLE(raw), 'op', 'a', 'upsert', 'm')"
 
@@ -46,14 +48,21 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
     onBothProviders {
       val checkpoint = directory()
       stream.reset()
-      val running = start(s"SELECT a, count(*), sum(n), avg(m) FILTER (WHERE n > 1) FROM $retract GROUP BY a", checkpoint)
+      val running = start(
+        s"SELECT a, count(*), sum(n), avg(m) FILTER (WHERE n > 1) FROM $retract GROUP BY a",
+        checkpoint)
       stream.add("+I x u 1 2", "+I x u 2 3", "+I y u 7 7", "-D y u 7 7")
       running.next()
       running.stop()
       assert(
-        state(checkpoint)("key.a", "value.`count(1)`", "value.`sum(n).total`", "value.`sum(n).count`") ==
+        state(checkpoint)(
+          "key.a",
+          "value.`count(1)`",
+          "value.`sum(n).total`",
+          "value.`sum(n).count`") ==
           Seq("x 2 3 2"))
-      val names = spark.read.format("statestore").load(checkpoint.getPath).selectExpr("value.*").columns
+      val names =
+        spark.read.format("statestore").load(checkpoint.getPath).selectExpr("value.*").columns
       assert(names.contains("avg(m) where (n > 1).count"))
     }
   }
@@ -69,9 +78,14 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
         running.next()
         running.stop()
       } finally spark.conf.unset("spark.sql.changelog.aggregate.headSize")
-      val heads = state(checkpoint)("key.table", "key.a", "value.`min(n).head`.value[0]", "value.`max(n).head`.value[0]")
+      val heads = state(checkpoint)(
+        "key.table",
+        "key.a",
+        "value.`min(n).head`.value[0]",
+        "value.`max(n).head`.value[0]")
       assert(heads.contains("0 x 1 9"))
-      val tails = state(checkpoint)("key.table", "key.a", "key.n", "value.count").filterNot(_.startsWith("0"))
+      val tails = state(checkpoint)("key.table", "key.a", "key.n", "value.count").filterNot(
+        _.startsWith("0"))
       assert(tails.nonEmpty && tails.forall(_.matches("[12] x [1-9] 1")), tails)
     }
   }
@@ -85,7 +99,13 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       running.next()
       running.stop()
       assert(
-        state(checkpoint)("key.a", "value.a", "value.b", "value.n", "value.`sequence.m`", "value.deleted") ==
+        state(checkpoint)(
+          "key.a",
+          "value.a",
+          "value.b",
+          "value.n",
+          "value.`sequence.m`",
+          "value.deleted") ==
           Seq("x x u 1 5 false", "y NULL NULL NULL 7 true"))
     }
   }
@@ -98,7 +118,8 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       checkpoint)
     stream.add("+I x u 1 5")
     running.next()
-    val operators = spark.read.format("state-metadata").load(checkpoint.getPath).orderBy("operatorId")
+    val operators =
+      spark.read.format("state-metadata").load(checkpoint.getPath).orderBy("operatorId")
     assert(
       operators
         .select("operatorId", "operatorName", "stateStoreName", "numPartitions", "minBatchId")
@@ -148,11 +169,12 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
     val conf = "spark.sql.changelog.unmatchedRetraction"
     spark.conf.set(conf, "fail")
     try {
-      Seq(s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT * FROM $upsert").foreach { query =>
-        stream.reset()
-        val running = start(query, directory())
-        stream.add("-D x u 1 0")
-        checkError("CHANGELOG_UNMATCHED_RETRACTION", "conf" -> conf)(running.next())
+      Seq(s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT * FROM $upsert").foreach {
+        query =>
+          stream.reset()
+          val running = start(query, directory())
+          stream.add("-D x u 1 0")
+          checkError("CHANGELOG_UNMATCHED_RETRACTION", "conf" -> conf)(running.next())
       }
     } finally spark.conf.unset(conf)
   }
@@ -162,8 +184,12 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
     (s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT b, sum(n) FROM $retract GROUP BY b"),
     (s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT a, sum(m) FROM $retract GROUP BY a"),
     (s"SELECT a, min(n) FROM $retract GROUP BY a", s"SELECT a, max(n) FROM $retract GROUP BY a"),
-    (s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT a, n, sum(n) FROM $retract GROUP BY a, n"),
-    (s"SELECT a, sum(n), count(m) FROM $retract GROUP BY a", s"SELECT a, sum(n) FROM $retract GROUP BY a"),
+    (
+      s"SELECT a, sum(n) FROM $retract GROUP BY a",
+      s"SELECT a, n, sum(n) FROM $retract GROUP BY a, n"),
+    (
+      s"SELECT a, sum(n), count(m) FROM $retract GROUP BY a",
+      s"SELECT a, sum(n) FROM $retract GROUP BY a"),
     (
       s"SELECT s, count(*) FROM (SELECT a, sum(n) AS s FROM $retract GROUP BY a) GROUP BY s",
       s"SELECT a, sum(n) AS s FROM $retract GROUP BY a"),
@@ -172,7 +198,9 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       s"SELECT s, sum(n) FROM (SELECT count(*) AS s, n FROM $retract GROUP BY n) GROUP BY s"),
     (s"SELECT a, sum(n) FROM $retract GROUP BY a", s"SELECT a, sum(n) FROM $upsert GROUP BY a"),
     (s"SELECT a, b FROM $upsert", s"SELECT a, n FROM $upsert"),
-    (s"SELECT a FROM $upsert", "SELECT b FROM from_changelog(TABLE(raw), 'op', 'b', 'upsert', 'm')"))
+    (
+      s"SELECT a FROM $upsert",
+      "SELECT b FROM from_changelog(TABLE(raw), 'op', 'b', 'upsert', 'm')"))
 
   test("a query with other operators or columns is refused the state, by name") {
     incompatible.foreach { case (before, after) =>
@@ -188,9 +216,13 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
         try second.next()
         finally second.stop()
       }
-      val conditions = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collect {
-        case error: SparkThrowable => error.getCondition
-      }.toSeq
+      val conditions = Iterator
+        .iterate(error)(_.getCause)
+        .takeWhile(_ != null)
+        .collect { case error: SparkThrowable =>
+          error.getCondition
+        }
+        .toSeq
       val expected = Set(
         "CHANGELOG_STATE_OF_OTHER_QUERY",
         "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
@@ -202,7 +234,8 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
   test("a query that keeps the same goes on: other filters, results, phases and modes") {
     val before = s"SELECT a, sum(n), min(n) FROM $retract GROUP BY a"
-    val after = s"SELECT a AS k, min(n) * 2, sum(n) AS s FROM $retract GROUP BY a HAVING sum(n) > 1"
+    val after =
+      s"SELECT a AS k, min(n) * 2, sum(n) AS s FROM $retract GROUP BY a HAVING sum(n) > 1"
     val checkpoint = directory()
     stream.reset()
     val first = start(before, checkpoint)

@@ -9,6 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.execution.SimpleMode
+
 import org.apache.spark.sql.changelog.testing._
 
 class ExplainChangelogSuite
@@ -56,16 +57,21 @@ class ExplainChangelogSuite
   queries.foreach { case (name, sql) =>
     test(s"the explanation of $name is as in its golden file") {
       views()
-      checkGolden(s"tests/resources/explain/$name.txt", s"$sql\n\n" + text(s"EXPLAIN CHANGELOG $sql"))
+      checkGolden(
+        s"tests/resources/explain/$name.txt",
+        s"$sql\n\n" + text(s"EXPLAIN CHANGELOG $sql"))
     }
   }
 
   test("golden files and explanations hold no expression ids and no paths") {
     views()
     queries.foreach { case (name, sql) =>
-      val explained = text(s"EXPLAIN CHANGELOG $sql") + text(s"EXPLAIN CHANGELOG FORMAT JSON $sql")
+      val explained =
+        text(s"EXPLAIN CHANGELOG $sql") + text(s"EXPLAIN CHANGELOG FORMAT JSON $sql")
       assert(!explained.contains("#") && !explained.contains("file:"), name)
-      assert(explained == text(s"EXPLAIN CHANGELOG $sql") + text(s"EXPLAIN CHANGELOG FORMAT JSON $sql"))
+      assert(
+        explained == text(s"EXPLAIN CHANGELOG $sql") + text(
+          s"EXPLAIN CHANGELOG FORMAT JSON $sql"))
     }
   }
 
@@ -94,9 +100,14 @@ class ExplainChangelogSuite
         assert(
           Set("NONE", "ONLY_UPDATE_AFTER", "BEFORE_AND_AFTER")
             .contains((node \ "requires").values.toString))
-        assert((node \ "mode").values.asInstanceOf[List[String]].forall(Set("I", "UB", "UA", "D")))
+        assert(
+          (node \ "mode").values.asInstanceOf[List[String]].forall(Set("I", "UB", "UA", "D")))
         val state = (node \ "state").asInstanceOf[JArray].arr
-        assert(state.forall(_.asInstanceOf[JObject].obj.map(_._1).toSet == Set("table", "key", "value", "boundedBy")))
+        assert(
+          state.forall(
+            _.asInstanceOf[JObject].obj
+              .map(_._1)
+              .toSet == Set("table", "key", "value", "boundedBy")))
       }
     }
   }
@@ -106,11 +117,13 @@ class ExplainChangelogSuite
 
   test("tables may stand for streams") {
     views()
-    val streamed = text("EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
+    val streamed = text(
+      "EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
     spark
       .sql("SELECT '+I' AS op, 1 AS id, 'x' AS city, 2 AS fare, current_timestamp() AS at")
       .createOrReplaceTempView("raw")
-    val table = text("EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
+    val table = text(
+      "EXPLAIN CHANGELOG SELECT city, count(*) FROM from_changelog(TABLE(raw), 'op') GROUP BY city")
     assert(table.linesIterator.next() == streamed.linesIterator.next())
   }
 

@@ -8,6 +8,7 @@ import java.io.File
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Rows that can't be read: what stops a query, what lets it go on. */

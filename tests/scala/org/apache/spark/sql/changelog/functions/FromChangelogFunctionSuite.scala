@@ -131,8 +131,8 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
       .sql("SELECT * FROM from_changelog(TABLE(SELECT *, n * 2 AS m FROM words), 'kind', 'op')")
       .createOrReplaceTempView("words_table")
     val dir = QuickFileSystem.temporaryDirectory()
-    val query = spark.sql(
-      """WITH sums AS (SELECT op, sum(m) AS total FROM words_table GROUP BY op)
+    val query =
+      spark.sql("""WITH sums AS (SELECT op, sum(m) AS total FROM words_table GROUP BY op)
         |SELECT * FROM to_changelog(TABLE(sums))""".stripMargin)
     assert(query.isStreaming)
     val running = new RunningChanges(query, dir)
@@ -145,8 +145,7 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
 
   test("a stream read through common tables is kept up to date, whatever they do") {
     val stream = new RawStream(spark, "words", "word STRING, n INT")
-    val query = spark.sql(
-      """WITH a AS (SELECT word, n FROM words WHERE n > 0),
+    val query = spark.sql("""WITH a AS (SELECT word, n FROM words WHERE n > 0),
         |     counts AS (SELECT word, count(*) AS c FROM a GROUP BY word)
         |SELECT * FROM to_changelog(
         |  TABLE(SELECT c, count(*) FROM (SELECT * FROM counts UNION ALL SELECT * FROM counts) GROUP BY c))
@@ -162,9 +161,18 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
 
   /** An argument list, the condition it is refused with, and the error's parameters. */
   private val refused = Seq(
-    ("TABLE(feed), 'kind'", "COLUMN_NOT_FOUND", Seq("argument" -> "change_type", "column" -> "kind")),
-    ("TABLE(feed), 'op', 'x'", "COLUMN_NOT_FOUND", Seq("argument" -> "key", "columns" -> "op, word, n, m")),
-    ("TABLE(feed), 'op', sequence_by => 'x'", "COLUMN_NOT_FOUND", Seq("argument" -> "sequence_by")),
+    (
+      "TABLE(feed), 'kind'",
+      "COLUMN_NOT_FOUND",
+      Seq("argument" -> "change_type", "column" -> "kind")),
+    (
+      "TABLE(feed), 'op', 'x'",
+      "COLUMN_NOT_FOUND",
+      Seq("argument" -> "key", "columns" -> "op, word, n, m")),
+    (
+      "TABLE(feed), 'op', sequence_by => 'x'",
+      "COLUMN_NOT_FOUND",
+      Seq("argument" -> "sequence_by")),
     ("TABLE(feed), 'n'", "ARGUMENT_INVALID", Seq("argument" -> "change_type", "value" -> "n")),
     ("TABLE(feed), 7", "ARGUMENT_INVALID", Seq("argument" -> "change_type", "value" -> "7")),
     ("TABLE(feed), 'op', 7", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "7")),
@@ -172,11 +180,23 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
     ("TABLE(feed), 'op', array('word', NULL)", "ARGUMENT_INVALID", Seq("argument" -> "key")),
     ("TABLE(feed), 'op', 'op'", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "op")),
     ("TABLE(feed), 'op', 'm'", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "m")),
-    ("TABLE(feed), 'op', sequence_by => 'm'", "ARGUMENT_INVALID", Seq("argument" -> "sequence_by")),
-    ("TABLE(feed), 'op', 'word', 'merge'", "ARGUMENT_INVALID", Seq("argument" -> "input", "value" -> "'merge'")),
-    ("TABLE(feed), 'op', input => 'upsert'", "ARGUMENT_INVALID", Seq("argument" -> "key", "value" -> "NULL")),
+    (
+      "TABLE(feed), 'op', sequence_by => 'm'",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "sequence_by")),
+    (
+      "TABLE(feed), 'op', 'word', 'merge'",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "input", "value" -> "'merge'")),
+    (
+      "TABLE(feed), 'op', input => 'upsert'",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "key", "value" -> "NULL")),
     ("TABLE(feed), 'op', on_error => 'skip'", "ARGUMENT_INVALID", Seq("argument" -> "on_error")),
-    ("TABLE(feed), 'op', change_types => 'x'", "ARGUMENT_INVALID", Seq("argument" -> "change_types")),
+    (
+      "TABLE(feed), 'op', change_types => 'x'",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "change_types")),
     (
       "TABLE(feed), 'op', change_types => map('x', '+X')",
       "ARGUMENT_INVALID",
@@ -189,10 +209,16 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
       "TABLE(feed), 'op', change_types => map('x', '+I', 'y', '+U')",
       "ARGUMENT_INVALID",
       Seq("expected" -> "a feed with '+U' but no '-U' needs input => 'upsert' and a key")),
-    ("change_type => 'op', source => TABLE(feed) PARTITION BY (word)", "ARGUMENT_INVALID", Seq("argument" -> "source")),
+    (
+      "change_type => 'op', source => TABLE(feed) PARTITION BY (word)",
+      "ARGUMENT_INVALID",
+      Seq("argument" -> "source")),
     ("'feed', 'op'", "ARGUMENT_INVALID", Seq("argument" -> "source", "value" -> "'feed'")),
     ("TABLE(feed), uuid()", "ARGUMENT_INVALID", Seq("argument" -> "change_type")),
-    ("TABLE(SELECT * FROM from_changelog(TABLE(feed), 'op'))", "NESTED", Seq("function" -> "from_changelog")))
+    (
+      "TABLE(SELECT * FROM from_changelog(TABLE(feed), 'op'))",
+      "NESTED",
+      Seq("function" -> "from_changelog")))
 
   test("wrong arguments are refused by name") {
     view("feed", "op, word, n, m")("('+I', 'a', 1, map('x', 1))")

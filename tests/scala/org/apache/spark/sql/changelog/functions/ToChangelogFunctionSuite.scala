@@ -89,7 +89,10 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     val expected =
       Seq(Seq("+I a 2"), Seq("+I b 2", "-D a 2"), Seq("+I a 2", "+U b 3", "-U b 2"))
     assert(run(sql, steps = steps) == expected)
-    assert(run(sql, variant = Variant("upsert", Seq("v")), steps = steps)(2) == Seq("+I a 2", "+U b 3"))
+    assert(
+      run(sql, variant = Variant("upsert", Seq("v")), steps = steps)(2) == Seq(
+        "+I a 2",
+        "+U b 3"))
   }
 
   test("rows made by a generator are netted") {
@@ -117,9 +120,10 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     val feeds = Seq(keyed, inserts)
     val sql = "SELECT id, v FROM t UNION ALL SELECT id, v FROM i"
     val steps = Seq(
-      Step(Map(
-        "t" -> parse(keyed, "+I 1 a 1"),
-        "i" -> parse(inserts, "+I 1 a 1", "+I 1 a 1", "+I 7 g 1"))),
+      Step(
+        Map(
+          "t" -> parse(keyed, "+I 1 a 1"),
+          "i" -> parse(inserts, "+I 1 a 1", "+I 1 a 1", "+I 7 g 1"))),
       Step(Map("t" -> parse(keyed, "-U 1 a 1", "+U 1 b 1"), "i" -> parse(inserts, "+I 1 a 1"))))
     val emitted = oracle.check(Program(feeds, sql, steps)).map(_.map(_.toString).sorted)
     assert(emitted == Seq(Seq("+I 1 a", "+I 1 a", "+I 1 a", "+I 7 g"), Seq("+I 1 b")))
@@ -130,8 +134,9 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
       run("SELECT id, n FROM t UNION ALL SELECT id, n FROM t")(1) ==
         Seq("+I 1 9", "+I 1 9", "-D 1 1", "-D 1 1"))
     val swap = "SELECT v AS x FROM t UNION ALL SELECT CAST(n AS STRING) FROM t"
-    assert(run(swap, steps = Seq(Seq("+I 1 a 7"), Seq("-U 1 a 7", "+U 1 7 8"), Seq("-D 1 7 8"))) ==
-      Seq(Seq("+I 7", "+I a"), Seq("+I 8", "-D a"), Seq("-D 7", "-D 8")))
+    assert(
+      run(swap, steps = Seq(Seq("+I 1 a 7"), Seq("-U 1 a 7", "+U 1 7 8"), Seq("-D 1 7 8"))) ==
+        Seq(Seq("+I 7", "+I a"), Seq("+I 8", "-D a"), Seq("-D 7", "-D 8")))
   }
 
   test("repartitioning, sorting and hints leave changes alone") {
@@ -159,10 +164,9 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     val stream = new RawStream(spark, "raw", "op STRING, id INT, v STRING")
     def start(key: String) = {
       val table = s"from_changelog(TABLE(SELECT op, id, map(v, id) AS m FROM raw), 'op'$key)"
-      val changes = s"SELECT id, m['a'], _change_type FROM to_changelog(TABLE(SELECT * FROM $table))"
-      new RunningChanges(
-        spark.sql(changes),
-        QuickFileSystem.temporaryDirectory())
+      val changes =
+        s"SELECT id, m['a'], _change_type FROM to_changelog(TABLE(SELECT * FROM $table))"
+      new RunningChanges(spark.sql(changes), QuickFileSystem.temporaryDirectory())
     }
     Seq("", ", 'id'").foreach { key =>
       val running = start(key)
@@ -175,19 +179,30 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
 
   test("append mode passes new rows and refuses changes, naming who makes them") {
     assert(
-      run("SELECT v FROM i WHERE n > 1", Seq(inserts), Variant("append"), Seq(Seq("+I 1 a 1", "+I 2 b 2"))) ==
+      run(
+        "SELECT v FROM i WHERE n > 1",
+        Seq(inserts),
+        Variant("append"),
+        Seq(Seq("+I 1 a 1", "+I 2 b 2"))) ==
         Seq(Seq("+I b")))
     new RawStream(spark, "raw", "op STRING, id INT, v STRING")
     val refused = Seq(
-      ("SELECT * FROM from_changelog(TABLE(raw), 'op') WHERE id > 1", "update and delete", "ChangelogSource"),
+      (
+        "SELECT * FROM from_changelog(TABLE(raw), 'op') WHERE id > 1",
+        "update and delete",
+        "ChangelogSource"),
       ("SELECT v, count(*) FROM raw GROUP BY v", "update", "ChangelogAggregate [v]"),
-      ("SELECT id FROM from_changelog(TABLE(raw), 'op', 'id', 'upsert')", "update and delete", "ChangelogNormalize"))
+      (
+        "SELECT id FROM from_changelog(TABLE(raw), 'op', 'id', 'upsert')",
+        "update and delete",
+        "ChangelogNormalize"))
     refused.foreach { case (sql, kinds, producer) =>
       val changes = spark.sql(s"SELECT * FROM to_changelog(TABLE($sql), 'append')")
       val error = checkError("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", "kinds" -> kinds) {
         changes.writeStream.format("noop").start()
       }
-      val wording = s"doesn't support consuming $kinds changes which is produced by node $producer"
+      val wording =
+        s"doesn't support consuming $kinds changes which is produced by node $producer"
       assert(error.getMessage.contains(wording))
     }
   }
@@ -195,7 +210,11 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
   test("upsert mode needs a key that identifies a row") {
     new RawStream(spark, "raw", "op STRING, id INT, v STRING")
     def start(sql: String, key: String = "") =
-      spark.sql(s"SELECT * FROM to_changelog(TABLE($sql), 'upsert'$key)").writeStream.format("noop").start()
+      spark
+        .sql(s"SELECT * FROM to_changelog(TABLE($sql), 'upsert'$key)")
+        .writeStream
+        .format("noop")
+        .start()
     val read = "from_changelog(TABLE(raw), 'op', 'id')"
     checkError("CHANGELOG_KEY_NOT_UNIQUE", "key" -> "(v)", "keys" -> "(id)") {
       start(s"SELECT * FROM $read", ", 'v'")
@@ -208,7 +227,8 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
       spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read), 'update')")
     }
     checkError("CHANGELOG_NESTED", "function" -> "to_changelog") {
-      spark.sql("SELECT * FROM to_changelog(TABLE(SELECT * EXCEPT (_change_type) FROM to_changelog(TABLE(raw))))")
+      spark.sql(
+        "SELECT * FROM to_changelog(TABLE(SELECT * EXCEPT (_change_type) FROM to_changelog(TABLE(raw))))")
     }
   }
 

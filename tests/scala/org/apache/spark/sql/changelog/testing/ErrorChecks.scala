@@ -19,7 +19,8 @@ trait ErrorChecks extends Assertions {
       .iterate(error)(_.getCause)
       .takeWhile(_ != null)
       .collectFirst {
-        case ours: SparkThrowable if String.valueOf(ours.getCondition).startsWith("CHANGELOG") => ours
+        case ours: SparkThrowable if String.valueOf(ours.getCondition).startsWith("CHANGELOG") =>
+          ours
       }
       .getOrElse(throw new AssertionError(s"not an error of ours: $error", error))
   }

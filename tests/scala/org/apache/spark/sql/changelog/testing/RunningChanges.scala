@@ -7,11 +7,11 @@ import java.io.File
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
 
 /** A stream fed by hand, readable in SQL under its name. */
 class RawStream(spark: SparkSession, name: String, columns: String) {

@@ -58,7 +58,9 @@ class ChangelogNormalizePropertySuite extends AnyFunSuite with ChangelogSession 
       case error: Throwable =>
         val feed = random.feeds.head
         val steps = random.steps.map(_.changes("t").mkString(", ")).mkString("\n")
-        throw new AssertionError(s"seed $seed [$variant] $feed ${random.sql}\n$steps\n$error", error)
+        throw new AssertionError(
+          s"seed $seed [$variant] $feed ${random.sql}\n$steps\n$error",
+          error)
     }
   }
 

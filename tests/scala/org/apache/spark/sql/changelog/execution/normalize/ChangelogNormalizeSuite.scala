@@ -87,8 +87,9 @@ class ChangelogNormalizeSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("a delete of an unknown key still outlives older inserts") {
-    assert(run(sequenced)(Seq("-D 1 NULL 5"), Seq("+I 1 a 4"), Seq("+I 1 b 5")) ==
-      Seq(Nil, Nil, Seq("+I 1 b 5")))
+    assert(
+      run(sequenced)(Seq("-D 1 NULL 5"), Seq("+I 1 a 4"), Seq("+I 1 b 5")) ==
+        Seq(Nil, Nil, Seq("+I 1 b 5")))
   }
 
   test("of equal sequences the last to arrive counts, an update's old row never") {
@@ -99,12 +100,7 @@ class ChangelogNormalizeSuite extends AnyFunSuite with ChangelogSession {
         Seq("+U 1 c 5"),
         Seq("-D 1 NULL 5"),
         Seq("-U 1 c 5", "+U 1 d 5")) ==
-        Seq(
-          Seq("+I 1 b 5"),
-          Nil,
-          Seq("+U 1 c 5", "-U 1 b 5"),
-          Seq("-D 1 c 5"),
-          Seq("+I 1 d 5")))
+        Seq(Seq("+I 1 b 5"), Nil, Seq("+U 1 c 5", "-U 1 b 5"), Seq("-D 1 c 5"), Seq("+I 1 d 5")))
   }
 
   test("without change types every row is an upsert") {
@@ -135,7 +131,10 @@ class ChangelogNormalizeSuite extends AnyFunSuite with ChangelogSession {
 
   test("a projection that drops the key gives plain deletes and inserts") {
     assert(
-      run(feed, "SELECT v FROM t")(Seq("+I 1 a 1", "+I 2 a 1"), Seq("+U 1 b 1"), Seq("+U 2 b 1", "+U 1 a 1")) ==
+      run(feed, "SELECT v FROM t")(
+        Seq("+I 1 a 1", "+I 2 a 1"),
+        Seq("+U 1 b 1"),
+        Seq("+U 2 b 1", "+U 1 a 1")) ==
         Seq(Seq("+I a", "+I a"), Seq("+I b", "-D a"), Nil))
   }
 

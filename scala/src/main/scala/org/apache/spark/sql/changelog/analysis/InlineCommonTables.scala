@@ -4,8 +4,14 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, CTERelationRef, LogicalPlan, WithCTE}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  AnalysisHelper,
+  CTERelationRef,
+  LogicalPlan,
+  WithCTE
+}
 import org.apache.spark.sql.catalyst.rules.Rule
+
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.ToChangelog
 

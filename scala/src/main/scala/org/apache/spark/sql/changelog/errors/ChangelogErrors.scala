@@ -5,9 +5,9 @@ package org.apache.spark.sql.changelog.errors
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
+import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
 
 /**
  * Builds the errors a user can meet, from `error/changelog-error-conditions.json`.

@@ -4,9 +4,10 @@
 package org.apache.spark.sql.changelog.explain
 
 import org.apache.spark.sql.ExtendedExplainGenerator
-import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+
+import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 
 /**
  * Adds the changelog modes of a query to Spark's own EXPLAIN.

@@ -3,15 +3,16 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.{Row, SparkSession}
+
+import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.functions.ToChangelogFunction
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 
 /**
  * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.

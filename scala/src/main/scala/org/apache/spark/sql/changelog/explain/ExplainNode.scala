@@ -3,8 +3,8 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import org.json4s._
 import org.json4s.JsonDSL._
+import org.json4s._
 import org.json4s.jackson.JsonMethods.{pretty, render}
 
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, DescribeNode, StateTable}
@@ -54,10 +54,9 @@ final case class ExplainNode(
   private def append(text: StringBuilder, depth: Int): Unit = {
     val (lead, below) =
       if (depth == 0) ("", "   ") else ("   " * (depth - 1) + "+- ", "   " * (depth + 1))
-    val keys = if (upsertKeys.isEmpty) "" else upsertKeys.map(_.mkString("(", ", ", ")")).mkString(
-      "  key=",
-      " or ",
-      "")
+    val keys =
+      if (upsertKeys.isEmpty) ""
+      else upsertKeys.map(_.mkString("(", ", ", ")")).mkString("  key=", " or ", "")
     val states = state.map { table =>
       s"${table.table}: ${table.key.mkString("(", ", ", ")")} → ${table.value}, ${table.boundedBy}"
     }

@@ -7,12 +7,13 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
-import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.{BooleanType, StructType}
+
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.

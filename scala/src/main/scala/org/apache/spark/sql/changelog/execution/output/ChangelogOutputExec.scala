@@ -7,8 +7,9 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.changelog.explain.ExplainNode
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+import org.apache.spark.sql.changelog.explain.ExplainNode
 
 /** Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched. */
 case class ChangelogOutputExec(explained: ExplainNode, child: SparkPlan) extends UnaryExecNode {

@@ -9,8 +9,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Puts right what projections and filters do to an operator's updates.

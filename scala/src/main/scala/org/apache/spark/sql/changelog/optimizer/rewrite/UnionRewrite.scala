@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Union}
+
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 
 /**
