@@ -23,9 +23,13 @@ sealed abstract class FeedTable {
   protected def apply(change: Change): Unit
 }
 
-/** A table whose changes carry full rows. Keeps arrival order, so that both runs see equal ties. */
+/**
+ * A table whose changes carry full rows. Keeps arrival order, so that both runs see equal ties. A
+ * row that is taken back before it comes never comes.
+ */
 final class RetractTable extends FeedTable {
   private val table = mutable.ArrayBuffer.empty[Row]
+  private val awaited = new RowMultiset
 
   override def rows: Seq[Row] = table.toSeq
 
@@ -33,8 +37,9 @@ final class RetractTable extends FeedTable {
     if (change.isRetraction) {
       val gone = RowMultiset.of(Seq(change.row))
       val at = table.lastIndexWhere(row => RowMultiset.of(Seq(row)) == gone)
-      if (at >= 0) table.remove(at)
-    } else table += change.row
+      if (at >= 0) table.remove(at) else awaited.add(change.row, 1)
+    } else if (awaited.count(change.row) > 0) awaited.add(change.row, -1)
+    else table += change.row
 }
 
 /**

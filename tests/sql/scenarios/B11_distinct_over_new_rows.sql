@@ -1,0 +1,9 @@
+-- A value is new once.
+feed t(g STRING) INSERT ONLY
+query SELECT DISTINCT g FROM t
+
+t +I a
+-> +I a
+t +I a
+t +I b
+-> +I b

@@ -1,0 +1,4 @@
+-- A random value cannot be taken back.
+feed t(id INT, v INT) KEY (id)
+query SELECT id, v, uuid() AS u FROM t
+error CHANGELOG_NONDETERMINISTIC_EXPRESSION

@@ -1,0 +1,12 @@
+-- A filter on the groups needs no old rows: a group is in or out for good.
+feed words(word STRING) INSERT ONLY
+query SELECT word, cnt
+  FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word)
+  WHERE word <> 'x'
+mode upsert KEY (word)
+
+words +I a
+-> +I a 1
+words +I x
+words +I a
+-> +U a 2

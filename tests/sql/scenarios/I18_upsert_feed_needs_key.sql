@@ -1,0 +1,6 @@
+-- Newest rows of what? An upsert feed needs a key.
+feed u(id INT, v STRING) UPSERT
+query SELECT id, v FROM u
+error CHANGELOG_ARGUMENT_INVALID
+  function: from_changelog
+  argument: key

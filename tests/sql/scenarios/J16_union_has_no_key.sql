@@ -1,0 +1,6 @@
+-- Keys of two tables do not identify the rows of their union.
+feed a(id INT, v INT) KEY (id) UPSERT
+feed b(id INT, v INT) KEY (id)
+query SELECT id, v FROM a UNION ALL SELECT id, v FROM b
+mode upsert
+error CHANGELOG_KEY_MISSING

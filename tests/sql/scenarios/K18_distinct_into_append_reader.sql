@@ -1,0 +1,10 @@
+-- Distinct values of rows that only come only come themselves.
+feed t(g STRING) INSERT ONLY
+query SELECT DISTINCT g FROM t
+mode append
+
+t +I a
+-> +I a
+t +I a
+t +I b
+-> +I b
