@@ -21,8 +21,22 @@ final class RandomChangelog(random: Random, feed: Feed, values: RandomValues) {
   private val palettes = feed.schema.map(field => values.palette(field.dataType))
   private val present = mutable.ArrayBuffer.empty[Row]
 
-  /** The next changes, at least one. */
-  def next(): Seq[Change] = random.nextInt(20) match {
+  /** The next changes. */
+  def next(): Seq[Change] = {
+    val changes = nextOfTable()
+    if (feed.upsert) changes.filterNot(_.kind == "-U").map(forgetful) else changes
+  }
+
+  /** A delete by key: what it says of other columns may be wrong. */
+  private def forgetful(change: Change): Change =
+    if (!change.isRetraction || random.nextBoolean()) change
+    else {
+      change.copy(row = Row.fromSeq(change.row.toSeq.zip(isKey).map { case (value, isKey) =>
+        if (isKey) value else null
+      }))
+    }
+
+  private def nextOfTable(): Seq[Change] = random.nextInt(20) match {
     case _ if feed.insertOnly || present.isEmpty => insert(newRow())
     case 0 => clear()
     case choice if choice < 8 && present.size < 40 =>

@@ -41,11 +41,13 @@ object RandomProgram {
     val columns = random.shuffle(AllColumns).take(4 + random.nextInt(4)).mkString(", ")
     val count = if (random.nextInt(5) == 0) 2 else 1
     (1 to count).map { number =>
-      Feed(
-        s"t$number",
-        s"k INT, $columns",
-        key = if (random.nextInt(3) == 0) Seq("k") else Nil,
-        insertOnly = random.nextInt(4) == 0)
+      val feed = Feed(s"t$number", s"k INT, $columns")
+      random.nextInt(8) match {
+        case 0 | 1 => feed.copy(insertOnly = true)
+        case 2 | 3 => feed.copy(key = Seq("k"))
+        case 4 => feed.copy(key = Seq("k"), upsert = true)
+        case _ => feed
+      }
     }
   }
 

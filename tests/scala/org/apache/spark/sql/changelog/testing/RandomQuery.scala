@@ -36,13 +36,9 @@ final class RandomQuery(random: Random, values: RandomValues) {
   def apply(tables: Seq[RandomRelation]): RandomRelation = {
     val source =
       if (tables.size > 1) union(tables.map(filtered(_, 3))) else filtered(tables.head, 3)
-    val depth = 1 + random.nextInt(10) match {
-      case 1 | 2 | 3 | 4 => 1
-      case 5 | 6 | 7 => 2
-      case 8 | 9 => 3
-      case _ => 4
-    }
-    val result = (1 to depth).foldLeft(source) { (input, level) =>
+    val depth = Seq(0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4)(random.nextInt(12))
+    val rows = if (random.nextInt(8) == 0) exploded(source) else source
+    val result = (1 to depth).foldLeft(rows) { (input, level) =>
       val grouped = aggregate(input)
       random.nextInt(8) match {
         case 0 if level < 3 => union(Seq(filtered(grouped, 1), filtered(grouped, 1)))
@@ -56,21 +52,37 @@ final class RandomQuery(random: Random, values: RandomValues) {
   private def aggregate(input: RandomRelation): RandomRelation = {
     val groups = random.shuffle(input.columns).take(Seq(0, 1, 1, 1, 2, 2, 3)(random.nextInt(7)))
     val groupings = groups.map(group)
-    val calls = Seq.fill(1 + random.nextInt(4))(call(input.columns))
+    val isDistinct = groups.nonEmpty && random.nextInt(12) == 0
+    val calls = if (isDistinct) Nil else Seq.fill(1 + random.nextInt(4))(call(input.columns))
     val outputs = (groupings ++ calls).zipWithIndex.map { case (column, index) =>
       RandomColumn(s"c${index + 1}", column.dataType, column.exact)
     }
     val select = (groupings ++ calls).zip(outputs).map { case (column, output) =>
       s"${column.sql} AS ${output.name}"
     }
-    val groupBy =
-      if (groups.isEmpty) "" else groupings.map(_.sql).mkString(" GROUP BY ", ", ", "")
+    val distinct = if (isDistinct) "DISTINCT " else ""
+    val isCube = !isDistinct && groups.size > 1 && random.nextInt(6) == 0
+    val groupBy = groupings.map(_.sql).mkString(", ") match {
+      case list if groups.isEmpty || isDistinct => list.take(0)
+      case list if isCube && random.nextBoolean() => s" GROUP BY CUBE ($list)"
+      case list if isCube => s" GROUP BY ROLLUP ($list)"
+      case list => s" GROUP BY $list"
+    }
     val having =
-      if (random.nextInt(5) == 0) s" HAVING ${expressions.having(input.columns)}" else ""
+      if (isDistinct || random.nextInt(5) > 0) ""
+      else s" HAVING ${expressions.having(input.columns)}"
     RandomRelation(
-      s"(SELECT ${select.mkString(", ")} FROM ${input.sql}$groupBy$having)",
+      s"(SELECT $distinct${select.mkString(", ")} FROM ${input.sql}$groupBy$having)",
       outputs,
-      outputs.take(groups.size).map(_.name))
+      if (isCube) Nil else outputs.take(groups.size).map(_.name))
+  }
+
+  /** Each row twice, with two values of one column. */
+  private def exploded(input: RandomRelation): RandomRelation = {
+    val column = pick(input.columns)
+    RandomRelation(
+      s"(SELECT * FROM ${input.sql} LATERAL VIEW explode(array(${column.name}, NULL)) AS exploded)",
+      input.columns :+ column.copy(name = "exploded"))
   }
 
   /** With a condition, in one of `times` cases. */

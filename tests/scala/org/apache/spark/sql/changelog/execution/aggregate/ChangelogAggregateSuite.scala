@@ -3,7 +3,11 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
+import java.time.{Duration, Period}
+
 import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -97,5 +101,51 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
       texts(oracle.check(program, variant)) == Seq(
         Seq("+I a 5", "+I b 1"),
         Seq("+U a 6", "-D b 1")))
+  }
+
+  test("texts that a collation finds equal are taken back one by one") {
+    val names = Feed("names", "g INT, name STRING COLLATE UTF8_LCASE")
+    oracle.checkAll(
+      Program(
+        Seq(names),
+        "SELECT g, min(name), max(name), count(*) FROM names GROUP BY g",
+        Seq(
+          Step(names, "+I 1 a", "+I 2 b"),
+          Step(names, "+I 1 A", "-D 1 a"),
+          Step(names, "-D 1 A", "+I 1 a"),
+          Step(names, "-U 2 b", "+U 2 B"))),
+      Seq(
+        Variant(),
+        Variant(conf = Variant.OnePhase + ("spark.sql.changelog.aggregate.headSize" -> "1"))))
+  }
+
+  test("intervals are summed, averaged and compared") {
+    val times = Feed("times", "g INT, t INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH")
+    def change(kind: String, days: Int, months: Int): Change =
+      Change(kind, Row(1, Duration.ofDays(days), Period.ofMonths(months)))
+    oracle.checkAll(
+      Program(
+        Seq(times),
+        "SELECT g, sum(t), avg(t), min(t), sum(m), avg(m), max(m) FROM times GROUP BY g",
+        Seq(
+          Seq(change("+I", 1, 2), change("+I", -3, 5)),
+          Seq(change("-D", 1, 2), change("+I", 4, -14)),
+          Seq(change("-D", -3, 5), change("-D", 4, -14)))
+          .map(changes => Step(Map("times" -> changes)))))
+  }
+
+  test("NaN, infinities and zeros of either sign are taken back") {
+    val numbers = Feed("numbers", "g INT, x DOUBLE, y FLOAT")
+    oracle.checkAll(
+      Program(
+        Seq(numbers),
+        "SELECT g, sum(x), avg(x), min(x), max(x), sum(y), count(*) FROM numbers GROUP BY g",
+        Seq(
+          Step(numbers, "+I 1 1.5 NaN", "+I 1 NaN 2.5", "+I 2 -0.0 0.0"),
+          Step(numbers, "-D 1 NaN 2.5", "+I 1 Infinity Infinity"),
+          Step(numbers, "+I 1 -Infinity 1.0", "-D 1 1.5 NaN", "-D 2 -0.0 0.0"),
+          Step(numbers, "-D 1 Infinity Infinity", "+I 2 0.0 -0.0"),
+          Step(numbers, "-D 1 -Infinity 1.0", "+I 1 2.0 3.0"))),
+      Seq(Variant(), Variant(conf = Variant.OnePhase)))
   }
 }

@@ -3,13 +3,14 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
-import java.util.Comparator
+import java.util.{Arrays, Comparator}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
-import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils}
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils, UnsafeRowUtils}
 import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.DataType
 
 /**
  * Reads and writes the groups of one partition, in the columns [[AggregateLayout]] describes.
@@ -133,8 +134,17 @@ private[aggregate] class AggregateStateManager(
   }
 
   private def comparator(extremum: Extremum): Comparator[Any] = {
-    val ascending = TypeUtils.getInterpretedOrdering(valueTypes(extremum.valueIndex))
-    if (extremum.largest) ascending.reverse else ascending
+    val dataType = valueTypes(extremum.valueIndex)
+    val ascending = TypeUtils.getInterpretedOrdering(dataType)
+    val order: Comparator[Any] = if (extremum.largest) ascending.reverse else ascending
+    if (UnsafeRowUtils.isBinaryStable(dataType)) order else order.thenComparing(byBytes(dataType))
+  }
+
+  /** Tells values apart that compare as equal, as texts of a collation may. */
+  private def byBytes(dataType: DataType): Comparator[Any] = {
+    val projection = UnsafeProjection.create(Array(dataType))
+    def bytes(value: Any): Array[Byte] = projection(InternalRow(value)).getBytes.clone()
+    (left: Any, right: Any) => Arrays.compare(bytes(left), bytes(right))
   }
 
   /** The counted values of one extremum of the group loaded last. */
