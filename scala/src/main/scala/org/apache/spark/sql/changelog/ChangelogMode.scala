@@ -68,11 +68,9 @@ final case class ChangelogMode(kinds: ModifyKindSet, updateKind: UpdateKind) {
   def sendsUpdateBefore: Boolean = updateKind == UpdateKind.BeforeAndAfter
 
   /** `I`, `UB`, `UA`, `D`, as far as they occur. */
-  def symbols: Seq[String] = Seq(
-    kinds.insert -> "I",
-    sendsUpdateBefore -> "UB",
-    kinds.update -> "UA",
-    kinds.delete -> "D").collect { case (true, symbol) => symbol }
+  def symbols: Seq[String] =
+    Seq(kinds.insert -> "I", sendsUpdateBefore -> "UB", kinds.update -> "UA", kinds.delete -> "D")
+      .collect { case (true, symbol) => symbol }
 
   override def toString: String = symbols.mkString("[", ",", "]")
 }

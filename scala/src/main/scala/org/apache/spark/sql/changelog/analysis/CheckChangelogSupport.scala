@@ -6,8 +6,9 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
-import org.apache.spark.sql.changelog.plans.ToChangelog
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+
+import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.

@@ -6,14 +6,15 @@ package org.apache.spark.sql.changelog.execution
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
+
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
 import org.apache.spark.sql.changelog.plans._
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
 
 /** Plans the nodes of a rewritten changelog query; one case per operator. */
 class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
@@ -48,8 +49,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
     val child = planLater(output.child)
     output.kind match {
       case None =>
-        val inserted = Alias(Literal(RowKind.ChangeTypes(RowKind.Insert)), output.changeType.name)(
-          exprId = output.changeType.exprId)
+        val inserted =
+          Alias(Literal(RowKind.ChangeTypes(RowKind.Insert)), output.changeType.name)(exprId =
+            output.changeType.exprId)
         ProjectExec(output.columns :+ inserted, child)
       case Some(kind) =>
         val paired = output.pairBy match {
@@ -59,8 +61,8 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         val sent =
           if (output.sendsUpdateBefore) paired
           else FilterExec(Not(EqualTo(kind, Literal(RowKind.UpdateBefore))), paired)
-        val changeType = Alias(RowKind.changeTypeOf(kind), output.changeType.name)(
-          exprId = output.changeType.exprId)
+        val changeType = Alias(RowKind.changeTypeOf(kind), output.changeType.name)(exprId =
+          output.changeType.exprId)
         ProjectExec(output.columns :+ changeType, sent)
     }
   }

@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.execution.metric.SQLMetric
+
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Emits, for one key after the other, the difference between the key's old and new row.

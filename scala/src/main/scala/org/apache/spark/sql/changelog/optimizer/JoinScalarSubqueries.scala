@@ -6,9 +6,10 @@ package org.apache.spark.sql.changelog.optimizer
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.{LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.rules.Rule
+
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
@@ -30,7 +31,8 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
     case node @ (_: Project | _: Filter | _: Aggregate) =>
       val subqueries = mutable.LinkedHashMap.empty[Expression, (LogicalPlan, Attribute)]
       val replaced = node.transformExpressions {
-        case subquery: ScalarSubquery if subquery.outerAttrs.isEmpty && isChanging(subquery.plan) =>
+        case subquery: ScalarSubquery
+            if subquery.outerAttrs.isEmpty && isChanging(subquery.plan) =>
           subqueries
             .getOrElseUpdate(
               subquery.canonicalized, {

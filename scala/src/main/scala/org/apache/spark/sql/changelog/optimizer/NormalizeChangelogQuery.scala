@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.optimizer.RewritePredicateSubquery
 import org.apache.spark.sql.catalyst.plans.logical._
+
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+
 import org.apache.spark.sql.changelog.ModifyKindSet
 
 /** Whether a source's changes carry usable before images. */

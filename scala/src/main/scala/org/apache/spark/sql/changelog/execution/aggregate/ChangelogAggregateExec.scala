@@ -8,13 +8,18 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{
+  GroupedIterator,
+  PartitioningPreservingUnaryExecNode,
+  SparkPlan
+}
+import org.apache.spark.sql.types.StructType
+
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.execution.{GroupedIterator, PartitioningPreservingUnaryExecNode, SparkPlan}
-import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.StructType
 
 /**
  * Groups a changelog and emits each group's change.
@@ -65,10 +70,8 @@ case class ChangelogAggregateExec(
     if (layout.grouping.isEmpty) Seq(AllTuples)
     else {
       Seq(
-        StatefulOperatorPartitioning.getCompatibleDistribution(
-          layout.grouping,
-          getStateInfo,
-          conf))
+        StatefulOperatorPartitioning
+          .getCompatibleDistribution(layout.grouping, getStateInfo, conf))
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
@@ -138,7 +141,9 @@ case class ChangelogAggregateExec(
     private val groups = GroupedIterator(rows, layout.grouping, child.output)
     private val tableOrdinal = layout.grouping.size
     private val valueOf =
-      layout.values.map(value => InternalRow.getAccessor(value.dataType, nullable = false)).toArray
+      layout.values
+        .map(value => InternalRow.getAccessor(value.dataType, nullable = false))
+        .toArray
     private val countOrdinal = child.output.indexWhere(_.exprId == layout.inputRowCount.exprId)
 
     override protected def nextKey(): Boolean =

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
@@ -37,7 +38,9 @@ private[aggregate] class ChangelogAggregateProcessor(
   private val retracts = layout.rowCount.isDefined
   private val isGlobal = layout.grouping.isEmpty
   private val rowCountOrdinal =
-    layout.rowCount.map(count => layout.buffers.indexWhere(_.exprId == count.exprId)).getOrElse(-1)
+    layout.rowCount
+      .map(count => layout.buffers.indexWhere(_.exprId == count.exprId))
+      .getOrElse(-1)
 
   // a stored record begins with the buffers and goes on with heads, which no expression reads
   private val record: Seq[Attribute] = layout.buffers ++
@@ -45,8 +48,9 @@ private[aggregate] class ChangelogAggregateProcessor(
       AttributeReference(field.name, field.dataType)()
     }
   private val initial: UnsafeRow = UnsafeProjection
-    .create(functions.flatMap(_.initialValues) ++
-      record.drop(layout.buffers.size).map(column => Literal(null, column.dataType)))
+    .create(
+      functions.flatMap(_.initialValues) ++
+        record.drop(layout.buffers.size).map(column => Literal(null, column.dataType)))
     .apply(InternalRow.empty)
   private val merge =
     GenerateUnsafeProjection.generate(functions.flatMap(_.mergeExpressions), record ++ input)
@@ -125,7 +129,10 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   private def keyText: String = {
     val values = group.toSeq(layout.grouping.map(_.dataType))
-    layout.grouping.zip(values).map { case (key, value) => s"${key.name} = $value" }.mkString(", ")
+    layout.grouping
+      .zip(values)
+      .map { case (key, value) => s"${key.name} = $value" }
+      .mkString(", ")
   }
 
   private def result(
