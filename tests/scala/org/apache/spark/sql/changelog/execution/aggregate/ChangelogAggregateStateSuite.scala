@@ -69,5 +69,12 @@ class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
         Seq("-D b 1"))
       assert(sizes.head > 3 && sizes.tail == Seq(sizes.head + 1, 1, 0))
     }
+
+    test(s"a group emptied by rows it never had leaves none of its values, $provider") {
+      val sizes = stateSizes("SELECT g, min(n) FROM t GROUP BY g", conf ++ smallHeads)(
+        values.map("+I " + _),
+        (11 to 18).map(n => s"-D a $n"))
+      assert(sizes.head > 1 && sizes.last == 0)
+    }
   }
 }
