@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import java.util.TimeZone
+
 import org.scalatest.{BeforeAndAfterAll, Suite}
 
 import org.apache.spark.sql.classic.SparkSession
@@ -23,6 +25,8 @@ object ChangelogSession {
 
   /** A small local session, with the extension unless `extension` is false. */
   def start(extension: Boolean = true): SparkSession = {
+    // times are read and shown in UTC, whatever another suite in this process has set
+    TimeZone.setDefault(TimeZone.getTimeZone("UTC"))
     val builder = SparkSession
       .builder()
       .master("local[2]")

@@ -116,7 +116,8 @@ case class ChangelogAggregateExec(
 
     protected def end(): Unit = {
       processor.end()
-      if (processor.removed) numRemovedStateRows += 1 else numUpdatedStateRows += 1
+      if (processor.updated) numUpdatedStateRows += 1
+      else if (processor.removed) numRemovedStateRows += 1
     }
   }
 

@@ -69,6 +69,7 @@ private[aggregate] class ChangelogAggregateProcessor(
   private var group: UnsafeRow = _
   private var newBuffers: UnsafeRow = _
   private var wasStored = false
+  private var isStored = false
 
   /** The group's result before the batch, with kind `+I`; null if it was not there. */
   var before: UnsafeRow = _
@@ -107,6 +108,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
     if (count == 0 && !isGlobal) {
       after = null
+      isStored = false
       if (wasStored) state.remove()
     } else {
       var index = 0
@@ -115,12 +117,16 @@ private[aggregate] class ChangelogAggregateProcessor(
         index += 1
       }
       after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers, extremaAfter)
+      isStored = true
       state.save(newBuffers)
     }
   }
 
+  /** Whether the group's record was written in this batch. */
+  def updated: Boolean = isStored
+
   /** Whether the group's record went with this batch. */
-  def removed: Boolean = wasStored && after == null
+  def removed: Boolean = wasStored && !isStored
 
   private def countUnmatched(before: Long, after: Long): Unit = {
     val missing = math.max(0L, -after) - math.max(0L, -before)

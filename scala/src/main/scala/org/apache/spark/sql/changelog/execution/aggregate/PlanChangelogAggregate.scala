@@ -181,28 +181,18 @@ object PlanChangelogAggregate {
         _.aggregateFunction.inputAggBufferAttributes)
     val attributes = functions.map(_.resultAttribute)
     val offset = if (functions.exists(_.mode == PartialMerge)) grouping.size else 0
-    if (Aggregate.supportsHashAggregate(buffers, grouping)) {
-      HashAggregateExec(
-        clustering,
-        isStreaming = true,
-        Some(numPartitions),
-        grouping,
-        functions,
-        attributes,
-        offset,
-        results,
-        child)
-    } else {
-      SortAggregateExec(
-        clustering,
-        isStreaming = true,
-        Some(numPartitions),
-        grouping,
-        functions,
-        attributes,
-        offset,
-        results,
-        child)
-    }
+    val operator =
+      if (Aggregate.supportsHashAggregate(buffers, grouping)) HashAggregateExec.apply _
+      else SortAggregateExec.apply _
+    operator(
+      clustering,
+      true, // takes the number of partitions from us, as state needs it
+      Some(numPartitions),
+      grouping,
+      functions,
+      attributes,
+      offset,
+      results,
+      child)
   }
 }
