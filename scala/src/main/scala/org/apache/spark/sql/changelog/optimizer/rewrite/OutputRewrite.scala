@@ -21,40 +21,36 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
 private[optimizer] object OutputRewrite {
 
   /** The root of the rewritten query. */
-  def apply(root: AnnotatedPlan, input: LogicalPlan): ChangelogOutput = {
-    val sink = root.plan.asInstanceOf[ToChangelog]
-    val query = root.children.head
-    val netted = netting(sink, query) match {
+  def apply(root: AnnotatedPlan, input: LogicalPlan): ChangelogOutput =
+    netting(root.plan.asInstanceOf[ToChangelog], root.children.head) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
-        ChangelogConsolidate(key, pairs, kind, RowKind.newAttribute(), input)
-      case _ => input
+        val netted = ChangelogConsolidate(key, pairs, kind, RowKind.newAttribute(), input)
+        output(root, RowKind.find(netted.output), pairBy = None, netted)
+      case Netting.Neighbours(key) =>
+        output(root, RowKind.find(input.output), Some(key), input)
+      case Netting.None =>
+        output(root, RowKind.find(input.output), pairBy = None, input)
     }
-    val pairBy = netting(sink, query) match {
-      case Netting.Neighbours(key) => Some(key)
-      case _ => None
-    }
+
+  /** A root that can be explained but not executed. */
+  def explained(root: AnnotatedPlan): ChangelogOutput =
+    output(root, kind = None, pairBy = None, root.plan.children.head)
+
+  private def output(
+      root: AnnotatedPlan,
+      kind: Option[Attribute],
+      pairBy: Option[Seq[Attribute]],
+      child: LogicalPlan): ChangelogOutput = {
+    val sink = root.plan.asInstanceOf[ToChangelog]
     ChangelogOutput(
-      RowKind.find(netted.output),
+      kind,
       pairBy,
       sink.mode == OutputMode.Retract,
       sink.child.output,
       sink.changeType,
       ExplainNode(root),
-      netted)
-  }
-
-  /** A root that can be explained but not executed. */
-  def explained(root: AnnotatedPlan): ChangelogOutput = {
-    val sink = root.plan.asInstanceOf[ToChangelog]
-    ChangelogOutput(
-      kind = None,
-      pairBy = None,
-      sink.mode == OutputMode.Retract,
-      sink.child.output,
-      sink.changeType,
-      ExplainNode(root),
-      sink.child)
+      child)
   }
 
   private sealed trait Netting
