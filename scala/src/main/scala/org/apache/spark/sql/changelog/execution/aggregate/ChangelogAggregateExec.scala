@@ -37,13 +37,10 @@ import org.apache.spark.sql.changelog.execution._
  *   what is kept per group
  * @param resultExpressions
  *   the result columns, over group columns and function results
- * @param retracts
- *   whether the input takes rows back, so that groups can disappear
  */
 case class ChangelogAggregateExec(
     layout: AggregateLayout,
     resultExpressions: Seq[NamedExpression],
-    retracts: Boolean,
     updateKind: UpdateKind,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],

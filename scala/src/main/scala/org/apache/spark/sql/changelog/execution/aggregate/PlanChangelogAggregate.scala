@@ -55,7 +55,6 @@ object PlanChangelogAggregate {
     ChangelogAggregateExec(
       layout,
       results,
-      node.inputKind.isDefined,
       node.updateKind,
       node.outputKind,
       Some(stateInfo),

@@ -65,7 +65,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
       if (!isStored && newest.getByte(kindOrdinal) == RowKind.Delete) {
-        unmatched(1, String.valueOf(stateKey.toSeq(key.map(_.dataType)).mkString(", ")))
+        unmatched(1, stateKey.toSeq(key.map(_.dataType)).mkString(", "))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))
       else if (isStored) {

@@ -59,11 +59,10 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
   def batch(source: FromChangelog, number: Int): LogicalPlan = {
     val (rows, kind) = read(source, number)
     kind match {
-      case Some(_) if source.produces.isInsertOnly =>
-        NodeRewrite.select(rows, source.output, withKind = false)
-      case None => NodeRewrite.select(rows, source.output, withKind = false)
-      case Some(kind) if source.input == InputMode.Upsert => newestRows(source, rows, kind)
-      case Some(kind) => remainingRows(source, rows, kind)
+      case Some(kind) if !source.produces.isInsertOnly =>
+        if (source.input == InputMode.Upsert) newestRows(source, rows, kind)
+        else remainingRows(source, rows, kind)
+      case _ => NodeRewrite.select(rows, source.output, withKind = false)
     }
   }
 
