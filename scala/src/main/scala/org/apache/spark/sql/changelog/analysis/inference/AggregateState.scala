@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode, StateTable}
 
 /**
  * Chooses what an aggregate keeps of each group: as little as its functions allow.
@@ -32,11 +32,11 @@ private[inference] final case class AggregateState(
 
   private val group = DescribeNode.groups(agg)
   private val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
-  private val distinct = argumentsOf(calls.filter(_.isDistinct))
+  private val distinct = argumentsOf(
+    calls.filter(c => c.isDistinct && AggregateForm(c, retracts) == AggregateForm.Buffer))
   private val extrema =
-    if (retracts) argumentsOf(calls.filter(c => !c.isDistinct && isExtremum(c))) else Nil
-  private val needsRows =
-    retracts && calls.exists(c => !c.isDistinct && !isExtremum(c) && !isLinear(c))
+    argumentsOf(calls.filter(AggregateForm(_, retracts) == AggregateForm.Extremum))
+  private val needsRows = AggregateForm.needsRows(agg, calls, retracts)
 
   /** What is asked of the input, with the state and how it is described. */
   def decision(inputs: Seq[Demand], waits: Boolean): Decision = Decision(
@@ -60,9 +60,11 @@ private[inference] final case class AggregateState(
       if (calls.nonEmpty) "buffers" + extrema.map(v => s" and best values of $v").mkString
       else if (retracts) "row count"
       else "nothing"
-    val rows = if (needsRows) Seq(StateTable("rows", group :+ "row", "count", bound)) else Nil
-    StateTable("groups", group, buffers, bound) +:
-      (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)) ++ rows)
+    if (needsRows) Seq(StateTable("rows", group :+ "row", "count", bound))
+    else {
+      StateTable("groups", group, buffers, bound) +:
+        (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))
+    }
   }
 
   private def values(name: String, of: String): StateTable =
@@ -70,15 +72,4 @@ private[inference] final case class AggregateState(
 
   private def argumentsOf(of: Seq[AggregateExpression]): Seq[String] =
     of.map(_.aggregateFunction.children.map(DescribeNode.expression).mkString(", ")).distinct
-
-  private def isExtremum(call: AggregateExpression): Boolean = call.aggregateFunction match {
-    case _: Min | _: Max | _: MinBy | _: MaxBy => true
-    case _ => false
-  }
-
-  private def isLinear(call: AggregateExpression): Boolean = call.aggregateFunction match {
-    case _: Count | _: Sum | _: Average => true
-    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
-    case _ => false
-  }
 }

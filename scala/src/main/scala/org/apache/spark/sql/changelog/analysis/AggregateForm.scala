@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.{NamedExpression, PythonUDAF, SessionWindow}
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.types.BooleanType
+
+/** What a call of an aggregate function needs to be kept up to date. */
+sealed trait AggregateForm
+
+object AggregateForm {
+
+  /** A buffer that takes in a batch by merging: Spark's own, or one that counts backwards too. */
+  case object Buffer extends AggregateForm
+
+  /** The best of counted values. */
+  case object Extremum extends AggregateForm
+
+  /** All of a group's rows, over which Spark's own function is computed again. */
+  case object Rows extends AggregateForm
+
+  /** The form of a call; a DISTINCT one has it over distinct values. */
+  def apply(call: AggregateExpression, retracts: Boolean): AggregateForm =
+    call.aggregateFunction match {
+      case _: PythonUDAF => Rows
+      case _ if !retracts => Buffer
+      case Min(value) if value.dataType == BooleanType => Buffer
+      case Max(value) if value.dataType == BooleanType => Buffer
+      case _: Count | _: Sum | _: Average => Buffer
+      case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => Buffer
+      case _: RegrSlope | _: RegrIntercept => Buffer
+      case _: BitAggregate => Buffer
+      case _: Min | _: Max | _: MinBy | _: MaxBy => Extremum
+      case _ => Rows
+    }
+
+  /** Whether rows must be kept to compute all calls of `agg` again, as one of them needs it. */
+  def needsRows(agg: Aggregate, calls: Seq[AggregateExpression], retracts: Boolean): Boolean =
+    calls.exists(apply(_, retracts) == Rows) || groupsSessions(agg)
+
+  /** Whether it groups by `session_window`, whose bounds any row may move. */
+  def groupsSessions(agg: Aggregate): Boolean =
+    agg.groupingExpressions.exists {
+      case group: NamedExpression => group.metadata.contains(SessionWindow.marker)
+      case _ => false
+    }
+}
