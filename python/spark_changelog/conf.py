@@ -95,6 +95,13 @@ class ChangelogConf:
         "values can be taken back. Other values are kept one record each and read only when the "
         "best ones are used up.",
     )
+    aggregate_distinct_split = Entry(
+        "spark.sql.changelog.aggregate.distinctSplit.enabled",
+        _boolean,
+        "Whether the distinct values of a group are spread over all partitions, so that a group "
+        "with very many of them is not the work of one task. Costs a second, small shuffle. A "
+        "query that has started keeps the setting it started with.",
+    )
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark

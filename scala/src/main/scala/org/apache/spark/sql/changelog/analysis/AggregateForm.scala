@@ -27,8 +27,8 @@ object AggregateForm {
     call.aggregateFunction match {
       case _: PythonUDAF => Rows
       case _ if !retracts => Buffer
-      case Min(value) if value.dataType == BooleanType => Buffer
-      case Max(value) if value.dataType == BooleanType => Buffer
+      case Min(value) if value.dataType == BooleanType => Extremum
+      case Max(value) if value.dataType == BooleanType => Extremum
       case _: Count | _: Sum | _: Average => Buffer
       case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => Buffer
       case _: RegrSlope | _: RegrIntercept => Buffer
@@ -36,6 +36,10 @@ object AggregateForm {
       case _: Min | _: Max | _: MinBy | _: MaxBy => Extremum
       case _ => Rows
     }
+
+  /** Whether the distinct values of a call are kept. */
+  def keepsDistinct(call: AggregateExpression, retracts: Boolean): Boolean =
+    call.isDistinct && apply(call, retracts) == Buffer
 
   /** Whether rows must be kept to compute all calls of `agg` again, as one of them needs it. */
   def needsRows(agg: Aggregate, calls: Seq[AggregateExpression], retracts: Boolean): Boolean =

@@ -46,11 +46,12 @@ object CheckExecutable {
   private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
     val calls =
       agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
+    val retracts = !node.children.head.mode.isInsertOnly
     val byteUnstable = agg.groupingExpressions.zip(DescribeNode.groups(agg)).collectFirst {
       case (group, name) if !UnsafeRowUtils.isBinaryStable(group.dataType) =>
         s"it groups by $name, of type ${group.dataType.sql}, whose equal values differ in their bytes"
     }
-    val uncomputed = calls.find(!isExecutable(_)).map { call =>
+    val uncomputed = calls.find(AggregateForm(_, retracts) == AggregateForm.Rows).map { call =>
       s"it computes ${DescribeNode.expression(call)}"
     }
     val waits =
@@ -59,12 +60,6 @@ object CheckExecutable {
       .orElse(uncomputed)
       .orElse(if (waits) Some("it emits a group when the watermark has closed it") else None)
   }
-
-  private def isExecutable(call: AggregateExpression): Boolean =
-    !call.isDistinct && (call.aggregateFunction match {
-      case _: Count | _: Sum | _: Average | _: Min | _: Max => true
-      case _ => false
-    })
 
   private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {
     case 1 => Seq("input")

@@ -45,10 +45,22 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one value must be kept")
     .createWithDefault(16)
 
+  val DISTINCT_SPLIT_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf("spark.sql.changelog.aggregate.distinctSplit.enabled")
+    .doc(
+      "Whether the distinct values of a group are spread over all partitions, so that a group " +
+        "with very many of them is not the work of one task. Costs a second, small shuffle. A " +
+        "query that has started keeps the setting it started with.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .booleanConf
+    .createWithDefault(false)
+
   /** Makes the entries known to Spark, which happens when this object is first touched. */
   def register(): Unit = ()
 
   /** All entries, in the order of their names. */
   val entries: Seq[ConfigEntry[_]] =
-    Seq(TWO_PHASE_ENABLED, UNMATCHED_RETRACTION, AGGREGATE_HEAD_SIZE).sortBy(_.key)
+    Seq(TWO_PHASE_ENABLED, UNMATCHED_RETRACTION, AGGREGATE_HEAD_SIZE, DISTINCT_SPLIT_ENABLED)
+      .sortBy(_.key)
 }

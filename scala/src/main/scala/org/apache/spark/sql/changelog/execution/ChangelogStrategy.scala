@@ -21,7 +21,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case aggregate: ChangelogAggregate =>
-      val state = AssignStateInfo(castToImpl(session), aggregate.operatorId)
+      val state = AssignStateInfo(castToImpl(session), _: Long)
       PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)) :: Nil
 
     case normalize: ChangelogNormalize =>

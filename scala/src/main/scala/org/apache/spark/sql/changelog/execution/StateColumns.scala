@@ -7,6 +7,8 @@ import java.util.Locale
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 /**
@@ -16,6 +18,14 @@ import org.apache.spark.sql.types.{DataType, StructField, StructType}
  * second is `sum_1`.
  */
 object StateColumns {
+
+  /** What an error calls the entry with the values of `key`, leaving out those that are NULL. */
+  def keyText(columns: Seq[Attribute], key: InternalRow): String =
+    columns
+      .zip(key.toSeq(columns.map(_.dataType)))
+      .collect { case (column, value) if value != null => s"${column.name} = $value" }
+      .mkString(", ")
+
   def apply(columns: Seq[(String, DataType)]): StructType = {
     val taken = mutable.Set.empty[String]
     StructType(columns.map { case (name, dataType) =>

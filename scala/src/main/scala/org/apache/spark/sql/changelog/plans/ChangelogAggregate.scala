@@ -46,6 +46,8 @@ object AggregateCalls {
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
+ * @param distinctOperatorId
+ *   identifies the state of its distinct values, if a function is DISTINCT
  */
 case class ChangelogAggregate(
     calls: AggregateCalls,
@@ -53,6 +55,7 @@ case class ChangelogAggregate(
     updateKind: UpdateKind,
     outputKind: Attribute,
     operatorId: Long,
+    distinctOperatorId: Option[Long],
     child: LogicalPlan)
     extends UnaryNode {
 

@@ -32,8 +32,7 @@ private[inference] final case class AggregateState(
 
   private val group = DescribeNode.groups(agg)
   private val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
-  private val distinct = argumentsOf(
-    calls.filter(c => c.isDistinct && AggregateForm(c, retracts) == AggregateForm.Buffer))
+  private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))
   private val extrema =
     argumentsOf(calls.filter(AggregateForm(_, retracts) == AggregateForm.Extremum))
   private val needsRows = AggregateForm.needsRows(agg, calls, retracts)

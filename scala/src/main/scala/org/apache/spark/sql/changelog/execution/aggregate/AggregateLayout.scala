@@ -17,10 +17,16 @@ import org.apache.spark.sql.changelog.execution.StateColumns
  *   which of the layout's values
  * @param largest
  *   whether the largest is wanted
+ * @param ordersAnother
+ *   whether values are pairs, of what is compared and of what is the result, as of `max_by`
  * @param result
  *   the function's result column
  */
-final case class Extremum(valueIndex: Int, largest: Boolean, result: Attribute)
+final case class Extremum(
+    valueIndex: Int,
+    largest: Boolean,
+    ordersAnother: Boolean,
+    result: Attribute)
 
 /**
  * Says what a group aggregate keeps per group, and in which columns.
@@ -93,10 +99,12 @@ final case class AggregateLayout(
       case other => DescribeNode.expression(other)
     }
     val filter = call.filter.map(filter => s" where ${DescribeNode.expression(filter)}").mkString
+    // a DISTINCT call's own filter is in the name of its values
+    val name = if (call.isDistinct) s"DISTINCT $function" else s"$function$filter"
     val columns = call.aggregateFunction.aggBufferAttributes
     columns.map { column =>
       val suffix = if (columns.size == 1) "" else s".${column.name}"
-      s"$function$filter$suffix" -> column.dataType
+      s"$name$suffix" -> column.dataType
     }
   }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils, UnsafeRowUtils}
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * Reads and writes the groups of one partition, in the columns [[AggregateLayout]] describes.
@@ -135,9 +135,19 @@ private[aggregate] class AggregateStateManager(
 
   private def comparator(extremum: Extremum): Comparator[Any] = {
     val dataType = valueTypes(extremum.valueIndex)
-    val ascending = TypeUtils.getInterpretedOrdering(dataType)
-    val order: Comparator[Any] = if (extremum.largest) ascending.reverse else ascending
-    if (UnsafeRowUtils.isBinaryStable(dataType)) order else order.thenComparing(byBytes(dataType))
+    val ascending: Comparator[Any] = dataType match {
+      case pair: StructType if extremum.ordersAnother && !RowOrdering.isOrderable(pair) =>
+        val first = TypeUtils.getInterpretedOrdering(pair.head.dataType)
+        val orderOf = InternalRow.getAccessor(pair.head.dataType, nullable = false)
+        (left, right) =>
+          first.compare(
+            orderOf(left.asInstanceOf[InternalRow], 0),
+            orderOf(right.asInstanceOf[InternalRow], 0))
+      case _ => TypeUtils.getInterpretedOrdering(dataType)
+    }
+    val order = if (extremum.largest) ascending.reversed else ascending
+    if (RowOrdering.isOrderable(dataType) && UnsafeRowUtils.isBinaryStable(dataType)) order
+    else order.thenComparing(byBytes(dataType))
   }
 
   /** Tells values apart that compare as equal, as texts of a collation may. */

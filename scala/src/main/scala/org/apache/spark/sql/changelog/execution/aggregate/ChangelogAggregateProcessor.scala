@@ -7,9 +7,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
 /**
  * Merges a batch's changes into one group after the other and tells how each group changed.
@@ -33,8 +34,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     results: Seq[NamedExpression],
     state: AggregateStateManager,
     unmatched: UnmatchedRetractions) {
-  private val functions =
-    layout.buffered.map(_.aggregateFunction.asInstanceOf[DeclarativeAggregate])
+  private val imperative = new ImperativeBuffers(layout, input)
   private val retracts = layout.rowCount.isDefined
   private val isGlobal = layout.grouping.isEmpty
   private val rowCountOrdinal =
@@ -49,21 +49,42 @@ private[aggregate] class ChangelogAggregateProcessor(
     }
   private val initial: UnsafeRow = UnsafeProjection
     .create(
-      functions.flatMap(_.initialValues) ++
+      ImperativeBuffers.initialValues(layout.buffered) ++
         record.drop(layout.buffers.size).map(column => Literal(null, column.dataType)))
     .apply(InternalRow.empty)
-  private val merge =
-    GenerateUnsafeProjection.generate(functions.flatMap(_.mergeExpressions), record ++ input)
+
+  /** What an imperative function's buffer column is called once it is merged. */
+  private val mergedElsewhere =
+    AttributeMap(imperative.bufferAttributes.map(column => column -> column.newInstance()))
+  private val mergedColumns: Seq[Expression] = {
+    val imperativeColumns = imperative.bufferAttributes.map(mergedElsewhere).iterator
+    layout.buffered.map(_.aggregateFunction).flatMap {
+      case function: DeclarativeAggregate => function.mergeExpressions
+      case other => other.aggBufferAttributes.map(_ => imperativeColumns.next())
+    }
+  }
+  private val merge = GenerateUnsafeProjection.generate(
+    mergedColumns,
+    record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
   private val buffersOf = GenerateUnsafeProjection.generate(layout.buffers, record)
 
   private val extrema = layout.extrema.toArray
-  private val extremaBefore = new GenericInternalRow(extrema.length)
-  private val extremaAfter = new GenericInternalRow(extrema.length)
+  private val bestValues = new GenericInternalRow(extrema.length)
+  private val bestOf = extrema.map { extremum =>
+    layout.values(extremum.valueIndex).dataType match {
+      case pair: StructType if extremum.ordersAnother =>
+        val valueOf = InternalRow.getAccessor(pair.last.dataType)
+        (best: Any) => if (best == null) null else valueOf(best.asInstanceOf[InternalRow], 1)
+      case _ => (best: Any) => best
+    }
+  }
   private val resultBefore = resultProjection(record)
   private val resultAfter = resultProjection(layout.buffers)
 
   private val merged = new JoinedRow
+  private val mergedWithObjects = new JoinedRow
   private val functionResults = new JoinedRow
+  private val resultsWithObjects = new JoinedRow
   private val resultInput = new JoinedRow
 
   private var group: UnsafeRow = _
@@ -83,12 +104,18 @@ private[aggregate] class ChangelogAggregateProcessor(
     val stored = state.load(key)
     wasStored = stored != null
     val oldBuffers = if (wasStored) stored else initial
+    imperative.load(stored)
     val countBefore = if (retracts) oldBuffers.getLong(rowCountOrdinal) else 1L
     before =
       if (!wasStored || (countBefore <= 0 && !isGlobal)) null
-      else result(resultBefore, oldBuffers, extremaBefore)
+      else result(resultBefore, oldBuffers)
     newBuffers =
-      if (combined == null) buffersOf(oldBuffers) else merge(merged(oldBuffers, combined))
+      if (combined == null) buffersOf(oldBuffers)
+      else {
+        imperative.merge(combined)
+        imperative.serialize()
+        merge(mergedWithObjects(merged(oldBuffers, combined), imperative.buffers))
+      }
     if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
   }
 
@@ -116,7 +143,7 @@ private[aggregate] class ChangelogAggregateProcessor(
         state.heads(index).refill(state.tails(index))
         index += 1
       }
-      after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers, extremaAfter)
+      after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers)
       isStored = true
       state.save(newBuffers)
     }
@@ -130,39 +157,31 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   private def countUnmatched(before: Long, after: Long): Unit = {
     val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) unmatched(missing, keyText)
+    if (missing > 0) unmatched(missing, StateColumns.keyText(layout.grouping, group))
   }
 
-  private def keyText: String = {
-    val values = group.toSeq(layout.grouping.map(_.dataType))
-    layout.grouping
-      .zip(values)
-      .map { case (key, value) => s"${key.name} = $value" }
-      .mkString(", ")
-  }
-
-  private def result(
-      projection: UnsafeProjection,
-      buffers: UnsafeRow,
-      extremaResults: GenericInternalRow): UnsafeRow = {
+  private def result(projection: UnsafeProjection, buffers: UnsafeRow): UnsafeRow = {
     var index = 0
     while (index < extrema.length) {
-      extremaResults.update(index, state.heads(index).best)
+      bestValues.update(index, bestOf(index)(state.heads(index).best))
       index += 1
     }
-    projection(resultInput(group, functionResults(buffers, extremaResults)))
+    val results = functionResults(buffers, resultsWithObjects(bestValues, imperative.results))
+    projection(resultInput(group, results))
   }
 
   /** Results over group columns, a record that begins with the buffers, and extrema. */
   private def resultProjection(record: Seq[Attribute]): UnsafeProjection = {
-    val evaluated = AttributeMap(layout.buffered.zip(functions).map { case (call, function) =>
-      call.resultAttribute -> function.evaluateExpression
+    val evaluated = AttributeMap(layout.buffered.collect {
+      case call if call.aggregateFunction.isInstanceOf[DeclarativeAggregate] =>
+        val function = call.aggregateFunction.asInstanceOf[DeclarativeAggregate]
+        call.resultAttribute -> function.evaluateExpression
     })
     val expressions = results.map(_.transform {
       case column: AttributeReference if evaluated.contains(column) => evaluated(column)
     })
     GenerateUnsafeProjection.generate(
       expressions :+ Literal(RowKind.Insert),
-      layout.grouping ++ record ++ layout.extrema.map(_.result))
+      layout.grouping ++ record ++ layout.extrema.map(_.result) ++ imperative.resultAttributes)
   }
 }

@@ -12,9 +12,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
+import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
 /**
  * Plans a group aggregate: Spark's hash aggregates combine a batch's changes, one stateful
@@ -25,173 +24,191 @@ import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
  *   +- HashAggregate (merge)
  *      +- Exchange by group         inserted by Spark
  *         +- HashAggregate (partial)
- *            +- Expand              only for min and max over retracting input
+ *            +- Expand              only where values are told apart
  *               +- changes
  * }}}
  *
- * Where `min` or `max` must take values back, the batch's changes are combined per group *and*
- * value, next to the group's own row: `Expand` makes one copy of each change per counted value
- * (`table` 1, 2, ...) beside the change itself (`table` 0). Sorted by group and table, a group's
- * own row comes first.
+ * Values are told apart where `min` or `max` must take them back, and for DISTINCT. The batch's
+ * changes are then combined per group *and* value, next to the group's own row: `Expand` makes one
+ * copy of each change per kind of value (`table` 1, 2, ...) beside the change itself (`table` 0).
+ * Sorted by group and table, a group's own row comes first.
+ *
+ * DISTINCT functions are ordinary ones over the values that appear and disappear:
+ *
+ * {{{
+ *   ChangelogAggregateExec
+ *   +- HashAggregate (merge)          split only
+ *      +- Exchange by group           split only
+ *         +- HashAggregate            DISTINCT functions over values, merge of all others
+ *            +- ChangelogDistinctExec     group, value -> count
+ *               +- HashAggregate (merge)
+ *                  +- Exchange        by group; split: by group and value
+ *                     +- ...
+ * }}}
+ *
+ * Split (`spark.sql.changelog.aggregate.distinctSplit.enabled`), the values of a hot group are
+ * spread over all partitions, and only their number and totals meet in the group's. The two
+ * operators share nothing: values are kept by one, buffers by the other.
  *
  * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange
  * and there is nothing to merge.
  */
-object PlanChangelogAggregate {
+private[aggregate] final class PlanChangelogAggregate(
+    node: ChangelogAggregate,
+    stateInfo: Long => StatefulOperatorStateInfo,
+    child: SparkPlan) {
+  private val ownState = stateInfo(node.operatorId)
+  private val numPartitions = ownState.numPartitions
+  private val twoPhase = child.conf.getConf(ChangelogConf.TWO_PHASE_ENABLED)
+  private val splits = child.conf.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
 
-  def apply(
-      node: ChangelogAggregate,
-      stateInfo: StatefulOperatorStateInfo,
-      child: SparkPlan): SparkPlan = {
-    val AggregateCalls(grouping, functions, results) = node.calls
-    val keys = grouping.map { key =>
-      NormalizeFloatingNumbers.normalize(key) match {
-        case named: NamedExpression => named
-        case other => Alias(other, key.name)(exprId = key.exprId)
-      }
-    }
-    val layout = this.layout(keys, functions, node.inputKind)
-    val combined = combine(keys, layout, stateInfo.numPartitions, child)
-    ChangelogAggregateExec(
-      layout,
-      results,
-      node.updateKind,
-      node.outputKind,
-      Some(stateInfo),
-      combined)
-  }
-
-  private def layout(
-      keys: Seq[NamedExpression],
-      functions: Seq[AggregateExpression],
-      inputKind: Option[Attribute]): AggregateLayout = inputKind match {
-    case None => AggregateLayout(keys.map(_.toAttribute), functions, None, Nil, Nil)
-    case Some(kind) =>
-      val sign = RowKind.signOf(kind)
-      val (ordered, linear) = functions.partition { function =>
-        function.aggregateFunction.isInstanceOf[Min] || function.aggregateFunction
-          .isInstanceOf[Max]
-      }
-      val arguments = ordered.map(argument)
-      val values = arguments.foldLeft(Seq.empty[Expression]) { (found, next) =>
-        if (found.exists(_.semanticEquals(next))) found else found :+ next
-      }
-      val extrema = ordered.zip(arguments).map { case (function, argument) =>
-        Extremum(
-          values.indexWhere(_.semanticEquals(argument)),
-          function.aggregateFunction.isInstanceOf[Max],
-          function.resultAttribute)
-      }
-      val rowCount = SignedCount(Seq(Literal(1)), sign)
-      // below the copies made for values, every column a function reads may be NULL
-      val readable = if (values.isEmpty) linear else linear.map(allowNulls)
-      val buffered = readable.map { function =>
-        function.copy(aggregateFunction = SignedFunction(function.aggregateFunction, sign))
-      } :+ AggregateExpression(rowCount, Partial, isDistinct = false)
-      AggregateLayout(
-        keys.map(_.toAttribute),
-        buffered,
-        rowCount.aggBufferAttributes.headOption,
-        values.map(value => Alias(value, DescribeNode.expression(value))()),
-        extrema)
-  }
-
-  private def allowNulls(function: AggregateExpression): AggregateExpression = function
-    .transform { case column: AttributeReference => column.withNullability(true) }
-    .asInstanceOf[AggregateExpression]
-
-  private def argument(function: AggregateExpression): Expression = {
-    val value = NormalizeFloatingNumbers.normalize(function.aggregateFunction.children.head)
-    function.filter match {
-      case Some(condition) => If(condition, value, Literal(null, value.dataType))
-      case None => value
+  private val keys: Seq[NamedExpression] = node.calls.grouping.map { key =>
+    NormalizeFloatingNumbers.normalize(key) match {
+      case named: NamedExpression => named
+      case other => Alias(other, key.name)(exprId = key.exprId)
     }
   }
+  private val parts = AggregateParts(node.calls.functions, node.inputKind)
+  private val layout = AggregateLayout(
+    keys.map(_.toAttribute),
+    parts.combined ++ parts.distinct,
+    parts.rowCount,
+    parts.extremumValues,
+    parts.extrema)
 
-  /** One row per group, and with extrema one per group and changed value, clustered by group. */
-  private def combine(
-      keys: Seq[NamedExpression],
-      layout: AggregateLayout,
-      numPartitions: Int,
-      child: SparkPlan): SparkPlan = {
-    val (grouping, functions, input) =
-      if (layout.hasExtrema) expand(keys, layout, child) else (keys, layout.buffered, child)
-    val twoPhase = child.conf.getConf(ChangelogConf.TWO_PHASE_ENABLED)
-    val clustering = Some(layout.grouping)
-    val partial = aggregate(
-      grouping,
-      functions.map(_.copy(mode = Partial)),
-      if (twoPhase) None else clustering,
-      numPartitions,
-      input)
-    if (!twoPhase) partial
-    else {
-      aggregate(
-        grouping.map(_.toAttribute),
-        functions.map(_.copy(mode = PartialMerge, filter = None)),
-        clustering,
-        numPartitions,
-        partial)
-    }
+  /** Whose value a row holds; rows of distinct values become rows of their group later. */
+  private val table: Attribute =
+    if (parts.distinct.isEmpty) layout.table else layout.table.newInstance()
+  private val values = parts.values.map(_.toAttribute.withNullability(true))
+  private val numExtrema = parts.extremumValues.size
+
+  def plan: SparkPlan = ChangelogAggregateExec(
+    layout,
+    node.calls.results,
+    node.updateKind,
+    node.outputKind,
+    Some(ownState),
+    if (parts.distinct.isEmpty) combine(layout.grouping) else combineDistinct)
+
+  /** One row per group, and one per group and changed value where values are told apart. */
+  private def combine(clustering: Seq[Attribute]): SparkPlan = {
+    val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand)
+    aggregate(grouping, parts.combined.map(_.copy(mode = Partial)), clustering, input)
   }
+
+  /** The same, where DISTINCT functions are combined too. */
+  private def combineDistinct: SparkPlan = {
+    val clustering = if (splits) expandedKeys else layout.grouping
+    val buffers = parts.combined.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+    val distinctLayout = DistinctLayout(
+      layout.grouping,
+      table,
+      layout.table,
+      values.take(numExtrema),
+      values.drop(numExtrema),
+      parts.rowCount.map(_ => layout.inputRowCount),
+      parts.sign,
+      buffers.zip(ImperativeBuffers.initialValues(parts.combined)))
+    val distinct = ChangelogDistinctExec(
+      distinctLayout,
+      clustering,
+      Some(stateInfo(node.distinctOperatorId.get)),
+      combine(clustering))
+    val grouping =
+      if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
+      else layout.grouping
+    val functions = parts.combined.map(merging) ++ parts.distinct.map(_.copy(mode = Partial))
+    if (splits) aggregate(grouping, functions, layout.grouping, distinct)
+    else operator(grouping, functions, Some(layout.grouping), distinct)
+  }
+
+  private def expandedKeys: Seq[Attribute] = (layout.grouping :+ table) ++ values
 
   /**
-   * Copies each change once per counted value. Only the change itself carries what the buffered
+   * Copies each change once per kind of value. Only the change itself carries what the combined
    * functions read; in a copy it is NULL, and only the number of rows is of interest.
    */
-  private def expand(
-      keys: Seq[NamedExpression],
-      layout: AggregateLayout,
-      child: SparkPlan): (Seq[NamedExpression], Seq[AggregateExpression], SparkPlan) = {
-    val read = AttributeSet(layout.buffered)
+  private def expand: SparkPlan = {
+    val read = AttributeSet(parts.combined)
     val kinds = RowKind.find(child.output).toSeq
     val passed = child.output.filter(a => read.contains(a) && !kinds.exists(_.exprId == a.exprId))
     val keyValues = keys.map {
       case Alias(expression, _) => expression
       case other => other
     }
-    def row(table: Int): Seq[Expression] = {
-      val values = layout.values.zipWithIndex.map { case (value, index) =>
-        if (index + 1 == table) value.asInstanceOf[Alias].child
-        else Literal(null, value.dataType)
+    def row(number: Int): Seq[Expression] = {
+      val own = parts.values.zipWithIndex.map { case (value, index) =>
+        if (index + 1 == number) value.children.head else Literal(null, value.dataType)
       }
-      val rest = passed.map(a => if (table == 0) a else Literal(null, a.dataType))
-      (keyValues :+ Literal(table)) ++ values ++ kinds ++ rest
+      val rest = passed.map(a => if (number == 0) a else Literal(null, a.dataType))
+      (keyValues :+ Literal(number)) ++ own ++ kinds ++ rest
     }
-    val nullable = AttributeMap(passed.map(a => a -> a.withNullability(true)))
-    val valueColumns = layout.values.map(_.toAttribute.withNullability(true))
-    val output =
-      (layout.grouping :+ layout.table) ++ valueColumns ++ kinds ++ passed.map(nullable)
-    (
-      (layout.grouping :+ layout.table) ++ valueColumns,
-      layout.buffered,
-      ExpandExec((0 to layout.values.size).map(row), output, child))
+    ExpandExec(
+      (0 to values.size).map(row),
+      expandedKeys ++ kinds ++ passed.map(_.withNullability(true)),
+      child)
   }
 
+  /** Combines rows by `grouping` where they are, if that is wanted, and where they meet. */
   private def aggregate(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
+      clustering: Seq[Attribute],
+      input: SparkPlan): SparkPlan =
+    if (!twoPhase) operator(grouping, functions, Some(clustering), input)
+    else {
+      operator(
+        grouping.map(_.toAttribute),
+        functions.map(merging),
+        Some(clustering),
+        operator(grouping, functions, None, input))
+    }
+
+  private def merging(function: AggregateExpression): AggregateExpression =
+    function.copy(mode = PartialMerge, filter = None)
+
+  private def operator(
+      grouping: Seq[NamedExpression],
+      functions: Seq[AggregateExpression],
       clustering: Option[Seq[Attribute]],
-      numPartitions: Int,
-      child: SparkPlan): SparkPlan = {
+      input: SparkPlan): SparkPlan = {
     val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
     val results =
       grouping.map(_.toAttribute) ++ functions.flatMap(
         _.aggregateFunction.inputAggBufferAttributes)
-    val attributes = functions.map(_.resultAttribute)
-    val offset = if (functions.exists(_.mode == PartialMerge)) grouping.size else 0
+    val offset = functions
+      .find(_.mode == PartialMerge)
+      .flatMap(_.aggregateFunction.inputAggBufferAttributes.headOption)
+      .map(first => input.output.indexWhere(_.exprId == first.exprId))
+      .getOrElse(0)
     val operator =
       if (Aggregate.supportsHashAggregate(buffers, grouping)) HashAggregateExec.apply _
-      else SortAggregateExec.apply _
+      else if (Aggregate.supportsObjectHashAggregate(functions, grouping)) {
+        ObjectHashAggregateExec.apply _
+      } else SortAggregateExec.apply _
     operator(
       clustering,
       true, // takes the number of partitions from us, as state needs it
       Some(numPartitions),
       grouping,
       functions,
-      attributes,
+      functions.map(_.resultAttribute),
       offset,
       results,
-      child)
+      input)
   }
+}
+
+object PlanChangelogAggregate {
+
+  /**
+   * The operators for `node`.
+   *
+   * @param stateInfo
+   *   gives the state of an operator by its id
+   */
+  def apply(
+      node: ChangelogAggregate,
+      stateInfo: Long => StatefulOperatorStateInfo,
+      child: SparkPlan): SparkPlan = new PlanChangelogAggregate(node, stateInfo, child).plan
 }

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.analysis.{AggregateForm, AnnotatedPlan}
 import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
 
 /**
@@ -25,12 +25,19 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): LogicalPlan = {
     val aggregate = node.plan.asInstanceOf[Aggregate]
+    val calls = AggregateCalls(aggregate)
+    val inputKind = RowKind.find(inputs.head.output)
+    val distinctId =
+      if (calls.functions.exists(AggregateForm.keepsDistinct(_, inputKind.isDefined))) {
+        Some(ids.next())
+      } else None
     val rewritten = ChangelogAggregate(
-      AggregateCalls(aggregate),
-      RowKind.find(inputs.head.output),
+      calls,
+      inputKind,
       node.mode.updateKind,
       RowKind.newAttribute(),
       ids.next(),
+      distinctId,
       inputs.head)
     NodeRewrite.select(rewritten, aggregate.output, withKind = !node.mode.isInsertOnly)
   }

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.types.LongType
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
+
+/**
+ * The calls of a group aggregate, by what keeps them up to date.
+ *
+ * @param combined
+ *   functions whose buffers a batch's rows are combined in
+ * @param rowCount
+ *   the buffer among them that counts a group's rows; none over insert-only input
+ * @param extremumValues
+ *   the arguments of `extrema`
+ * @param extrema
+ *   `min`, `max`, `min_by` and `max_by` over retracting input
+ * @param distinctValues
+ *   the arguments of `distinct`, NULL where a FILTER leaves a row out
+ * @param distinct
+ *   DISTINCT functions, over the rows of [[ChangelogDistinctExec]]
+ * @param sign
+ *   the column of those rows that says whether a value appears or disappears
+ */
+private[aggregate] final case class AggregateParts(
+    combined: Seq[AggregateExpression],
+    rowCount: Option[Attribute],
+    extremumValues: Seq[NamedExpression],
+    extrema: Seq[Extremum],
+    distinctValues: Seq[NamedExpression],
+    distinct: Seq[AggregateExpression],
+    sign: Attribute) {
+
+  /** All values that are told apart when a batch's rows are combined, each in a table of its own. */
+  def values: Seq[NamedExpression] = extremumValues ++ distinctValues
+}
+
+private[aggregate] object AggregateParts {
+
+  def apply(calls: Seq[AggregateExpression], inputKind: Option[Attribute]): AggregateParts = {
+    val retracts = inputKind.isDefined
+    val (best, buffered) =
+      calls.partition(AggregateForm(_, retracts) == AggregateForm.Extremum)
+    val (distinct, plain) = buffered.partition(_.isDistinct)
+
+    val bestOf = best.map(call => normalized(call, extremumArgument(call)))
+    val extremumValues = shared(bestOf)
+    val extrema = best.zip(bestOf).map { case (call, value) =>
+      val function = call.aggregateFunction
+      Extremum(
+        extremumValues.indexWhere(_.semanticEquals(value)),
+        largest = function.isInstanceOf[Max] || function.isInstanceOf[MaxBy],
+        ordersAnother = function.isInstanceOf[MaxMinBy],
+        call.resultAttribute)
+    }
+
+    val distinctOf = distinct.map(call => normalized(call, distinctArgument(call)))
+    val distinctValues = shared(distinctOf).map(named(_))
+    val sign = AttributeReference("sign", LongType, nullable = false)()
+    val overDistinct = distinct.zip(distinctOf).map { case (call, value) =>
+      val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
+      val function = overValues(call.aggregateFunction, column.withNullability(true))
+      val signed = if (retracts) SignedFunction(function, sign) else function
+      call.copy(aggregateFunction = signed, filter = Some(IsNotNull(column)))
+    }
+
+    // below the copies made for values, every column a function reads may be NULL
+    val readable = if (best.isEmpty && distinct.isEmpty) plain else plain.map(allowNulls)
+    val (combined, rowCount) = inputKind match {
+      case None => (readable, None)
+      case Some(kind) =>
+        val rowSign = RowKind.signOf(kind)
+        val count = SignedCount(Seq(Literal(1)), rowSign)
+        val signed = readable.map { call =>
+          call.copy(aggregateFunction = SignedFunction(call.aggregateFunction, rowSign))
+        }
+        (
+          signed :+ AggregateExpression(count, Partial, isDistinct = false),
+          count.aggBufferAttributes.headOption)
+    }
+    AggregateParts(
+      combined,
+      rowCount,
+      extremumValues.map(named(_)),
+      extrema,
+      distinctValues,
+      overDistinct,
+      sign)
+  }
+
+  /** The best of what `call` looks for: a value, or one with what it orders; NULL never is. */
+  private def extremumArgument(call: AggregateExpression): Expression =
+    call.aggregateFunction match {
+      case by: MaxMinBy =>
+        val pair = CreateNamedStruct(
+          Seq(Literal("order"), by.orderingExpr, Literal("value"), by.valueExpr))
+        If(IsNull(by.orderingExpr), Literal(null, pair.dataType), pair)
+      case other => other.children.head
+    }
+
+  /** What tells the rows of a DISTINCT call apart; a value alone if NULL doesn't count. */
+  private def distinctArgument(call: AggregateExpression): Expression = {
+    val inputs = distinctInputs(call.aggregateFunction)
+    if (skipsNull(call.aggregateFunction, inputs)) inputs.head else CreateStruct(inputs)
+  }
+
+  /** `function` over a column of distinct values. */
+  private def overValues(function: AggregateFunction, column: Attribute): AggregateFunction = {
+    val inputs = distinctInputs(function)
+    def read(child: Expression): Expression = inputs.indexWhere(_.semanticEquals(child)) match {
+      case -1 => child
+      case _ if skipsNull(function, inputs) => column
+      case index => GetStructField(column, index)
+    }
+    val newChildren = function.children.map {
+      case order: SortOrder => order.withNewChildren(order.children.map(read))
+      case child => read(child)
+    }
+    function.withNewChildren(newChildren).asInstanceOf[AggregateFunction]
+  }
+
+  private def distinctInputs(function: AggregateFunction): Seq[Expression] =
+    shared(
+      function.children
+        .map {
+          case order: SortOrder => order.child
+          case child => child
+        }
+        .filterNot(_.foldable)) match {
+      case Nil => function.children.take(1)
+      case inputs => inputs
+    }
+
+  private def skipsNull(function: AggregateFunction, inputs: Seq[Expression]): Boolean =
+    inputs.size == 1 && (function match {
+      case _: Count | _: Sum | _: Average => true
+      case _ => false
+    })
+
+  private def normalized(call: AggregateExpression, argument: Expression): Expression = {
+    val value = NormalizeFloatingNumbers.normalize(argument)
+    call.filter match {
+      case Some(condition) => If(condition, value, Literal(null, value.dataType))
+      case None => value
+    }
+  }
+
+  private def shared(arguments: Seq[Expression]): Seq[Expression] =
+    arguments.foldLeft(Seq.empty[Expression]) { (found, next) =>
+      if (found.exists(_.semanticEquals(next))) found else found :+ next
+    }
+
+  private def named(value: Expression): NamedExpression =
+    Alias(value, DescribeNode.expression(value))()
+
+  private def allowNulls(call: AggregateExpression): AggregateExpression = call
+    .transform { case column: AttributeReference => column.withNullability(true) }
+    .asInstanceOf[AggregateExpression]
+}

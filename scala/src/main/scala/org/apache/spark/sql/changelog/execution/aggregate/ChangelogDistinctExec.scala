@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.{LongType, StructType}
+
+import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, StateColumns}
+
+/**
+ * Tells when a group gets a value it did not have, and when it loses the last of one.
+ *
+ *   - in: one row per group of the batch, and one per changed value of a group with the number of
+ *     rows that came less those that went (see [[PlanChangelogAggregate]])
+ *   - out: the rows of groups as they are; of the values' rows those whose value appears, with a
+ *     sign of +1, or disappears, with -1, as rows of the group
+ *   - state: group, value -> count, signed; a value is there if its count is positive. Over
+ *     insert-only input a value is written once
+ *
+ * Whatever is computed over `out` is then an ordinary aggregate over the values that are there. As
+ * values are independent of each other, the rows of one group may be spread over partitions.
+ *
+ * @param layout
+ *   the columns of values
+ * @param clustering
+ *   the columns rows are distributed by: the group's, or also the value's
+ */
+case class ChangelogDistinctExec(
+    layout: DistinctLayout,
+    clustering: Seq[Attribute],
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends ChangelogStateWriter {
+
+  override def shortName: String = "changelogDistinct"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = truncatedString(layout.grouping, "[", ", ", "]", maxFields)
+    val values = truncatedString(layout.values, "[", ", ", "]", maxFields)
+    s"$nodeName(keys=$keys, values=$values)"
+  }
+
+  override def output: Seq[Attribute] = layout.output
+
+  override def producedAttributes: AttributeSet = AttributeSet(Seq(layout.newTable, layout.sign))
+
+  /** A value's row moves to its group's, so that only a distribution by group is kept. */
+  override def outputPartitioning: Partitioning =
+    if (clustering == layout.grouping) child.outputPartitioning
+    else UnknownPartitioning(child.outputPartitioning.numPartitions)
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (clustering.isEmpty) Seq(AllTuples)
+    else {
+      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(clustering, getStateInfo, conf))
+    }
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  /** Its name tells the two distributions apart, so that one isn't read as the other. */
+  override def stateValueSchema: StructType = {
+    val name = if (clustering == layout.grouping) "count" else "count of split values"
+    StateColumns(Seq(name -> LongType))
+  }
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val values = new DistinctValues(layout, child.output, store, unmatchedRetractions())
+    val numOutputRows = longMetric("numOutputRows")
+    val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    val numRemovedStateRows = longMetric("numRemovedStateRows")
+    rows
+      .map { row =>
+        val changed = values.change(row)
+        if (values.wasWritten) numUpdatedStateRows += 1
+        else if (values.wasRemoved) numRemovedStateRows += 1
+        if (changed != null) numOutputRows += 1
+        changed
+      }
+      .filter(_ != null)
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogDistinctExec =
+    copy(child = newChild)
+}
+
+/**
+ * The columns of rows of groups and values, before and after [[ChangelogDistinctExec]].
+ *
+ * @param grouping
+ *   the group columns
+ * @param table
+ *   whose values a row holds, 0 for a group's own row
+ * @param newTable
+ *   the same afterwards, when rows of distinct values are rows of their group
+ * @param others
+ *   columns of values that are counted elsewhere; their tables come first
+ * @param values
+ *   one column per kind of distinct values, NULL in rows of others
+ * @param count
+ *   how many rows with the value came less those that went; none if no row ever goes
+ * @param sign
+ *   +1 where a value appears, -1 where one disappears
+ * @param buffers
+ *   the group's combined buffers, with their values over no input
+ */
+final case class DistinctLayout(
+    grouping: Seq[Attribute],
+    table: Attribute,
+    newTable: Attribute,
+    others: Seq[Attribute],
+    values: Seq[Attribute],
+    count: Option[Attribute],
+    sign: Attribute,
+    buffers: Seq[(Attribute, Expression)]) {
+
+  /** The number of the first table of distinct values. */
+  val firstTable: Int = 1 + others.size
+
+  def output: Seq[Attribute] =
+    (grouping :+ newTable) ++ (others ++ values) ++ (sign +: buffers.map(_._1))
+
+  /** Several kinds of values are told apart by their table. */
+  def keyColumns: Seq[Attribute] =
+    (if (values.size > 1) Seq(table) else Nil) ++ grouping ++ values
+
+  def keySchema: StructType =
+    StateColumns(keyColumns.map(column => column.name -> column.dataType))
+
+  /** A value's row as the group's, with a sign and buffers that add nothing. */
+  def asGroup(sign: Long): Seq[Expression] =
+    (grouping :+ Literal(0)) ++ (others ++ values) ++ (Literal(sign) +: buffers.map(_._2))
+
+  /** Any other row, which stays as it is. */
+  def asItIs: Seq[Expression] =
+    (grouping :+ table) ++ (others ++ values) ++ (Literal(1L) +: buffers.map(_._1))
+}
