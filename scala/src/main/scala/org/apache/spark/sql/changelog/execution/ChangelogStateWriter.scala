@@ -5,13 +5,15 @@ package org.apache.spark.sql.changelog.execution
 
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
+import scala.reflect.ClassTag
+
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.internal.LogKeys
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.UnaryExecNode
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
@@ -21,12 +23,13 @@ import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
- * An operator with one input that keeps one state store per partition.
+ * An operator that keeps one state store per partition.
  *
  * Spark's own metrics, state schema, operator metadata and restart checks apply. An operator only
- * says how its state looks and what to do with the rows of a partition.
+ * says how its state looks and what to do with the rows of a partition. One with a single input is
+ * a [[UnaryChangelogStateWriter]].
  */
-trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
+trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Columns a state entry is looked up by. */
   def stateKeySchema: StructType
@@ -36,11 +39,6 @@ trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
 
   /** Whether entries are also scanned by a prefix of their key. */
   def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
-
-  /** Turns a partition's rows of one batch into the changes to emit. Called on executors. */
-  protected def processPartition(
-      store: StateStore,
-      rows: Iterator[InternalRow]): Iterator[InternalRow]
 
   /**
    * Without a logical plan to lean on, Spark leaves adaptive execution off for the query, as it
@@ -88,27 +86,27 @@ trait ChangelogStateWriter extends UnaryExecNode with StateStoreWriter {
     OperatorStateMetadataV1(OperatorInfoV1(info.operatorId, shortName), Array(store))
   }
 
-  override protected def doExecute(): RDD[InternalRow] = {
+  /** Gives each partition of `input` its store, commits that and notes metrics at the end. */
+  protected def executeWithStore[T: ClassTag](input: RDD[T])(
+      process: (StateStore, Iterator[T]) => Iterator[InternalRow]): RDD[InternalRow] = {
     metrics // initialized on the driver
-    child
-      .execute()
-      .mapPartitionsWithStateStore(
-        getStateInfo,
-        stateKeySchema,
-        stateValueSchema,
-        keyEncoder,
-        session.sessionState,
-        Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
-        val started = System.nanoTime()
-        val output = processPartition(store, rows)
-        CompletionIterator[InternalRow, Iterator[InternalRow]](
-          output, {
-            longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
-            longMetric("commitTimeMs") += timeTakenMs(store.commit())
-            setStoreMetrics(store)
-            setOperatorMetrics()
-          })
-      }
+    input.mapPartitionsWithStateStore(
+      getStateInfo,
+      stateKeySchema,
+      stateValueSchema,
+      keyEncoder,
+      session.sessionState,
+      Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
+      val started = System.nanoTime()
+      val output = process(store, rows)
+      CompletionIterator[InternalRow, Iterator[InternalRow]](
+        output, {
+          longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
+          longMetric("commitTimeMs") += timeTakenMs(store.commit())
+          setStoreMetrics(store)
+          setOperatorMetrics()
+        })
+    }
   }
 
   /** Applies the session's policy to retractions of rows that were never given. */

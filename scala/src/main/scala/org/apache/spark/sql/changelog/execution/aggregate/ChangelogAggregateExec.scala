@@ -45,7 +45,7 @@ case class ChangelogAggregateExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends ChangelogStateWriter
+    extends UnaryChangelogStateWriter
     with PartitioningPreservingUnaryExecNode {
 
   override def shortName: String = "changelogAggregate"

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
-import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, StateColumns}
+import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
 
 /**
  * Tells when a group gets a value it did not have, and when it loses the last of one.
@@ -37,7 +37,7 @@ case class ChangelogDistinctExec(
     clustering: Seq[Attribute],
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends ChangelogStateWriter {
+    extends UnaryChangelogStateWriter {
 
   override def shortName: String = "changelogDistinct"
 

@@ -38,7 +38,7 @@ case class ChangelogNormalizeExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends ChangelogStateWriter {
+    extends UnaryChangelogStateWriter {
 
   override def shortName: String = "changelogNormalize"
 
