@@ -95,6 +95,15 @@ class ChangelogConf:
         "values can be taken back. Other values are kept one record each and read only when the "
         "best ones are used up.",
     )
+    state_ttl = Entry(
+        "spark.sql.changelog.state.ttl",
+        str,
+        "How long a stateful operator remembers what nothing has changed, such as '36h'. What is "
+        "older is forgotten as if it had never been given, counted in the metric "
+        "numExpiredStateRows: a group that changes afterwards starts anew, and its old row is "
+        "not taken back. 0 keeps everything. State that a watermark bounds is not concerned. A "
+        "query can change the length, but not between 0 and another value, after it started.",
+    )
     aggregate_distinct_split = Entry(
         "spark.sql.changelog.aggregate.distinctSplit.enabled",
         _boolean,

@@ -41,6 +41,13 @@ object AggregateForm {
   def keepsDistinct(call: AggregateExpression, retracts: Boolean): Boolean =
     call.isDistinct && apply(call, retracts) == Buffer
 
+  /** Whether an aggregate emits a group once, when the watermark has passed it. */
+  def waitsForWatermark(node: AnnotatedPlan): Boolean = {
+    val computes =
+      node.plan.expressions.exists(_.exists(_.isInstanceOf[AggregateExpression]))
+    node.mode.isInsertOnly && (computes || !node.children.head.mode.isInsertOnly)
+  }
+
   /** Whether rows must be kept to compute all calls of `agg` again, as one of them needs it. */
   def needsRows(agg: Aggregate, calls: Seq[AggregateExpression], retracts: Boolean): Boolean =
     calls.exists(apply(_, retracts) == Rows) || groupsSessions(agg)

@@ -54,11 +54,7 @@ object CheckExecutable {
     val uncomputed = calls.find(AggregateForm(_, retracts) == AggregateForm.Rows).map { call =>
       s"it computes ${DescribeNode.expression(call)}"
     }
-    val waits =
-      node.mode.isInsertOnly && (calls.nonEmpty || !node.children.head.mode.isInsertOnly)
-    byteUnstable
-      .orElse(uncomputed)
-      .orElse(if (waits) Some("it emits a group when the watermark has closed it") else None)
+    byteUnstable.orElse(uncomputed)
   }
 
   private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.config
 
+import java.util.concurrent.TimeUnit
+
 import org.apache.spark.internal.config.{ConfigBindingPolicy, ConfigEntry}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -56,11 +58,30 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(false)
 
+  val STATE_TTL: ConfigEntry[Long] = SQLConf
+    .buildConf("spark.sql.changelog.state.ttl")
+    .doc(
+      "How long a stateful operator remembers what nothing has changed, such as '36h'. What is " +
+        "older is forgotten as if it had never been given, counted in the metric " +
+        "numExpiredStateRows: a group that changes afterwards starts anew, and its old row is " +
+        "not taken back. 0 keeps everything. State that a watermark bounds is not concerned. " +
+        "A query can change the length, but not between 0 and another value, after it started.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .timeConf(TimeUnit.MILLISECONDS)
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(0L)
+
   /** Makes the entries known to Spark, which happens when this object is first touched. */
   def register(): Unit = ()
 
   /** All entries, in the order of their names. */
   val entries: Seq[ConfigEntry[_]] =
-    Seq(TWO_PHASE_ENABLED, UNMATCHED_RETRACTION, AGGREGATE_HEAD_SIZE, DISTINCT_SPLIT_ENABLED)
+    Seq(
+      TWO_PHASE_ENABLED,
+      UNMATCHED_RETRACTION,
+      AGGREGATE_HEAD_SIZE,
+      DISTINCT_SPLIT_ENABLED,
+      STATE_TTL)
       .sortBy(_.key)
 }

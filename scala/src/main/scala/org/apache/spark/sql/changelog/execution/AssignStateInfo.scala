@@ -5,12 +5,14 @@ package org.apache.spark.sql.changelog.execution
 
 import java.util.UUID
 
+import org.apache.spark.SparkException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
 
 /**
- * Finds where an operator's state lives, while its query's batch is being planned.
+ * Finds where an operator's state lives, while its query's batch is being planned, and what time
+ * it is, when that batch runs.
  *
  * Spark gives its own stateful operators this information in a preparation rule that knows only
  * Spark's node classes, and needs it in the same rule. So ours are created with it: the stream's
@@ -35,6 +37,20 @@ object AssignStateInfo {
         val partitions = session.sessionState.conf.numShufflePartitions
         StatefulOperatorStateInfo("<unknown>", new UUID(0, 0), operatorId, 0, partitions)
     }
+
+  /** What time it is for operator `operatorId` in the batch that runs. Called on the driver. */
+  def time(session: SparkSession, operatorId: Long): BatchTime = planning(session) match {
+    case Some(execution) =>
+      val batchId = execution.currentBatchId
+      val watermarks = execution.watermarkPropagator
+      // 0 stands for no watermark yet
+      BatchTime(
+        Some(watermarks.getInputWatermarkForLateEvents(batchId, operatorId)).filter(_ > 0),
+        Some(watermarks.getInputWatermarkForEviction(batchId, operatorId)).filter(_ > 0),
+        execution.offsetSeqMetadata.batchTimestampMs,
+        execution.prevOffsetSeqMetadata.map(_.batchTimestampMs).getOrElse(0L))
+    case None => throw SparkException.internalError("An operator with state runs in no query")
+  }
 
   private def planning(session: SparkSession): Option[IncrementalExecution] =
     Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))

@@ -12,7 +12,9 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.LogKeys
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
@@ -40,6 +42,53 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** Whether entries are also scanned by a prefix of their key. */
   def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
 
+  /** The columns of the state's key that an event time, and so a watermark, can be among. */
+  def timedColumns: Seq[Attribute] = Nil
+
+  /** How a watermark bounds the state, in the batch that runs. */
+  protected final lazy val eventTimeBound: Option[EventTimeBound] =
+    EventTimeBound(timedColumns, batchTime)
+
+  private lazy val batchTime: BatchTime =
+    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId)
+
+  /** How long entries are kept that nothing bounds. */
+  private lazy val expiry: Option[StateExpiry] = {
+    val ttl = conf.getConf(ChangelogConf.STATE_TTL)
+    val isBounded = EventTimeBound.columnOf(timedColumns).isDefined
+    if (ttl == 0 || isBounded) None else Some(new StateExpiry(stateValueSchema, ttl))
+  }
+
+  private def storedValueSchema: StructType =
+    expiry.map(_.storedSchema).getOrElse(stateValueSchema)
+
+  /** Leaves out rows that come too late for the watermark, and counts them. */
+  protected def withoutLate(
+      rows: Iterator[InternalRow],
+      columns: Seq[Attribute]): Iterator[InternalRow] =
+    eventTimeBound.flatMap(_.isLate(columns)) match {
+      case Some(isLate) => applyRemovingRowsOlderThanWatermark(rows, isLate)
+      case None => rows
+    }
+
+  /** Removes what no further change can reach. */
+  protected def removeOver(store: StateStore, key: Seq[Attribute]): Unit =
+    entriesOver(store, key).foreach { entry =>
+      store.remove(entry.key)
+      longMetric("numRemovedStateRows") += 1
+    }
+
+  /** The entries no further change can reach; removing them meanwhile is fine. */
+  protected def entriesOver(store: StateStore, key: Seq[Attribute]): Iterator[UnsafeRowPair] =
+    eventTimeBound.flatMap(_.isOver(key)) match {
+      case Some(isOver) =>
+        val entries = store.iterator()
+        CompletionIterator[UnsafeRowPair, Iterator[UnsafeRowPair]](
+          entries.filter(entry => isOver.eval(entry.key)),
+          entries.close())
+      case None => Iterator.empty
+    }
+
   /**
    * Without a logical plan to lean on, Spark leaves adaptive execution off for the query, as it
    * does for its own stateful operators: state lives in a fixed number of partitions.
@@ -50,7 +99,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
     StatefulOperatorCustomSumMetric(
       "numUnmatchedRetractions",
-      "number of retractions of rows never given"))
+      "number of retractions of rows never given"),
+    StatefulOperatorCustomSumMetric(
+      "numExpiredStateRows",
+      "number of state rows forgotten for their age"))
 
   override def validateAndMaybeEvolveStateSchema(
       hadoopConf: Configuration,
@@ -61,7 +113,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       0,
       stateKeySchema,
       0,
-      stateValueSchema,
+      storedValueSchema,
       Some(keyEncoder))
     CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, schema)
     List(
@@ -89,19 +141,26 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** Gives each partition of `input` its store, commits that and notes metrics at the end. */
   protected def executeWithStore[T: ClassTag](input: RDD[T])(
       process: (StateStore, Iterator[T]) => Iterator[InternalRow]): RDD[InternalRow] = {
-    metrics // initialized on the driver
+    // initialized on the driver
+    metrics
+    eventTimeBound
+    val time = if (expiry.isDefined) Some(batchTime) else None
     input.mapPartitionsWithStateStore(
       getStateInfo,
       stateKeySchema,
-      stateValueSchema,
+      storedValueSchema,
       keyEncoder,
       session.sessionState,
       Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
       val started = System.nanoTime()
-      val output = process(store, rows)
+      val expiring = expiry.zip(time).map { case (expiry, time) =>
+        new ExpiringStateStore(store, expiry, time, longMetric("numExpiredStateRows"))
+      }
+      val output = process(expiring.getOrElse(store), rows)
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         output, {
           longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
+          longMetric("allRemovalsTimeMs") += timeTakenMs(expiring.foreach(_.forgetExpired()))
           longMetric("commitTimeMs") += timeTakenMs(store.commit())
           setStoreMetrics(store)
           setOperatorMetrics()

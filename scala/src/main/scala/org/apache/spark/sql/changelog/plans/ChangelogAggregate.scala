@@ -42,6 +42,8 @@ object AggregateCalls {
  *   the row kind of `child`, none if it is insert-only
  * @param updateKind
  *   whether the consumer wants before images
+ * @param emitsClosed
+ *   whether a group is emitted once, when the watermark has passed it
  * @param outputKind
  *   the row kind of the result
  * @param operatorId
@@ -53,6 +55,7 @@ case class ChangelogAggregate(
     calls: AggregateCalls,
     inputKind: Option[Attribute],
     updateKind: UpdateKind,
+    emitsClosed: Boolean,
     outputKind: Attribute,
     operatorId: Long,
     distinctOperatorId: Option[Long],

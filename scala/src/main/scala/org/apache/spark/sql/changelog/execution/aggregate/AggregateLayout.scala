@@ -77,10 +77,11 @@ final case class AggregateLayout(
 
   def hasExtrema: Boolean = extrema.nonEmpty
 
-  def keySchema: StructType = {
-    val columns = if (hasExtrema) table +: (grouping ++ values.map(_.toAttribute)) else grouping
-    StateColumns(columns.map(column => column.name -> column.dataType))
-  }
+  def keyColumns: Seq[Attribute] =
+    if (hasExtrema) table +: (grouping ++ values.map(_.toAttribute)) else grouping
+
+  def keySchema: StructType =
+    StateColumns(keyColumns.map(column => column.name -> column.dataType))
 
   def valueSchema: StructType = {
     val heads = extrema.flatMap { extremum =>

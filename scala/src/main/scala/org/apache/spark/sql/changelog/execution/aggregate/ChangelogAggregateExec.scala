@@ -42,6 +42,7 @@ case class ChangelogAggregateExec(
     layout: AggregateLayout,
     resultExpressions: Seq[NamedExpression],
     updateKind: UpdateKind,
+    emitsClosed: Boolean,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
@@ -75,6 +76,12 @@ case class ChangelogAggregateExec(
     if (layout.hasExtrema) Seq((layout.grouping :+ layout.table).map(SortOrder(_, Ascending)))
     else Seq(Nil)
 
+  override def timedColumns: Seq[Attribute] = layout.grouping
+
+  /** A watermark that moves on closes groups, without any change. */
+  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
+    emitsClosed && eventTimeBound.exists(_.over.forall(newInputWatermark > _))
+
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
@@ -94,11 +101,13 @@ case class ChangelogAggregateExec(
       resultExpressions,
       new AggregateStateManager(layout, headSize, store),
       unmatchedRetractions())
-    if (layout.hasExtrema) new SortedGroups(processor, rows) else new SingleRows(processor, rows)
+    val changes = withoutLate(rows, child.output)
+    if (layout.hasExtrema) new SortedGroups(processor, store, changes)
+    else new SingleRows(processor, store, changes)
   }
 
-  /** Emits what became of one group after the other. */
-  private abstract class Groups(processor: ChangelogAggregateProcessor)
+  /** Emits what became of one group after the other, then looks for those that are over. */
+  private abstract class Groups(processor: ChangelogAggregateProcessor, store: StateStore)
       extends DifferenceIterator(
         output.size - 1,
         updateKind == UpdateKind.BeforeAndAfter,
@@ -107,9 +116,33 @@ case class ChangelogAggregateExec(
     private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     private val numRemovedStateRows = longMetric("numRemovedStateRows")
 
-    override protected def before: UnsafeRow = processor.before
+    private lazy val over = entriesOver(store, layout.keyColumns)
+    private lazy val isGroup: InternalRow => Boolean =
+      if (layout.hasExtrema) _.getInt(0) == 0 else _ => true
+    private lazy val groupOf =
+      GenerateUnsafeProjection.generate(layout.grouping, layout.keyColumns)
+    private var closed: UnsafeRow = _
 
-    override protected def after: UnsafeRow = processor.after
+    override protected def before: UnsafeRow = if (emitsClosed) null else processor.before
+
+    override protected def after: UnsafeRow = if (emitsClosed) closed else processor.after
+
+    /** Goes to the next group that changes; false if there is none. */
+    protected def nextGroup(): Boolean
+
+    override protected def nextKey(): Boolean = nextGroup() || nextClosed()
+
+    /** Forgets groups that are over, up to one that is to be emitted. */
+    private def nextClosed(): Boolean = {
+      closed = null
+      while (closed == null && over.hasNext) {
+        val entry = over.next()
+        if (emitsClosed && isGroup(entry.key)) closed = processor.resultOf(groupOf(entry.key))
+        store.remove(entry.key)
+        numRemovedStateRows += 1
+      }
+      closed != null
+    }
 
     protected def end(): Unit = {
       processor.end()
@@ -119,11 +152,14 @@ case class ChangelogAggregateExec(
   }
 
   /** Groups that come as one row each, in any order. */
-  private class SingleRows(processor: ChangelogAggregateProcessor, rows: Iterator[InternalRow])
-      extends Groups(processor) {
+  private class SingleRows(
+      processor: ChangelogAggregateProcessor,
+      store: StateStore,
+      rows: Iterator[InternalRow])
+      extends Groups(processor, store) {
     private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
 
-    override protected def nextKey(): Boolean = rows.hasNext && {
+    override protected def nextGroup(): Boolean = rows.hasNext && {
       val row = rows.next()
       processor.begin(key(row), row)
       end()
@@ -132,8 +168,11 @@ case class ChangelogAggregateExec(
   }
 
   /** Groups that come sorted, each with its own row first and then one row per changed value. */
-  private class SortedGroups(processor: ChangelogAggregateProcessor, rows: Iterator[InternalRow])
-      extends Groups(processor) {
+  private class SortedGroups(
+      processor: ChangelogAggregateProcessor,
+      store: StateStore,
+      rows: Iterator[InternalRow])
+      extends Groups(processor, store) {
     private var nothingChanged = !rows.hasNext
     private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
     private val groups = GroupedIterator(rows, layout.grouping, child.output)
@@ -144,7 +183,7 @@ case class ChangelogAggregateExec(
         .toArray
     private val countOrdinal = child.output.indexWhere(_.exprId == layout.inputRowCount.exprId)
 
-    override protected def nextKey(): Boolean =
+    override protected def nextGroup(): Boolean =
       if (groups.hasNext) {
         val (_, changes) = groups.next()
         val own = changes.next()

@@ -149,6 +149,12 @@ private[aggregate] class ChangelogAggregateProcessor(
     }
   }
 
+  /** The result of a group nothing happens to; null if it isn't there. */
+  def resultOf(key: UnsafeRow): UnsafeRow = {
+    begin(key, null)
+    before
+  }
+
   /** Whether the group's record was written in this batch. */
   def updated: Boolean = isStored
 

@@ -62,6 +62,8 @@ case class ChangelogDistinctExec(
       Seq(StatefulOperatorPartitioning.getCompatibleDistribution(clustering, getStateInfo, conf))
     }
 
+  override def timedColumns: Seq[Attribute] = layout.grouping
+
   override def stateKeySchema: StructType = layout.keySchema
 
   /** Its name tells the two distributions apart, so that one isn't read as the other. */
@@ -77,15 +79,17 @@ case class ChangelogDistinctExec(
     val numOutputRows = longMetric("numOutputRows")
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     val numRemovedStateRows = longMetric("numRemovedStateRows")
-    rows
-      .map { row =>
-        val changed = values.change(row)
-        if (values.wasWritten) numUpdatedStateRows += 1
-        else if (values.wasRemoved) numRemovedStateRows += 1
-        if (changed != null) numOutputRows += 1
-        changed
-      }
-      .filter(_ != null)
+    val changes = withoutLate(rows, child.output).map { row =>
+      val changed = values.change(row)
+      if (values.wasWritten) numUpdatedStateRows += 1
+      else if (values.wasRemoved) numRemovedStateRows += 1
+      if (changed != null) numOutputRows += 1
+      changed
+    }
+    changes.filter(_ != null) ++ {
+      removeOver(store, layout.keyColumns)
+      Iterator.empty
+    }
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogDistinctExec =

@@ -95,7 +95,9 @@ final class ExtremumHead(order: Comparator[Any], capacity: Int) {
     val worstFirst = new PriorityQueue[(Any, Long)](
       capacity + 1,
       (left: (Any, Long), right: (Any, Long)) => order.compare(right._1, left._1))
+    var numVisited = 0L
     tail.foreach { (value, count) =>
+      numVisited += 1
       worstFirst.add((value, count))
       if (worstFirst.size > capacity) worstFirst.poll()
     }
@@ -105,7 +107,8 @@ final class ExtremumHead(order: Comparator[Any], capacity: Int) {
       append(value, count)
       tail.update(value, 0)
     }
-    tailSize -= taken.size
+    // values of a tail may have been forgotten for their age
+    tailSize = numVisited - taken.size
   }
 
   /** Forgets all values. */

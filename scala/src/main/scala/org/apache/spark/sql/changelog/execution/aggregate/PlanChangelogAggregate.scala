@@ -86,6 +86,7 @@ private[aggregate] final class PlanChangelogAggregate(
     layout,
     node.calls.results,
     node.updateKind,
+    node.emitsClosed,
     node.outputKind,
     Some(ownState),
     if (parts.distinct.isEmpty) combine(layout.grouping) else combineDistinct)

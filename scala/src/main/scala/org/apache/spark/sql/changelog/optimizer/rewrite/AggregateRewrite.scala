@@ -35,6 +35,7 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       calls,
       inputKind,
       node.mode.updateKind,
+      AggregateForm.waitsForWatermark(node),
       RowKind.newAttribute(),
       ids.next(),
       distinctId,

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.{LongType, StructField, StructType}
+
+/**
+ * How long an operator keeps an entry of its state that nothing changes.
+ *
+ * @param schema
+ *   the operator's columns of an entry
+ * @param ttl
+ *   in ms
+ */
+final class StateExpiry(schema: StructType, val ttl: Long) extends Serializable {
+  private val columns = toAttributes(schema)
+  private val changed = AttributeReference("changed at", LongType, nullable = false)()
+
+  /** The columns of an entry in the store: the operator's, then when it was written. */
+  val storedSchema: StructType =
+    StructType(schema :+ StructField(changed.name, LongType, nullable = false))
+
+  /** Where the time an entry was written stands. */
+  val changedOrdinal: Int = schema.size
+
+  /** Adds the time to an entry. */
+  def stamp(): UnsafeProjection =
+    GenerateUnsafeProjection.generate(columns :+ changed, columns :+ changed)
+
+  /** Takes it off again. */
+  def unstamp(): UnsafeProjection =
+    GenerateUnsafeProjection.generate(columns, columns :+ changed)
+
+  /** How often the store is searched for old entries, so that they hold a tenth more at most. */
+  def interval: Long = math.max(ttl / 10, 1L)
+}
+
+/**
+ * A state store that forgets entries nothing has changed for some time.
+ *
+ * An operator sees its own columns only. Old entries are invisible at once, and removed by a
+ * search of the whole store now and then.
+ *
+ * @param time
+ *   says how old an entry is: the time of batches, so that a batch that is run again sees the same
+ */
+final class ExpiringStateStore(
+    store: StateStore,
+    expiry: StateExpiry,
+    time: BatchTime,
+    numExpired: SQLMetric)
+    extends StateStore {
+  private val stamp = expiry.stamp()
+  private val unstamp = expiry.unstamp()
+  private val stamped = new JoinedRow
+  private val now = new GenericInternalRow(Array[Any](time.timestamp))
+
+  private def isExpired(value: UnsafeRow): Boolean =
+    value.getLong(expiry.changedOrdinal) + expiry.ttl <= time.timestamp
+
+  /** Removes all old entries, if that is due. */
+  def forgetExpired(): Unit =
+    if (time.timestamp / expiry.interval != time.previousTimestamp / expiry.interval) {
+      val entries = store.iterator(StateStore.DEFAULT_COL_FAMILY_NAME)
+      try {
+        entries.foreach { entry =>
+          if (isExpired(entry.value)) {
+            store.remove(entry.key, StateStore.DEFAULT_COL_FAMILY_NAME)
+            numExpired += 1
+          }
+        }
+      } finally entries.close()
+    }
+
+  override def get(key: UnsafeRow, family: String): UnsafeRow = {
+    val value = store.get(key, family)
+    if (value == null || isExpired(value)) null else unstamp(value)
+  }
+
+  override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit =
+    store.put(key, stamp(stamped(value, now)), family)
+
+  override def remove(key: UnsafeRow, family: String): Unit = store.remove(key, family)
+
+  override def prefixScan(prefix: UnsafeRow, family: String): StateStoreIterator[UnsafeRowPair] =
+    current(store.prefixScan(prefix, family))
+
+  override def iterator(family: String): StateStoreIterator[UnsafeRowPair] =
+    current(store.iterator(family))
+
+  private def current(
+      entries: StateStoreIterator[UnsafeRowPair]): StateStoreIterator[UnsafeRowPair] = {
+    val own = new UnsafeRowPair
+    val unstamp = expiry.unstamp()
+    val current = entries.filter(entry => !isExpired(entry.value)).map { entry =>
+      own.withRows(entry.key, unstamp(entry.value))
+    }
+    new StateStoreIterator(current, () => entries.close())
+  }
+
+  override def id: StateStoreId = store.id
+
+  override def version: Long = store.version
+
+  override def metrics: StateStoreMetrics = store.metrics
+
+  override def hasCommitted: Boolean = store.hasCommitted
+
+  override def commit(): Long = store.commit()
+
+  override def abort(): Unit = store.abort()
+
+  override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
+    store.getStateStoreCheckpointInfo()
+
+  override def allColumnFamilyNames: Set[String] = store.allColumnFamilyNames
+
+  override def removeColFamilyIfExists(family: String): Boolean = unused
+
+  override def createColFamilyIfAbsent(
+      family: String,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyEncoder: KeyStateEncoderSpec,
+      useMultipleValuesPerKey: Boolean,
+      isInternal: Boolean): Unit = unused
+
+  override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] = unused
+
+  override def prefixScanWithMultiValues(
+      prefix: UnsafeRow,
+      family: String): StateStoreIterator[UnsafeRowPair] = unused
+
+  override def iteratorWithMultiValues(family: String): StateStoreIterator[UnsafeRowPair] = unused
+
+  override def putList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
+
+  override def merge(key: UnsafeRow, value: UnsafeRow, family: String): Unit = unused
+
+  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
+
+  private def unused: Nothing =
+    throw new UnsupportedOperationException("Operators with state keep one value per key")
+}
