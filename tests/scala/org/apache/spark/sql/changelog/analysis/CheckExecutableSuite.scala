@@ -66,22 +66,4 @@ class CheckExecutableSuite extends InferenceTest {
       "SELECT v FROM t UNION ALL SELECT id FROM static",
       "what" -> "it reads something that is neither a stream nor a changelog")
   }
-
-  test("groups whose equal values differ in their bytes are refused") {
-    refuses(
-      "SELECT g COLLATE UNICODE_CI AS k, count(*) FROM t GROUP BY 1",
-      "node" -> "ChangelogAggregate [collate(g, UNICODE_CI)]",
-      "what" -> ("it groups by collate(g, UNICODE_CI), of type STRING COLLATE UNICODE_CI, whose equal values differ " +
-        "in their bytes"))
-  }
-
-  test("groups that wait for the watermark are refused") {
-    declareTables()
-    val annotated =
-      infer("SELECT window.start, count(*) FROM e GROUP BY window(ts, '1 hour')", Append)
-    checkRefused(
-      "CHANGELOG_NOT_EXECUTABLE_YET",
-      Map("what" -> "it emits a group when the watermark has closed it"))(
-      CheckExecutable(annotated))
-  }
 }

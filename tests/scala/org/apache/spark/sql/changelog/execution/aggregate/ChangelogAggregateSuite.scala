@@ -148,4 +148,40 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
           Step(numbers, "-D 1 -Infinity 1.0", "+I 1 2.0 3.0"))),
       Seq(Variant(), Variant(conf = Variant.OnePhase)))
   }
+
+  test("groups of a collation are shown by the first text they were given") {
+    val program = Program(
+      Seq(words),
+      """SELECT word COLLATE UNICODE_CI AS w, count(*), count(DISTINCT word), max(n)
+        |FROM words GROUP BY w""".stripMargin,
+      Seq(
+        Step(words, "+I a 1", "+I b 2"),
+        Step(words, "+I A 5", "+I B 7"),
+        Step(words, "-D a 1"),
+        Step(words, "-D A 5", "+I c 1", "+I C 1")))
+    val changes = texts(
+      oracle.check(program.copy(sql = s"SELECT lower(w), * EXCEPT (w) FROM (${program.sql})")))
+    assert(changes.head.size == 2)
+    oracle.checkAll(
+      program.copy(sql =
+        """SELECT lower(word COLLATE UTF8_LCASE) AS w, n, count(DISTINCT word COLLATE UTF8_LCASE)
+          |FROM words GROUP BY word COLLATE UTF8_LCASE, n""".stripMargin))
+    oracle.checkAll(program.copy(sql =
+      "SELECT lower(w), c FROM (SELECT array(word COLLATE UTF8_LCASE)[0] AS w, count(*) AS c FROM words GROUP BY array(word COLLATE UTF8_LCASE))"))
+  }
+
+  test("groups of structs, arrays and maps") {
+    val sql =
+      """SELECT struct(word, n % 2) AS s, array(n % 2, NULL) AS a, map(coalesce(word, ''), n % 2) AS m,
+        |count(*), sum(DISTINCT n), min_by(n, word)
+        |FROM words GROUP BY s, a, m""".stripMargin
+    oracle.checkAll(
+      Program(
+        Seq(words),
+        sql,
+        Seq(
+          Step(words, "+I a 1", "+I b 2", "+I b 4", "+I NULL NULL"),
+          Step(words, "+I a 3", "+I b 2", "-D b 4"),
+          Step(words, "-D NULL NULL", "-D a 1", "-D b 2"))))
+  }
 }

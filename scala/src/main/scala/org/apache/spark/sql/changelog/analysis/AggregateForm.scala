@@ -4,9 +4,17 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.expressions.{NamedExpression, PythonUDAF, SessionWindow}
+import org.apache.spark.sql.catalyst.expressions.{
+  Expression,
+  NamedExpression,
+  PythonUDAF,
+  SessionWindow
+}
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.BooleanType
+
+import org.apache.spark.sql.changelog.plans.GroupValue
 
 /** What a call of an aggregate function needs to be kept up to date. */
 sealed trait AggregateForm
@@ -26,6 +34,9 @@ object AggregateForm {
   def apply(call: AggregateExpression, retracts: Boolean): AggregateForm =
     call.aggregateFunction match {
       case _: PythonUDAF => Rows
+      case _: GroupValue => Buffer
+      // equal values must have equal bytes to be found again
+      case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case _ if !retracts => Buffer
       case Min(value) if value.dataType == BooleanType => Extremum
       case Max(value) if value.dataType == BooleanType => Extremum
@@ -36,6 +47,9 @@ object AggregateForm {
       case _: Min | _: Max | _: MinBy | _: MaxBy => Extremum
       case _ => Rows
     }
+
+  private def isStable(argument: Expression): Boolean =
+    UnsafeRowUtils.isBinaryStable(argument.dataType)
 
   /** Whether the distinct values of a call are kept. */
   def keepsDistinct(call: AggregateExpression, retracts: Boolean): Boolean =

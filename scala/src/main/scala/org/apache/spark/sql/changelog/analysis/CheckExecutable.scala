@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
@@ -47,14 +46,10 @@ object CheckExecutable {
     val calls =
       agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
     val retracts = !node.children.head.mode.isInsertOnly
-    val byteUnstable = agg.groupingExpressions.zip(DescribeNode.groups(agg)).collectFirst {
-      case (group, name) if !UnsafeRowUtils.isBinaryStable(group.dataType) =>
-        s"it groups by $name, of type ${group.dataType.sql}, whose equal values differ in their bytes"
-    }
     val uncomputed = calls.find(AggregateForm(_, retracts) == AggregateForm.Rows).map { call =>
       s"it computes ${DescribeNode.expression(call)}"
     }
-    byteUnstable.orElse(uncomputed)
+    uncomputed
   }
 
   private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {

@@ -4,10 +4,17 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, RankFunction, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  FromChangelog,
+  GroupValue,
+  Rank,
+  RankFunction,
+  ToChangelog
+}
 
 /**
  * Derives which columns identify a row of each node's output, from its inputs' keys.
@@ -68,6 +75,9 @@ object UpsertKeys {
       agg.aggregateExpressions.collect {
         case column: Attribute if column.semanticEquals(group) => column
         case alias @ Alias(child, _) if child.semanticEquals(group) => alias.toAttribute
+        case alias @ Alias(AggregateExpression(GroupValue(shown), _, _, _, _), _)
+            if CollationKey.injectCollationKey(shown).semanticEquals(group) =>
+          alias.toAttribute
         case alias: Alias if isCarried(alias, group) => alias.toAttribute
       }
     }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
+ *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
  *   - a source gives only the columns that are read, so that no operator keeps others
  */
@@ -23,7 +24,7 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
     val unsorted = RecognizeRank(joined).transformUp { case Sort(_, _, child, _) => child }
-    pruneSources(unsorted).asInstanceOf[ToChangelog]
+    pruneSources(GroupByCollationKey(unsorted)).asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.LongType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
+import org.apache.spark.sql.changelog.plans.GroupValue
 
 /**
  * The calls of a group aggregate, by what keeps them up to date.
@@ -67,7 +68,7 @@ private[aggregate] object AggregateParts {
     val overDistinct = distinct.zip(distinctOf).map { case (call, value) =>
       val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
       val function = overValues(call.aggregateFunction, column.withNullability(true))
-      val signed = if (retracts) SignedFunction(function, sign) else function
+      val signed = if (retracts) takesBack(function, sign) else function
       call.copy(aggregateFunction = signed, filter = Some(IsNotNull(column)))
     }
 
@@ -79,7 +80,7 @@ private[aggregate] object AggregateParts {
         val rowSign = RowKind.signOf(kind)
         val count = SignedCount(Seq(Literal(1)), rowSign)
         val signed = readable.map { call =>
-          call.copy(aggregateFunction = SignedFunction(call.aggregateFunction, rowSign))
+          call.copy(aggregateFunction = takesBack(call.aggregateFunction, rowSign))
         }
         (
           signed :+ AggregateExpression(count, Partial, isDistinct = false),
@@ -94,6 +95,12 @@ private[aggregate] object AggregateParts {
       overDistinct,
       sign)
   }
+
+  private def takesBack(function: AggregateFunction, sign: Expression): AggregateFunction =
+    function match {
+      case group: GroupValue => group
+      case other => SignedFunction(other, sign)
+    }
 
   /** The best of what `call` looks for: a value, or one with what it orders; NULL never is. */
   private def extremumArgument(call: AggregateExpression): Expression =
