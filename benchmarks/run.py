@@ -100,7 +100,8 @@ def measure(
     """Measure one workload with one state store; return the table's lines."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[provider])
     schema = spark.read.parquet(str(folder)).schema
-    sides: dict[str, list[Run]] = {"ours": [], "stock": []} if workload.stock else {"ours": []}
+    names = ["ours", *workload.settings, *(["stock"] if workload.stock else [])]
+    sides: dict[str, list[Run]] = {name: [] for name in names}
     recompute: list[float] = []
     progress = tqdm(total=(options.repeat + 1) * len(sides), desc=f"{workload.name} {provider}")
     for turn in range(options.repeat + 1):  # the first turn warms up
@@ -110,8 +111,14 @@ def measure(
                 .option("maxFilesPerTrigger", 2)
                 .parquet(str(folder))
             )
-            frame = workload.ours(raw) if side == "ours" else workload.query(raw)
-            run = stream(frame, "append" if side == "ours" else "update")
+            settings = workload.settings.get(side, {})
+            for key, value in settings.items():
+                spark.conf.set(key, value)
+            is_stock = side == "stock"
+            frame = workload.query(raw) if is_stock else workload.ours(raw)
+            run = stream(frame, "update" if is_stock else "append")
+            for key in settings:
+                spark.conf.unset(key)
             if turn:
                 runs.append(run)
             progress.update()

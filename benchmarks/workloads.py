@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +35,8 @@ class Workload:
         The key of the result, for ``mode="upsert"``.
     stock : bool
         Whether stock Spark can express it in update mode.
+    settings : dict
+        Further ways for our side to run it: a name, with the settings that differ.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Workload:
     mode: str = "upsert"
     key: tuple[str, ...] = ("key",)
     stock: bool = True
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def ours(self, raw: DataFrame) -> DataFrame:
         """Give the changes of the query over a raw stream."""
@@ -111,9 +114,31 @@ def _min_max(table: DataFrame) -> DataFrame:
     )
 
 
+def _distinct_counts(table: DataFrame) -> DataFrame:
+    return table.groupBy("key").agg(F.countDistinct("value").alias("n"))
+
+
+def _visits(keys: int) -> Callable[[SparkSession, Path, int, int], None]:
+    """Rows of few keys with many values, a fifth of them new at any time."""
+
+    def generate(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
+        frame = spark.range(rows).select(
+            F.pmod(F.xxhash64("id", F.lit(1)), F.lit(keys)).alias("key"),
+            F.pmod(F.xxhash64("id"), F.lit(rows // 5)).alias("value"),
+            (F.col("id") * batches / rows).cast("int").alias("batch"),
+        )
+        write_batches(frame, folder, batches)
+
+    return generate
+
+
+_SPLIT = {"split": {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}}
+
 ALL = [
     Workload("sum_count", _random_keys, _sum_count),
     Workload("count_of_counts", _random_keys, _count_of_counts, key=("n",), stock=False),
     Workload("retracting_sum_count", _orders, _sum_count, read=_from_orders, stock=False),
+    Workload("distinct", _visits(10_000), _distinct_counts, stock=False, settings=_SPLIT),
+    Workload("distinct_hot", _visits(1), _distinct_counts, stock=False, settings=_SPLIT),
     Workload("retracting_min_max", _orders, _min_max, read=_from_orders, stock=False),
 ]
