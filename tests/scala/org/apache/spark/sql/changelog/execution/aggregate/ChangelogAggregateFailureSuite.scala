@@ -167,6 +167,19 @@ class ChangelogAggregateFailureSuite extends AnyFunSuite with ChangelogSession {
     withConf(ansi -> "false")(assertChanges(run)("insert null"))
   }
 
+  test("a correlation of equal values fails where batch does, or is NULL") {
+    val run = new Run("DOUBLE", "SELECT g, corr(n, 2 * n) FROM t GROUP BY g")
+    run.arrive("+I a 1.5")
+    assertChanges(run)("insert null")
+    run.arrive("+I a 1.5")
+    assert(run.failure().getCondition == run.batchFailure("a 1.5", "a 1.5"))
+    withConf(ansi -> "false") {
+      assertChanges(run)()
+      run.arrive("+I a 0.5")
+      assertChanges(run)("update_postimage 1.0", "update_preimage null")
+    }
+  }
+
   for (phases <- Seq("true", "false")) {
     test(s"a retraction that comes first waits for its insert, two phases: $phases") {
       for (choice <- Seq("ignore", "warn")) {

@@ -81,18 +81,19 @@ class SignedTotalFunctionsSuite extends AnyFunSuite {
   /** A total as generated code keeps it. */
   private class Total {
     private var sum, error = 0.0
-    private var nan, positive, negative = 0L
+    private var carry, nan, positive, negative = 0L
 
     def add(value: Double, sign: Long): Unit = {
       val finite = finiteTimes(value, sign)
-      error += sumError(sum, finite)
-      sum += finite
+      carry += sumCarry(sum, finite)
+      error += wrappedSumError(sum, finite)
+      sum = wrappedSum(sum, finite)
       if (value.isNaN) nan += sign
       if (value == Double.PositiveInfinity) positive += sign
       if (value == Double.NegativeInfinity) negative += sign
     }
 
-    def result: Double = floatingTotal(sum, error, nan, positive, negative)
+    def result: Double = floatingTotal(sum, error, carry, nan, positive, negative)
   }
 
   test("adding and taking back many doubles leaves less error than plain summing") {
@@ -130,11 +131,37 @@ class SignedTotalFunctionsSuite extends AnyFunSuite {
     assert(total.result == 1.5)
   }
 
-  test("finite values whose sum is beyond DOUBLE give an infinity, as in batch") {
-    for (sign <- Seq(1, -1)) {
+  test("finite values whose sum is beyond DOUBLE give an infinity, until enough of them go") {
+    for (sign <- Seq(1.0, -1.0)) {
       val total = new Total
-      Seq.fill(3)(total.add(sign * Double.MaxValue, 1))
+      val largest = sign * Double.MaxValue
+      val small = sign * math.pow(2, 930)
+      total.add(small, 1)
+      for (_ <- 1 to 3) total.add(largest, 1)
       assert(total.result == sign * Double.PositiveInfinity)
+      total.add(largest, -1)
+      assert(total.result == sign * Double.PositiveInfinity)
+      total.add(largest, -1)
+      assert(total.result == largest)
+      total.add(largest, -1)
+      assert(total.result == small)
+      total.add(largest, -1)
+      assert(total.result == -largest)
+    }
+  }
+
+  test("a sum is an infinity where the total is beyond DOUBLE, not where it is so on the way") {
+    val random = new Random(3)
+    val step = math.ulp(Double.MaxValue)
+    for (_ <- 1 to 1000) {
+      val values = Seq.fill(2 + random.nextInt(6)) {
+        Seq(Double.MaxValue, math.pow(2, 1023), step, 2 * step)(random.nextInt(4)) *
+          (if (random.nextBoolean()) 1 else -1)
+      }
+      val total = new Total
+      values.foreach(total.add(_, 1))
+      val exact = values.map(new BigDecimal(_)).reduce(_ add _)
+      assert(total.result == exact.doubleValue, values.mkString(" + "))
     }
   }
 }

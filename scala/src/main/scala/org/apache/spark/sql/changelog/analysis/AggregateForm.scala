@@ -38,8 +38,8 @@ object AggregateForm {
       // equal values must have equal bytes to be found again
       case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case _ if !retracts => Buffer
-      case Min(value) if value.dataType == BooleanType => Extremum
-      case Max(value) if value.dataType == BooleanType => Extremum
+      case Min(value) if value.dataType == BooleanType => Buffer
+      case Max(value) if value.dataType == BooleanType => Buffer
       case _: Count | _: Sum | _: Average => Buffer
       case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => Buffer
       case _: RegrSlope | _: RegrIntercept => Buffer

@@ -84,6 +84,11 @@ object ChangelogErrors {
         "expected" -> expected.mkString(", "),
         "example" -> value.getOrElse("your value")))
 
+  def groupTooLarge(function: String, rows: Long, most: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_GROUP_TOO_LARGE",
+      Map("function" -> function, "rows" -> rows.toString, "most" -> most.toString))
+
   def keyNull(column: String, row: String): ChangelogRuntimeException =
     runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
 

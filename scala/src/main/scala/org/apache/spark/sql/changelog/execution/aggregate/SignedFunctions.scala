@@ -3,36 +3,12 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
+import org.apache.spark.QueryContext
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
-import org.apache.spark.{QueryContext, SparkException}
 
 import org.apache.spark.sql.changelog.analysis.DescribeNode
-
-/**
- * An aggregate function whose buffer takes values back: each input row adds its value times
- * `sign`, and buffers merge by addition, in any order.
- *
- * Spark's own hash aggregates run it, so both phases are generated code.
- */
-private[aggregate] sealed trait SignedFunction extends DeclarativeAggregate {
-
-  /** +1 for a row that accumulates, -1 for one that retracts. */
-  def sign: Expression
-
-  /** The call as one would write it, such as `sum(fare)`. */
-  def name: String
-
-  protected def plus(left: Expression, right: Expression): Expression =
-    Add(left, right, EvalMode.LEGACY)
-
-  protected def ifPresent(values: Seq[Expression], present: Expression, otherwise: Expression) =
-    values.filter(_.nullable).map(IsNotNull(_): Expression).reduceOption(And(_, _)) match {
-      case Some(condition) => If(condition, present, otherwise)
-      case None => present
-    }
-}
 
 /** `count(values)` that takes rows back. */
 private[aggregate] case class SignedCount(values: Seq[Expression], sign: Expression)
@@ -93,13 +69,7 @@ private[aggregate] sealed abstract class SignedTotalFunction
   }
 
   override lazy val mergeExpressions: Seq[Expression] = {
-    def left(attribute: Attribute): Expression =
-      aggBufferAttributes.find(_.exprId == attribute.exprId).get
-
-    def right(attribute: Attribute): Expression =
-      inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == attribute.exprId))
-
-    total.merge(left, right) :+ plus(left(count), right(count))
+    total.merge(identity, arriving) :+ plus(count, arriving(count))
   }
 
   override lazy val evaluateExpression: Expression =
@@ -163,16 +133,4 @@ private[aggregate] case class SignedAverage(
   override protected def withNewChildrenInternal(
       newChildren: IndexedSeq[Expression]): SignedAverage =
     copy(value = newChildren(0), sign = newChildren(1))
-}
-
-private[aggregate] object SignedFunction {
-
-  /** The form of `function` that takes values back, if it has one with a buffer of its own. */
-  def apply(function: AggregateFunction, sign: Expression): SignedFunction = function match {
-    case Count(values) => SignedCount(values, sign)
-    case sum: Sum => SignedSum(sum.child, sign, sum)
-    case average: Average => SignedAverage(average.child, sign, average)
-    case other =>
-      throw SparkException.internalError(s"${other.prettyName} can't take values back")
-  }
 }

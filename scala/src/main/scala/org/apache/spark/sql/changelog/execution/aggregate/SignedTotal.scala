@@ -143,7 +143,8 @@ private[aggregate] object SignedTotal {
 
   /**
    * Floating point values: a compensated sum of the finite ones, and a count of each value that
-   * is none.
+   * is none. Where the sum leaves the range of doubles, 2^1024 is taken off and counted, so that it
+   * comes back when the values go.
    *
    * The compensation is Neumaier's variant of Kahan's summation (A. Neumaier, "Rundungsfehler-
    * analyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
@@ -151,6 +152,7 @@ private[aggregate] object SignedTotal {
   private class CompensatedTotal(name: String) extends SignedTotal(name) {
     private val sum = column("", DoubleType)
     private val error = column("Error", DoubleType)
+    private val carry = column("Carry", LongType)
     private val nan = column("NaN", LongType)
     private val positive = column("PositiveInfinity", LongType)
     private val negative = column("NegativeInfinity", LongType)
@@ -159,14 +161,15 @@ private[aggregate] object SignedTotal {
       positive -> Double.PositiveInfinity,
       negative -> Double.NegativeInfinity)
 
-    override val columns: Seq[AttributeReference] = Seq(sum, error, nan, positive, negative)
+    override val columns: Seq[AttributeReference] =
+      Seq(sum, error, carry, nan, positive, negative)
 
     override def zeros: Seq[Expression] =
-      Seq(Literal(0.0), Literal(0.0), Literal(0L), Literal(0L), Literal(0L))
+      Seq(Literal(0.0), Literal(0.0), Literal(0L), Literal(0L), Literal(0L), Literal(0L))
 
     override def update(value: Expression, sign: Expression): Seq[Expression] = {
       val finite = static(DoubleType, "finiteTimes", Cast(value, DoubleType), sign)
-      Seq(plus(sum, finite), plus(error, static(DoubleType, "sumError", sum, finite))) ++
+      add(sum, error, carry, finite) ++
         special.map { case (count, number) =>
           val isNumber = EqualTo(Cast(value, DoubleType), Literal(number))
           Add(count, If(isNumber, sign, Literal(0L)), EvalMode.LEGACY)
@@ -177,14 +180,22 @@ private[aggregate] object SignedTotal {
         left: Attribute => Expression,
         right: Attribute => Expression): Seq[Expression] = {
       val errors = plus(left(error), right(error))
-      Seq(
-        plus(left(sum), right(sum)),
-        plus(errors, static(DoubleType, "sumError", left(sum), right(sum)))) ++
+      val carries = plus(left(carry), right(carry))
+      add(left(sum), errors, carries, right(sum)) ++
         special.map { case (count, _) => Add(left(count), right(count), EvalMode.LEGACY) }
     }
 
     override def value: Expression =
-      static(DoubleType, "floatingTotal", sum, error, nan, positive, negative)
+      static(DoubleType, "floatingTotal", sum, error, carry, nan, positive, negative)
+
+    private def add(
+        sum: Expression,
+        error: Expression,
+        carry: Expression,
+        value: Expression): Seq[Expression] = Seq(
+      static(DoubleType, "wrappedSum", sum, value),
+      plus(error, static(DoubleType, "wrappedSumError", sum, value)),
+      plus(carry, static(LongType, "sumCarry", sum, value)))
 
     private def plus(left: Expression, right: Expression) = Add(left, right, EvalMode.LEGACY)
   }

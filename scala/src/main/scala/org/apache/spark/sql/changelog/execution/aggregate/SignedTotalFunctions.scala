@@ -14,6 +14,7 @@ private[aggregate] class SignedTotalFunctions
 /** The arithmetic behind [[SignedTotal]] that Spark has no expression for. */
 object SignedTotalFunctions {
   private val Base = BigInteger.TEN.pow(18)
+  private val QuarterOfCarry = math.pow(2, 1022)
 
   /**
    * The exact total of the two halves.
@@ -58,24 +59,38 @@ object SignedTotalFunctions {
   def finiteTimes(value: Double, sign: Long): Double =
     if (java.lang.Double.isFinite(value)) value * sign else 0.0
 
-  /** What `left + right` loses to rounding. */
-  def sumError(left: Double, right: Double): Double = {
+  /** `left + right`, less 2^1024 times [[sumCarry]]. */
+  def wrappedSum(left: Double, right: Double): Double = {
     val sum = left + right
-    if (math.abs(left) >= math.abs(right)) (left - sum) + right else (right - sum) + left
+    if (java.lang.Double.isFinite(sum)) sum
+    else 4 * ((left / 4 + right / 4) - math.signum(sum) * QuarterOfCarry)
+  }
+
+  /** What [[wrappedSum]] loses to rounding. */
+  def wrappedSumError(left: Double, right: Double): Double =
+    if (java.lang.Double.isFinite(left + right)) Expansion.sumError(left, right)
+    else 4 * Expansion.sumError(left / 4, right / 4)
+
+  /** How often 2^1024 is taken off `left + right` to keep it finite: 0, 1 or -1 times. */
+  def sumCarry(left: Double, right: Double): Long = {
+    val sum = left + right
+    if (java.lang.Double.isFinite(sum)) 0L else if (sum > 0) 1L else -1L
   }
 
   /** The total of finite values and of the counted others. */
   def floatingTotal(
       sum: Double,
       error: Double,
+      carry: Long,
       nan: Long,
       positiveInfinity: Long,
       negativeInfinity: Long): Double =
     if (nan > 0 || (positiveInfinity > 0 && negativeInfinity > 0)) Double.NaN
     else if (positiveInfinity > 0) Double.PositiveInfinity
     else if (negativeInfinity > 0) Double.NegativeInfinity
-    else if (java.lang.Double.isFinite(sum)) sum + error
-    else sum // beyond DOUBLE, where the error means nothing
+    else if (carry == 0) sum + error
+    else if (math.abs(carry) > 1) carry * Double.PositiveInfinity
+    else 4 * Expansion(error / 4, sum / 4, carry * QuarterOfCarry).toDouble
 
   private def unscaled(value: Decimal): BigInteger = value.toJavaBigDecimal.unscaledValue
 

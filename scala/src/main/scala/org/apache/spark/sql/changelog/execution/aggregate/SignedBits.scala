@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types._
+
+/**
+ * `bit_and`, `bit_or` or `bit_xor` that takes rows back.
+ *
+ * Each bit of the type has a count of the values in which it is set, and two bits share a column:
+ * code is generated only for rows of up to 100 columns. `bit_xor` needs no counts, as each value
+ * undoes itself.
+ */
+private[aggregate] case class SignedBits(
+    value: Expression,
+    sign: Expression,
+    original: BitAggregate)
+    extends SignedFunction {
+  private lazy val half = 4 * dataType.defaultSize
+
+  private lazy val count = AttributeReference("count", LongType, nullable = false)()
+
+  private lazy val words: Seq[AttributeReference] = {
+    val names = original match {
+      case _: BitXorAgg => Seq("xor")
+      case _ => (0 until half).map(bit => s"bits${bit}and${bit + half}")
+    }
+    names.map(AttributeReference(_, LongType, nullable = false)())
+  }
+
+  override def name: String = SignedFunction.describe(original, Seq(value))
+
+  override def children: Seq[Expression] = Seq(value, sign)
+
+  override def nullable: Boolean = true
+
+  override def dataType: DataType = original.dataType
+
+  override lazy val aggBufferAttributes: Seq[AttributeReference] = count +: words
+
+  override lazy val initialValues: Seq[Expression] = aggBufferAttributes.map(_ => Literal(0L))
+
+  override lazy val updateExpressions: Seq[Expression] = {
+    val wide = wrap(KnownNotNull(value), LongType)
+    val added = words.zipWithIndex.map { case (word, index) =>
+      original match {
+        case _: BitXorAgg => BitwiseXor(word, wide)
+        case _ =>
+          plus(word, invoke("countOfTwo", wide, Literal(index), Literal(index + half), sign))
+      }
+    }
+    (plus(count, sign) +: added).zip(aggBufferAttributes).map { case (update, column) =>
+      ifPresent(Seq(value), update, column)
+    }
+  }
+
+  override lazy val mergeExpressions: Seq[Expression] = plus(count, arriving(count)) +:
+    words.map { word =>
+      original match {
+        case _: BitXorAgg => BitwiseXor(word, arriving(word))
+        case _ => plus(word, arriving(word))
+      }
+    }
+
+  override lazy val evaluateExpression: Expression = {
+    def bits(function: String, arguments: Expression*) = words.zipWithIndex
+      .map { case (word, index) =>
+        invoke(function, Seq(word, Literal(index), Literal(index + half)) ++ arguments: _*)
+      }
+      .reduce(BitwiseOr(_, _): Expression)
+    val result = original match {
+      case _: BitXorAgg => words.head
+      case _: BitOrAgg => bits("bitsOfAny", count)
+      case _: BitAndAgg => bits("bitsOfAll", count)
+      case other => throw SparkException.internalError(s"no counts for ${other.prettyName}")
+    }
+    If(GreaterThan(count, Literal(0L)), wrap(result, dataType), Literal(null, dataType))
+  }
+
+  /** The lowest bits of an integer of another size. */
+  private def wrap(value: Expression, dataType: DataType): Expression =
+    Cast(value, dataType, None, EvalMode.LEGACY)
+
+  private def invoke(function: String, arguments: Expression*): Expression =
+    SignedFunction.invoke(classOf[SignedBitFunctions], LongType, function, arguments: _*)
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): SignedBits =
+    copy(value = newChildren(0), sign = newChildren(1))
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.analysis.DescribeNode
+
+/**
+ * An aggregate function whose buffer takes values back: each input row adds its value times
+ * `sign`, and buffers merge by addition, in any order.
+ *
+ * Spark's own hash aggregates run it, so both phases are generated code.
+ */
+private[aggregate] trait SignedFunction extends DeclarativeAggregate {
+
+  /** +1 for a row that accumulates, -1 for one that retracts. */
+  def sign: Expression
+
+  /** The call as one would write it, such as `sum(fare)`. */
+  def name: String
+
+  protected def plus(left: Expression, right: Expression): Expression =
+    Add(left, right, EvalMode.LEGACY)
+
+  /** `present` for rows whose `values` are all there. */
+  protected def ifPresent(
+      values: Seq[Expression],
+      present: Expression,
+      otherwise: Expression): Expression =
+    values.filter(_.nullable).map(IsNotNull(_): Expression).reduceOption(And(_, _)) match {
+      case Some(condition) => If(condition, present, otherwise)
+      case None => present
+    }
+
+  /** A buffer column as it arrives from another buffer. */
+  protected def arriving(column: Attribute): Expression =
+    inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == column.exprId))
+}
+
+private[aggregate] object SignedFunction {
+
+  /** The form of `function` that takes values back, if it has one with a buffer of its own. */
+  def apply(function: AggregateFunction, sign: Expression): SignedFunction = function match {
+    case Count(values) => SignedCount(values, sign)
+    case sum: Sum => SignedSum(sum.child, sign, sum)
+    case average: Average => SignedAverage(average.child, sign, average)
+    case extremum @ (_: Min | _: Max) if extremum.dataType == BooleanType =>
+      SignedBooleans(extremum.children.head, sign, extremum)
+    case bits: BitAggregate => SignedBits(bits.child, sign, bits)
+    case SignedMoments.Parts(original, values, _) => SignedMoments(values, sign, original)
+    case other =>
+      throw SparkException.internalError(s"${other.prettyName} can't take values back")
+  }
+
+  /** `function` over `values`, as one would write it. */
+  private[aggregate] def describe(function: Expression, values: Seq[Expression]): String =
+    DescribeNode.expression(function.withNewChildren(values))
+
+  /** A call of a static `function`, which never gets nor gives NULL. */
+  private[aggregate] def invoke(
+      functions: Class[_],
+      dataType: DataType,
+      function: String,
+      arguments: Expression*): Expression =
+    StaticInvoke(functions, dataType, function, arguments, returnNullable = false)
+}

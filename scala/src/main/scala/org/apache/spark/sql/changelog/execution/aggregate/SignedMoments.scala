@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types._
+
+/**
+ * A function of central moments that takes rows back: variance, standard deviation, skewness,
+ * kurtosis, covariance, correlation and linear regression.
+ *
+ * Spark keeps means and central moments, which can't go back without loss. Here sums of powers are
+ * kept; Spark's means and moments are computed from them, and then Spark's own last step is taken,
+ * so that what it says about one row or equal rows holds here.
+ *
+ * {{{
+ *   var_pop(x)     rows kept  1, 2, 4     n = 3   x = 7   xx = 21
+ *   Spark's        n = 3      avg = 7/3   m2 = xx - x * x / n = 14/3
+ *   last step      m2 / n
+ * }}}
+ *
+ * Of `NaN`, infinities and values whose powers are beyond the range of doubles only their number
+ * is kept. The moments are `NaN` as long as there are any, and as before when they have gone.
+ *
+ * @param values
+ *   x, or x and y
+ * @param original
+ *   the function that Spark's own aggregation would run
+ */
+private[aggregate] case class SignedMoments(
+    values: Seq[Expression],
+    sign: Expression,
+    original: DeclarativeAggregate)
+    extends SignedFunction {
+  import SignedMoments._
+
+  private lazy val moments: Seq[Moment] = SignedMoments.Parts.unapply(original).get._3
+
+  private lazy val count = AttributeReference("count", LongType, nullable = false)()
+
+  /** For each value, the number of rows in which it is not summable. */
+  private lazy val outliers: Seq[AttributeReference] = values.indices.map { index =>
+    AttributeReference(s"${Names(index)}Outliers", LongType, nullable = false)()
+  }
+
+  private lazy val limit = if (moments.exists(_.degree > 2)) LimitOfFourths else LimitOfSquares
+
+  private lazy val sums: Map[String, PowerSum] = {
+    val products = moments.flatMap(_.products).distinct
+    products.map { product =>
+      product -> PowerSum(product, product.map(x => values(Names.indexOf(x.toString))), limit)
+    }.toMap
+  }
+
+  private lazy val orderedSums = sums.values.toSeq.sortBy(sum => (sum.name.length, sum.name))
+
+  override def name: String = SignedFunction.describe(original, asWritten(values))
+
+  /** Functions of y and x are called with y first. */
+  private def asWritten(values: Seq[Expression]): Seq[Expression] = original match {
+    case _: RegrSlope | _: RegrIntercept => values.reverse
+    case _ => values
+  }
+
+  override def children: Seq[Expression] = values :+ sign
+
+  override def nullable: Boolean = true
+
+  override def dataType: DataType = original.dataType
+
+  override lazy val aggBufferAttributes: Seq[AttributeReference] =
+    (count +: outliers) ++ orderedSums.flatMap(_.columns)
+
+  override lazy val initialValues: Seq[Expression] =
+    Literal(0L) +: (outliers.map(_ => Literal(0L)) ++ orderedSums.flatMap(_.columns).map { _ =>
+      Literal(0.0)
+    })
+
+  override lazy val updateExpressions: Seq[Expression] = {
+    val counted = outliers.zip(values).map { case (number, value) =>
+      val summable = SignedFunction.invoke(
+        classOf[PowerSumFunctions],
+        BooleanType,
+        "isSummable",
+        KnownNotNull(value),
+        Literal(limit))
+      If(summable, number, plus(number, sign))
+    }
+    val updated = (plus(count, sign) +: counted) ++ orderedSums.flatMap(_.update(sign))
+    updated.zip(aggBufferAttributes).map { case (update, column) =>
+      ifPresent(values, update, column)
+    }
+  }
+
+  override lazy val mergeExpressions: Seq[Expression] =
+    (count +: outliers).map(column => plus(column, arriving(column))) ++
+      orderedSums.flatMap(sum => sum.merge(sum.columns.map(arriving)))
+
+  override lazy val evaluateExpression: Expression = {
+    val n = Cast(count, DoubleType)
+    val computed = moments.map { moment =>
+      val value =
+        if (moment.function == "count") n
+        else PowerSum.invoke(moment.function, n +: moment.products.flatMap(sums(_).columns): _*)
+      outliers.zip(Names).foldLeft(value) { case (value, (number, name)) =>
+        if (moment.products.exists(_.contains(name))) {
+          If(EqualTo(number, Literal(0L)), value, Literal(Double.NaN))
+        } else value
+      }
+    }
+    val byColumn = AttributeMap(original.aggBufferAttributes.zip(computed))
+    val result = original.evaluateExpression.transform { case column: AttributeReference =>
+      byColumn.getOrElse(column, column)
+    }
+    If(GreaterThan(count, Literal(0L)), result, Literal(null, dataType))
+  }
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): SignedMoments =
+    copy(values = newChildren.init, sign = newChildren.last)
+}
+
+private[aggregate] object SignedMoments {
+  private val Names = Seq("x", "y")
+
+  // the largest intermediate results are n^2 x^2 and n^4 x^4
+  private val LimitOfSquares = math.pow(2, 450)
+  private val LimitOfFourths = math.pow(2, 200)
+
+  /**
+   * What Spark keeps in one of its buffer columns.
+   *
+   * @param function
+   *   the one of [[PowerSumFunctions]] that computes it
+   * @param products
+   *   the sums it is computed from
+   */
+  final case class Moment(function: String, products: String*) {
+    def degree: Int = products.map(_.length).maxOption.getOrElse(0)
+  }
+
+  private val CountOfRows = Moment("count")
+  private val MeanOfX = Moment("mean", "x")
+  private val MeanOfY = Moment("mean", "y")
+  private val SecondOfX = Moment("secondMoment", "x", "xx")
+  private val SecondOfY = Moment("secondMoment", "y", "yy")
+  private val CoMoment = Moment("coMoment", "x", "y", "xy")
+  private val OfX = Seq(
+    CountOfRows,
+    MeanOfX,
+    SecondOfX,
+    Moment("thirdMoment", "x", "xx", "xxx"),
+    Moment("fourthMoment", "x", "xx", "xxx", "xxxx"))
+  private val OfBoth = Seq(CountOfRows, MeanOfX, MeanOfY, CoMoment)
+
+  /** A function of moments: itself, its x and y, and what is in its buffer's columns. */
+  object Parts {
+    def unapply(
+        function: Expression): Option[(DeclarativeAggregate, Seq[Expression], Seq[Moment])] =
+      function match {
+        case f: CentralMomentAgg =>
+          Some((f, f.children, OfX.take(f.aggBufferAttributes.size)))
+        case f: Covariance => Some((f, f.children, OfBoth))
+        case f: PearsonCorrelation => Some((f, f.children, OfBoth :+ SecondOfX :+ SecondOfY))
+        case f: RegrSlope => Some((f, Seq(f.right, f.left), OfBoth ++ OfX.take(3)))
+        case f: RegrIntercept => Some((f, Seq(f.right, f.left), OfBoth ++ OfX.take(3)))
+        case _ => None
+      }
+  }
+}
