@@ -191,7 +191,7 @@ class Oracle(spark: SparkSession) {
 
     private def keyOf(row: Row): Seq[Any] = {
       val names = changes.columns
-      variant.key.map(name => row.get(names.indexOf(name)))
+      RowMultiset.normalize(Row.fromSeq(variant.key.map(name => row.get(names.indexOf(name)))))
     }
 
     /** What a batch takes back and gives again need not be said at all. */

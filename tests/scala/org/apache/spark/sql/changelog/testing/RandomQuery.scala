@@ -135,17 +135,20 @@ private[testing] final class RandomExpressions(random: Random, values: RandomVal
 
   /** A call of an aggregate function, maybe with a filter, maybe in an expression. */
   def call(columns: Seq[RandomColumn]): Typed = {
-    val plain = function(columns(random.nextInt(columns.size)))
+    val plain =
+      if (random.nextInt(4) > 0) function(columns(random.nextInt(columns.size)))
+      else signed(columns)
     val filtered =
       if (random.nextInt(4) > 0) plain
       else {
         val condition = this.condition(columns(random.nextInt(columns.size)))
         plain.copy(sql = s"${plain.sql} FILTER (WHERE $condition)")
       }
+    val result = filtered.copy(sql = filtered.result)
     random.nextInt(12) match {
-      case 0 => filtered.copy(sql = s"CASE WHEN count(*) > 1 THEN ${filtered.sql} END")
-      case 1 => filtered.copy(sql = s"coalesce(${filtered.sql}, ${plain.sql})")
-      case _ => filtered
+      case 0 => result.copy(sql = s"CASE WHEN count(*) > 1 THEN ${result.sql} END")
+      case 1 => result.copy(sql = s"coalesce(${result.sql}, ${plain.result})")
+      case _ => result
     }
   }
 
@@ -169,6 +172,47 @@ private[testing] final class RandomExpressions(random: Random, values: RandomVal
         }
     }
   }
+
+  /** A function of moments, bits or truth, where there are columns for it. */
+  private def signed(columns: Seq[RandomColumn]): Typed = {
+    def any = columns(random.nextInt(columns.size))
+    val integers = columns.filter(_.dataType.isInstanceOf[IntegralType])
+    val numbers = columns.filter { column =>
+      column.exact && (column.dataType match {
+        case decimal: DecimalType => decimal.scale <= 3
+        case other => other.isInstanceOf[NumericType]
+      })
+    }
+    random.nextInt(5) match {
+      case 0 => Typed(s"${oneOf("bool_and", "bool_or")}(${condition(any)})", BooleanType)
+      case 1 => Typed(s"count_if(${condition(any)})", LongType)
+      case 2 if integers.nonEmpty =>
+        val column = integers(random.nextInt(integers.size))
+        Typed(s"${oneOf("bit_and", "bit_or", "bit_xor")}(${column.name})", column.dataType)
+      case _ if numbers.nonEmpty => moment(numbers)
+      case _ => function(any)
+    }
+  }
+
+  /**
+   * A function of moments. Batch Spark's last digits depend on the order of rows, so numbers are
+   * kept small, and the result is cut off where no simple fraction is.
+   */
+  private def moment(columns: Seq[RandomColumn]): Typed = {
+    def number = s"${columns(random.nextInt(columns.size)).name} % 7"
+    val moments = Seq("var_pop", "var_samp", "stddev_pop", "stddev_samp", "skewness", "kurtosis")
+    // in ANSI mode the correlation of equal values is a failure
+    val correlation = if (values.wraps) Seq("corr") else Nil
+    val ofPairs = correlation ++
+      Seq("covar_pop", "covar_samp") ++
+      Seq("avgx", "avgy", "sxx", "syy", "sxy", "r2", "slope", "intercept").map("regr_" + _)
+    val call =
+      if (random.nextBoolean()) s"${oneOf(moments: _*)}($number)"
+      else s"${oneOf(ofPairs: _*)}($number, $number)"
+    Typed(call, LongType, cutOff = true)
+  }
+
+  private def oneOf(choices: String*): String = choices(random.nextInt(choices.size))
 
   private def average(dataType: DataType): DataType = dataType match {
     case DecimalType.Fixed(precision, scale) =>
@@ -212,6 +256,17 @@ private[testing] final class RandomExpressions(random: Random, values: RandomVal
 
 private[testing] object RandomExpressions {
 
-  /** An expression with its type. */
-  final case class Typed(sql: String, dataType: DataType, exact: Boolean = true)
+  /**
+   * An expression with its type.
+   *
+   * @param cutOff
+   *   whether it is a `DOUBLE` of which only an integer is to be seen
+   */
+  final case class Typed(
+      sql: String,
+      dataType: DataType,
+      exact: Boolean = true,
+      cutOff: Boolean = false) {
+    def result: String = if (cutOff) s"floor(1000 * nanvl($sql, -9) + 0.137D)" else sql
+  }
 }

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types._
  * @param wraps
  *   whether sums of `BIGINT` may overflow
  */
-final class RandomValues(random: Random, wraps: Boolean) {
+final class RandomValues(random: Random, val wraps: Boolean) {
 
   /** A few values of a type, for one column. */
   def palette(dataType: DataType): Seq[Any] =

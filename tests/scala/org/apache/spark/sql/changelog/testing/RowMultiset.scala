@@ -54,7 +54,8 @@ object RowMultiset {
     multiset
   }
 
-  private def normalize(row: Row): Seq[Any] = row.toSeq.map {
+  /** The row's values such that equal ones are equal in Scala too. */
+  def normalize(row: Row): Seq[Any] = row.toSeq.map {
     case value: Double if value.isNaN => "NaN"
     case value: Float if value.isNaN => "NaN"
     case value: Double if value == 0.0 => 0.0
