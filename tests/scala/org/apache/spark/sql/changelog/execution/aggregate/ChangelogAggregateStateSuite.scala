@@ -17,7 +17,11 @@ class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
 
   /** The number of records in state after each batch. */
   private def stateSizes(sql: String, conf: Map[String, String])(
-      batches: Seq[String]*): Seq[Long] = {
+      batches: Seq[String]*): Seq[Long] = states(sql, conf)(batches: _*)(_.count())
+
+  /** What `read` makes of the state after each batch. */
+  private def states[T](sql: String, conf: Map[String, String])(batches: Seq[String]*)(
+      read: DataFrame => T): Seq[T] = {
     conf.foreach { case (key, value) => spark.conf.set(key, value) }
     val stream = MemoryStream[Row](2)(
       Encoders.row(StructType(StructField("op", StringType) +: schema)),
@@ -36,7 +40,7 @@ class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
         val changes = batch.map(TextChangelog.parse(_, schema))
         stream.addData(changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq)))
         query.processAllAvailable()
-        spark.read.format("statestore").load(checkpoint).count()
+        read(spark.read.format("statestore").load(checkpoint))
       }
     } finally {
       query.stop()
@@ -75,6 +79,19 @@ class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
         values.map("+I " + _),
         (11 to 18).map(n => s"-D a $n"))
       assert(sizes.head > 1 && sizes.last == 0)
+    }
+  }
+
+  test("a group's rows are counted once, by the query's own count(*) if there is one") {
+    for ((calls, names) <- Seq(
+        "count(*), min(n), count(n), count(1)" ->
+          Seq("count(1)", "count(n)", "min(n).head", "min(n).tail", "count"),
+        "count(*) FILTER (WHERE n > 1)" ->
+          Seq("count(1) where (n > 1)", "count(1)"),
+        "count(n)" -> Seq("count(n)", "count(1)"))) {
+      val sql = s"SELECT g, $calls FROM t GROUP BY g"
+      val columns = states(sql, Map.empty)(Seq("+I a 1"))(_.select("value.*").columns.toSeq)
+      assert(columns == Seq(names))
     }
   }
 }

@@ -78,13 +78,15 @@ private[aggregate] object AggregateParts {
       case None => (readable, None)
       case Some(kind) =>
         val rowSign = RowKind.signOf(kind)
-        val count = SignedCount(Seq(Literal(1)), rowSign)
         val signed = readable.map { call =>
           call.copy(aggregateFunction = takesBack(call.aggregateFunction, rowSign))
         }
+        val asked = signed.find(countsRows)
+        val count = asked.getOrElse(
+          AggregateExpression(SignedCount(Seq(Literal(1)), rowSign), Partial, isDistinct = false))
         (
-          signed :+ AggregateExpression(count, Partial, isDistinct = false),
-          count.aggBufferAttributes.headOption)
+          if (asked.isDefined) signed else signed :+ count,
+          count.aggregateFunction.aggBufferAttributes.headOption)
     }
     AggregateParts(
       combined,
@@ -94,6 +96,17 @@ private[aggregate] object AggregateParts {
       distinctValues,
       overDistinct,
       sign)
+  }
+
+  /** Whether it is a `count(*)`, which the query's own count of a group's rows can be. */
+  private def countsRows(call: AggregateExpression): Boolean = call.aggregateFunction match {
+    case SignedCount(values, _) => call.filter.isEmpty && values.forall(isConstant)
+    case _ => false
+  }
+
+  private def isConstant(value: Expression): Boolean = value match {
+    case literal: Literal => literal.value != null
+    case _ => false
   }
 
   private def takesBack(function: AggregateFunction, sign: Expression): AggregateFunction =
