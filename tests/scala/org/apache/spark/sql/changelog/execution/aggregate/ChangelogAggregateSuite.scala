@@ -171,9 +171,10 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("groups of structs, arrays and maps") {
+    // no NULL in the map: Spark's own generated code makes it 0 when it sorts a map
     val sql =
-      """SELECT struct(word, n % 2) AS s, array(n % 2, NULL) AS a, map(coalesce(word, ''), n % 2) AS m,
-        |count(*), sum(DISTINCT n), min_by(n, word)
+      """SELECT struct(word, n % 2) AS s, array(n % 2, NULL) AS a, map(coalesce(word, ''), n IS NULL) AS m,
+        |count(*), sum(DISTINCT n), min_by(n, -n)
         |FROM words GROUP BY s, a, m""".stripMargin
     oracle.checkAll(
       Program(
