@@ -5,7 +5,10 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**
@@ -21,6 +24,15 @@ import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
  *   what keeps it from growing for ever, such as `a watermark on ts`, or `unbounded`
  */
 final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String)
+
+object StateTable {
+
+  /** What bounds a table that no watermark does: nothing, unless there is a TTL. */
+  def unbounded: String = SQLConf.get.getConf(ChangelogConf.STATE_TTL) match {
+    case 0 => "unbounded"
+    case ttl => s"forgotten ${Utils.msDurationToString(ttl)} after its last change"
+  }
+}
 
 /**
  * What inference found out about one node of a query below `to_changelog`.

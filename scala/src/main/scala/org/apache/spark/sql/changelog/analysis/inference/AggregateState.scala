@@ -5,8 +5,10 @@ package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /**
  * Chooses what an aggregate keeps of each group: as little as its functions allow.
@@ -31,8 +33,10 @@ private[inference] final case class AggregateState(
     retracts: Boolean) {
 
   private val group = DescribeNode.groups(agg)
-  private val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
+  private val bound =
+    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded)
   private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))
+  private val splits = SQLConf.get.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
   private val extrema =
     argumentsOf(calls.filter(AggregateForm(_, retracts) == AggregateForm.Extremum))
   private val needsRows = AggregateForm.needsRows(agg, calls, retracts)
@@ -50,7 +54,8 @@ private[inference] final case class AggregateState(
       val kept = Seq(
         Some(if (retracts) "signed buffers" else "plain buffers"),
         if (extrema.isEmpty) None else Some("counted values"),
-        if (distinct.isEmpty) None else Some("distinct values")).flatten
+        if (distinct.isEmpty) None
+        else Some(if (splits) "split distinct values" else "distinct values")).flatten
       kept.mkString(" and ")
     }
 

@@ -43,7 +43,7 @@ object SourceInference extends NodeInference {
       case source: FromChangelog if source.input == InputMode.Upsert =>
         decision.copy(
           strategy = Some("normalize"),
-          state = Seq(StateTable("rows", source.key.map(_.name), "row", "unbounded")),
+          state = Seq(StateTable("rows", source.key.map(_.name), "row", StateTable.unbounded)),
           reasons = Seq("keeps the last row of each key: the feed has no before images"))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
         // an update may change the key, so its old row is left out only after netting by key
