@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.BooleanType
 
+import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.plans.GroupValue
 
 /** What a call of an aggregate function needs to be kept up to date. */
@@ -56,10 +57,9 @@ object AggregateForm {
     call.isDistinct && apply(call, retracts) == Buffer
 
   /** Whether an aggregate emits a group once, when the watermark has passed it. */
-  def waitsForWatermark(node: AnnotatedPlan): Boolean = {
-    val computes =
-      node.plan.expressions.exists(_.exists(_.isInstanceOf[AggregateExpression]))
-    node.mode.isInsertOnly && (computes || !node.children.head.mode.isInsertOnly)
+  def waitsForWatermark(node: AnnotatedPlan): Boolean = node.plan match {
+    case agg: Aggregate => waits(agg, node.mode.kinds, !node.children.head.mode.isInsertOnly)
+    case _ => false
   }
 
   /** Whether rows must be kept to compute all calls of `agg` again, as one of them needs it. */
@@ -68,8 +68,24 @@ object AggregateForm {
 
   /** Whether it groups by `session_window`, whose bounds any row may move. */
   def groupsSessions(agg: Aggregate): Boolean =
-    agg.groupingExpressions.exists {
-      case group: NamedExpression => group.metadata.contains(SessionWindow.marker)
-      case _ => false
-    }
+    agg.groupingExpressions.exists(isSession)
+
+  /** The same, of one that has yet to be annotated. */
+  def waits(agg: Aggregate, produced: ModifyKindSet, retracts: Boolean): Boolean =
+    produced.isInsertOnly && (calls(agg).nonEmpty || retracts || groupsSessions(agg))
+
+  def isSession(group: Expression): Boolean = group match {
+    case named: NamedExpression => named.metadata.contains(SessionWindow.marker)
+    case _ => false
+  }
+
+  /** Whether it computes functions of Python, which Spark does not mix with others. */
+  def callsPython(agg: Aggregate): Boolean =
+    calls(agg).exists(_.aggregateFunction.isInstanceOf[PythonUDAF])
+
+  /** The calls of functions in `agg`, each once. */
+  def calls(agg: Aggregate): Seq[AggregateExpression] =
+    agg.aggregateExpressions
+      .flatMap(_.collect { case call: AggregateExpression => call })
+      .distinct
 }

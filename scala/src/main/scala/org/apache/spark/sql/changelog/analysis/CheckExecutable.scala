@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
@@ -43,14 +43,23 @@ object CheckExecutable {
   }
 
   private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
-    val calls =
-      agg.aggregateExpressions.flatMap(_.collect { case call: AggregateExpression => call })
     val retracts = !node.children.head.mode.isInsertOnly
-    val uncomputed = calls.find(AggregateForm(_, retracts) == AggregateForm.Rows).map { call =>
-      s"it computes ${DescribeNode.expression(call)}"
+    if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
+    else {
+      unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
+        .orElse(
+          if (AggregateForm.waitsForWatermark(node)) {
+            Some("it computes anew what is emitted when the watermark has closed a group")
+          } else None)
     }
-    uncomputed
   }
+
+  /** What about these expressions, with what they are called, can't be sorted by. */
+  private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
+    groups.collectFirst {
+      case (group, name) if !RowOrdering.isOrderable(group.dataType) =>
+        s"it groups by $name, of type ${group.dataType.sql}, whose values have no order"
+    }
 
   private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {
     case 1 => Seq("input")

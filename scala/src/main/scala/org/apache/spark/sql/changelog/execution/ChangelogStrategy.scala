@@ -14,6 +14,7 @@ import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
+import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.plans._
 
 /** Plans the nodes of a rewritten changelog query; one case per operator. */
@@ -35,6 +36,18 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         normalize.outputKind,
         Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
         planLater(normalize.child)) :: Nil
+
+    case replay: ChangelogReplay =>
+      ChangelogReplayExec(
+        ReplayLayout(replay.partition, replay.columns, replay.order),
+        replay.inputKind,
+        replay.opening,
+        replay.outputKind,
+        Some(AssignStateInfo(castToImpl(session), replay.operatorId)),
+        planLater(replay.child)) :: Nil
+
+    case aggregate @ PlanReplayedAggregate(replay) =>
+      PlanReplayedAggregate(castToImpl(session), aggregate, replay) :: Nil
 
     case ChangelogConsolidate(key, pairs, inputKind, outputKind, child) =>
       ChangelogConsolidateExec(key, pairs, inputKind, outputKind, planLater(child)) :: Nil

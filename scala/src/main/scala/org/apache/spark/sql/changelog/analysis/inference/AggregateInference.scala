@@ -4,10 +4,9 @@
 package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
-import org.apache.spark.sql.changelog.analysis.EventTime
+import org.apache.spark.sql.changelog.analysis.{AggregateForm, EventTime}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -16,7 +15,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * A group's old value is known from state, so the aggregate can send either form of update, and it
  * must be told what leaves a group, so it asks for both images of what updates. Without functions
  * (`DISTINCT`) a group's row never moves, and over insert-only input it never goes. A group without
- * grouping columns is one row.
+ * grouping columns is one row. A session goes when a later row merges it with another.
  *
  * To a reader that only takes new rows an aggregate by event time gives each group once, when the
  * watermark has closed it.
@@ -31,8 +30,9 @@ object AggregateInference extends NodeInference {
     val agg = plan.asInstanceOf[Aggregate]
     val input = inputs.head.kinds
     if (emitsClosedGroups(agg, mode)) ModifyKindSet.InsertOnly
-    else if (input.changesRows) ModifyKindSet.All
-    else if (calls(agg).isEmpty && agg.groupingExpressions.nonEmpty) ModifyKindSet.InsertOnly
+    else if (input.changesRows || AggregateForm.groupsSessions(agg)) ModifyKindSet.All
+    else if (AggregateForm.calls(agg).isEmpty && agg.groupingExpressions.nonEmpty)
+      ModifyKindSet.InsertOnly
     else ModifyKindSet.InsertUpdate
   }
 
@@ -40,9 +40,9 @@ object AggregateInference extends NodeInference {
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val agg = node.plan.asInstanceOf[Aggregate]
-    val waits = node.kinds.isInsertOnly && (calls(agg).nonEmpty || node.child.kinds.changesRows)
-    AggregateState(agg, calls(agg), eventTime(agg), node.child.kinds.changesRows)
-      .decision(Seq(Demand.takesBack(agg)), waits)
+    val retracts = node.child.kinds.changesRows
+    AggregateState(agg, AggregateForm.calls(agg), eventTime(agg), retracts)
+      .decision(Seq(Demand.takesBack(agg)), AggregateForm.waits(agg, node.kinds, retracts))
   }
 
   /** Whether groups come once, when the watermark has passed them. */
@@ -51,9 +51,4 @@ object AggregateInference extends NodeInference {
 
   private def eventTime(agg: Aggregate): Option[String] =
     agg.groupingExpressions.flatMap(EventTime.columnOf).headOption
-
-  private def calls(agg: Aggregate): Seq[AggregateExpression] =
-    agg.aggregateExpressions
-      .flatMap(_.collect { case call: AggregateExpression => call })
-      .distinct
 }

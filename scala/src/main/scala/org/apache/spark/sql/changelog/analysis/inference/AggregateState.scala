@@ -48,8 +48,8 @@ private[inference] final case class AggregateState(
     tables)
 
   private def strategy: String =
-    if (calls.isEmpty) "groups only"
-    else if (needsRows) "rows of the group, computed again"
+    if (needsRows) "rows of the group, computed again"
+    else if (calls.isEmpty) "groups only"
     else {
       val kept = Seq(
         Some(if (retracts) "signed buffers" else "plain buffers"),
@@ -64,8 +64,12 @@ private[inference] final case class AggregateState(
       if (calls.nonEmpty) "buffers" + extrema.map(v => s" and best values of $v").mkString
       else if (retracts) "row count"
       else "nothing"
-    if (needsRows) Seq(StateTable("rows", group :+ "row", "count", bound))
-    else {
+    if (needsRows) {
+      val kept = agg.groupingExpressions.zip(group).collect {
+        case (expression, name) if !AggregateForm.isSession(expression) => name
+      }
+      Seq(StateTable("rows", kept :+ "row", "count", bound))
+    } else {
       StateTable("groups", group, buffers, bound) +:
         (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))
     }

@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Literal, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /** Numbers a query's stateful operators, from the first id Spark's own have not taken. */
 private[optimizer] class OperatorIds(first: Long) {
@@ -43,7 +43,7 @@ private[optimizer] trait NodeRewrite {
 private[optimizer] object NodeRewrite {
 
   /** All rewrites of particular nodes; any other node is stateless. */
-  val all: Seq[NodeRewrite] = Seq(SourceRewrite, UnionRewrite, AggregateRewrite)
+  val all: Seq[NodeRewrite] = Seq(SourceRewrite, UnionRewrite, ReplayRewrite, AggregateRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {
@@ -52,6 +52,14 @@ private[optimizer] object NodeRewrite {
     if (wanted.map(_.toAttribute.exprId) == plan.output.map(_.exprId)) plan
     else Project(wanted, plan)
   }
+
+  /** `plan`, whose updates come as pairs, as a consumer wants them. */
+  def sending(updateKind: UpdateKind, plan: LogicalPlan): LogicalPlan =
+    if (updateKind != UpdateKind.OnlyUpdateAfter) plan
+    else {
+      val kind = RowKind.find(plan.output).get
+      Filter(Not(EqualTo(kind, Literal(RowKind.UpdateBefore))), plan)
+    }
 
   /** The row kind of a rewritten plan, `+I` where it has none. */
   private def rowKind(plan: LogicalPlan): NamedExpression =

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{
+  GenerateOrdering,
+  GenerateUnsafeProjection
+}
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+
+/**
+ * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
+ *
+ * {{{
+ *   state          in              out
+ *   a 1, b 1       +I a 2          +I a 1, +I a 2      the new version of partition a
+ *                                  -D a 1              the old one
+ * }}}
+ *
+ *   - in: any changes, sorted by partition
+ *   - out: for each partition whose rows changed all its rows of now, with kind `+I`, and all its
+ *     rows of before, with `-D`; each version in the same order in every batch
+ *   - state: see [[ReplayLayout]]
+ *   - law: an operator that computes partitions by themselves, run over `out` with the kind as a
+ *     further partition column, gives the partition's new result as `+I` and its old one as `-D`
+ *
+ * A touched partition is read in full and held in memory.
+ */
+case class ChangelogReplayExec(
+    layout: ReplayLayout,
+    inputKind: Option[Attribute],
+    opening: Option[Attribute],
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends ChangelogStateWriter {
+
+  override def shortName: String = "changelogReplay"
+
+  override def simpleString(maxFields: Int): String = {
+    val partition = truncatedString(layout.partition, "[", ", ", "]", maxFields)
+    val order = truncatedString(layout.order, "[", ", ", "]", maxFields)
+    s"$nodeName(partition=$partition, order=$order)"
+  }
+
+  override def output: Seq[Attribute] = layout.columns ++ opening :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(opening.toSeq :+ outputKind)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  /** Versions come in the order of their kinds, so that nothing above need sort by them. */
+  override def outputOrdering: Seq[SortOrder] =
+    (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (layout.partition.isEmpty) Seq(AllTuples)
+    else {
+      Seq(
+        StatefulOperatorPartitioning
+          .getCompatibleDistribution(layout.partition, getStateInfo, conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    Seq(layout.partition.map(SortOrder(_, Ascending)))
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics :+
+      StatefulOperatorCustomSumMetric(
+        "numReplayedPartitions",
+        "number of partitions computed again")
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val state = new ReplayStateManager(layout, store)
+    val processor = new ChangelogReplayProcessor(
+      state,
+      GenerateOrdering.generate(layout.rowOrder, layout.key),
+      unmatchedRetractions(),
+      keyText)
+    val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, child.output)
+    val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
+    val versions = new Versions
+    val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    val numRemovedStateRows = longMetric("numRemovedStateRows")
+
+    // without a group there is a version even where no row has ever come
+    val isFirst = opening.isDefined && !state.hasVersion
+    val partitions =
+      if (isFirst && !rows.hasNext) Iterator.single(Iterator.empty[InternalRow])
+      else GroupedIterator(rows, layout.partition, child.output).map(_._2)
+    partitions.flatMap { changes =>
+      val (updatedBefore, removedBefore) = (state.numUpdated, state.numRemoved)
+      changes.foreach { change =>
+        val sign = kindOrdinal.map(ordinal => RowKind.sign(change.getByte(ordinal)))
+        processor.add(keyOf(change), sign.getOrElse(1L))
+      }
+      val replayed = processor.end()
+      if (isFirst) state.setHasVersion()
+      numUpdatedStateRows += state.numUpdated - updatedBefore
+      numRemovedStateRows += state.numRemoved - removedBefore
+      if (replayed.isEmpty && !isFirst) Iterator.empty
+      else versions.of(replayed, isFirst)
+    }
+  }
+
+  /** Gives out both versions of one partition after the other. */
+  private class Versions {
+    private val kind = Literal(RowKind.Insert)
+    private val openings = opening.toSeq
+    private val rowOf = GenerateUnsafeProjection.generate(
+      (layout.columns ++ openings.map(_ => Literal(false))) :+ kind,
+      layout.key)
+    private val openingRow = UnsafeProjection
+      .create(
+        layout.columns.map(column => Literal(null, column.dataType)) ++
+          openings.map(_ => Literal(true)) :+ kind)
+      .apply(InternalRow.empty)
+    private val kindOrdinal = output.size - 1
+    private val numOutputRows = longMetric("numOutputRows")
+    private val numRetractions = longMetric("numRetractions")
+    private val numReplayedPartitions = longMetric("numReplayedPartitions")
+
+    /** @param isFirst whether no version was given out before */
+    def of(rows: Array[ReplayedRow], isFirst: Boolean): Iterator[InternalRow] = {
+      numReplayedPartitions += 1
+      val before =
+        if (isFirst) Iterator.empty else version(rows, _.timesBefore, RowKind.Delete)
+      version(rows, _.timesAfter, RowKind.Insert) ++ before
+    }
+
+    private def version(
+        rows: Array[ReplayedRow],
+        times: ReplayedRow => Long,
+        kind: Byte): Iterator[InternalRow] = {
+      val opened = openings.iterator.map(_ => openingRow)
+      val copies = rows.iterator.flatMap { replayed =>
+        val count = times(replayed)
+        if (count == 0) Iterator.empty
+        else {
+          val row = rowOf(replayed.row)
+          Iterator.fill(count.toInt)(row)
+        }
+      }
+      (opened ++ copies).map { row =>
+        row.setByte(kindOrdinal, kind)
+        numOutputRows += 1
+        if (kind == RowKind.Delete) numRetractions += 1
+        row
+      }
+    }
+  }
+
+  private def keyText(row: UnsafeRow): String = {
+    val values = row.toSeq(layout.key.map(_.dataType))
+    layout.key
+      .zip(values)
+      .map { case (column, value) => s"${column.name} = $value" }
+      .mkString(", ")
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogReplayExec =
+    copy(child = newChild)
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import java.util.{Arrays, Comparator, LinkedHashMap}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+
+/** A row with the number of times it was and is there. */
+private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
+  var after: Long = before
+
+  /** How often the row is seen: what was taken back but never given is not seen. */
+  def timesBefore: Long = math.max(0L, before)
+
+  def timesAfter: Long = math.max(0L, after)
+
+  /** How many retractions the batch brought of rows never given. */
+  def unmatched: Long = math.max(0L, -after) - math.max(0L, -before)
+}
+
+/**
+ * Applies a batch's changes to one partition's rows after the other.
+ *
+ * @param order
+ *   how rows are ordered; those it finds equal are ordered by their bytes
+ */
+private[replay] class ChangelogReplayProcessor(
+    state: CountedRows,
+    order: Comparator[InternalRow],
+    unmatched: UnmatchedRetractions,
+    describe: UnsafeRow => String) {
+  private val changes = new LinkedHashMap[UnsafeRow, Array[Long]]
+
+  private val byBytes: Comparator[ReplayedRow] = { (left, right) =>
+    val compared = order.compare(left.row, right.row)
+    if (compared != 0) compared
+    else Arrays.compareUnsigned(left.row.getBytes, right.row.getBytes)
+  }
+
+  /** Takes a change of a row in the partition that is being looked at. */
+  def add(row: UnsafeRow, sign: Long): Unit = {
+    val count = changes.get(row)
+    if (count == null) changes.put(row.copy(), Array(sign)) else count(0) += sign
+  }
+
+  /**
+   * Ends the partition: writes its state.
+   *
+   * @return
+   *   all its rows in order, or none if what is seen of them did not change
+   */
+  def end(): Array[ReplayedRow] = {
+    changes.values.removeIf(_(0) == 0)
+    val rows =
+      if (changes.isEmpty) ChangelogReplayProcessor.NoRows else applyChanges()
+    changes.clear()
+    rows
+  }
+
+  private def applyChanges(): Array[ReplayedRow] = {
+    val rows = new LinkedHashMap[UnsafeRow, ReplayedRow]
+    state.foreachOfPartition(changes.keySet.iterator.next()) { (row, count) =>
+      rows.put(row, new ReplayedRow(row, count))
+    }
+    var isSeen = false
+    changes.asScala.foreach { case (row, count) =>
+      val changed = rows.computeIfAbsent(row, new ReplayedRow(_, 0))
+      changed.after += count(0)
+      state.update(row, changed.after)
+      isSeen ||= changed.timesBefore != changed.timesAfter
+      if (changed.unmatched > 0) unmatched(changed.unmatched, describe(row))
+    }
+    if (!isSeen) ChangelogReplayProcessor.NoRows else sorted(rows)
+  }
+
+  private def sorted(rows: LinkedHashMap[UnsafeRow, ReplayedRow]): Array[ReplayedRow] = {
+    val result = rows.values.toArray(ChangelogReplayProcessor.NoRows)
+    Arrays.sort(result, byBytes)
+    result
+  }
+}
+
+private object ChangelogReplayProcessor {
+  private val NoRows = Array.empty[ReplayedRow]
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.aggregate.{
+  HashAggregateExec,
+  ObjectHashAggregateExec,
+  SortAggregateExec
+}
+
+import org.apache.spark.sql.changelog.plans.ChangelogReplay
+
+/**
+ * Plans Spark's aggregate over replayed rows, so that its functions see them in order.
+ *
+ * Spark's hash aggregates, when they run out of room (in objects: after 128 groups), let a group's
+ * later rows overtake earlier ones. Then a list that nobody touched would have another order in
+ * the next batch, and what is taken back would not be what was given. Replayed rows come sorted by
+ * group: Spark's sort aggregates need no more room than one group, and neither hash nor sort.
+ */
+object PlanReplayedAggregate {
+
+  /** The replay below an aggregate, if it is one over replayed rows. */
+  def unapply(aggregate: Aggregate): Option[ChangelogReplay] = replayBelow(aggregate.child)
+
+  def apply(session: SparkSession, aggregate: Aggregate, replay: ChangelogReplay): SparkPlan = {
+    val planned = session.sessionState.planner.Aggregation(aggregate).head
+    def inOrder(sorted: SortAggregateExec) = sorted.copy(groupingExpressions =
+      sorted.groupingExpressions.map(normalizedBelow(_, replay)))
+    planned.transform {
+      case hash: HashAggregateExec => inOrder(hash.toSortAggregate)
+      case hash: ObjectHashAggregateExec => inOrder(hash.toSortAggregate)
+      case sort: SortAggregateExec => inOrder(sort)
+    }
+  }
+
+  /** Spark normalizes groups of floating point, which would hide that they come sorted. */
+  private def normalizedBelow(group: NamedExpression, replay: ChangelogReplay): NamedExpression =
+    group match {
+      case alias: Alias => replay.partition.find(_.exprId == alias.exprId).getOrElse(alias)
+      case other => other
+    }
+
+  private def replayBelow(plan: LogicalPlan): Option[ChangelogReplay] = plan match {
+    case replay: ChangelogReplay => Some(replay)
+    // what Spark puts between for DISTINCT and for functions of Python
+    case _: Project | _: Filter | _: Expand | _: Aggregate => replayBelow(plan.children.head)
+    case _ => None
+  }
+}
