@@ -39,6 +39,8 @@ object CheckExecutable {
     case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case agg: Aggregate => aggregateObstacle(agg, node)
+    case window: Window =>
+      unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
     case _ => Some("there is no operator for it")
   }
 

@@ -38,12 +38,14 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         planLater(normalize.child)) :: Nil
 
     case replay: ChangelogReplay =>
+      val state = AssignStateInfo(castToImpl(session), replay.operatorId)
       ChangelogReplayExec(
         ReplayLayout(replay.partition, replay.columns, replay.order),
         replay.inputKind,
         replay.opening,
         replay.outputKind,
-        Some(AssignStateInfo(castToImpl(session), replay.operatorId)),
+        // a store that is never opened would be missed when the batch is committed
+        Some(if (replay.partition.isEmpty) state.copy(numPartitions = 1) else state),
         planLater(replay.child)) :: Nil
 
     case aggregate @ PlanReplayedAggregate(replay) =>

@@ -69,15 +69,13 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
 
   /** Rewrites inputs first, so that operator ids count from the sources up, left to right. */
   private def rewriteNode(node: AnnotatedPlan, ids: OperatorIds): LogicalPlan = {
+    val rewrite =
+      NodeRewrite.all.find(_.isDefinedAt(node)).getOrElse(StatelessRewrite)
     // what lies below a source is Spark's own
     val inputs = node.plan match {
       case source: FromChangelog => Seq(source.child)
-      case _ => node.children.map(rewriteNode(_, ids))
+      case _ => rewrite.inputs(node).map(rewriteNode(_, ids))
     }
-    NodeRewrite.all
-      .collectFirst {
-        case rewrite if rewrite.isDefinedAt(node) => rewrite(node, inputs, ids)
-      }
-      .getOrElse(StatelessRewrite(node, inputs, ids))
+    rewrite(node, inputs, ids)
   }
 }

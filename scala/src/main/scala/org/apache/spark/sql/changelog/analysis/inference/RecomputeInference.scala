@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable, WindowStack}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -29,7 +29,14 @@ object RecomputeInference extends NodeInference {
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
-  override def decide(node: InferredNode, demand: Demand): Decision = Decision(
+  override def decide(node: InferredNode, demand: Demand): Decision =
+    if (WindowStack.sharesRows(node.plan)) {
+      Decision(
+        Seq(Demand.takesBack(node.plan)),
+        Some("recompute touched partitions, over the rows of the window below"))
+    } else keepRows(node)
+
+  private def keepRows(node: InferredNode): Decision = Decision(
     node.children.map(_ => Demand.takesBack(node.plan)),
     Some("recompute touched partitions"),
     partitions(node.plan).map(_.map(DescribeNode.expression)).zipWithIndex.map {

@@ -37,13 +37,17 @@ private[optimizer] trait NodeRewrite {
   /** Whether this is the rewrite for `node`. */
   def isDefinedAt(node: AnnotatedPlan): Boolean
 
+  /** The nodes whose rewritten plans it builds on. */
+  def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.children
+
   def apply(node: AnnotatedPlan, inputs: Seq[LogicalPlan], ids: OperatorIds): LogicalPlan
 }
 
 private[optimizer] object NodeRewrite {
 
   /** All rewrites of particular nodes; any other node is stateless. */
-  val all: Seq[NodeRewrite] = Seq(SourceRewrite, UnionRewrite, ReplayRewrite, AggregateRewrite)
+  val all: Seq[NodeRewrite] =
+    Seq(SourceRewrite, UnionRewrite, ReplayRewrite, AggregateRewrite, WindowRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {

@@ -80,6 +80,8 @@ private[optimizer] object OutputRewrite {
     } else if (sink.mode == OutputMode.Upsert && sink.key.nonEmpty) {
       Netting.Consolidate(sink.key, pairs = true)
     } else if (keys.nonEmpty) Netting.Consolidate(keys.head, pairs = true)
+    // its rewrite cancels equal rows, and without a key there are no updates
+    else if (query.plan.isInstanceOf[Window]) Netting.None
     else {
       // maps can't be compared, but equal rows still meet where the other columns are equal
       val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
@@ -90,6 +92,8 @@ private[optimizer] object OutputRewrite {
   /** Whether a batch holds at most one change per key, the halves of an update side by side. */
   private def isNetted(node: AnnotatedPlan): Boolean = node.plan match {
     case _: Aggregate => true
+    // it is netted by the consumer's key where old rows are left out by it
+    case _: Window => node.mode.updateKind == UpdateKind.OnlyUpdateAfter
     case source: FromChangelog => source.input == InputMode.Upsert
     case _: Project | _: Filter | _: EventTimeWatermark =>
       node.upsertKeys.nonEmpty && isNetted(node.children.head)
