@@ -48,7 +48,7 @@ class CheckExecutableSuite extends InferenceTest {
     refuses("SELECT first(v) AS v FROM t", "what" -> "it computes first(v)")
     refuses("SELECT collect_list(v) AS v FROM e", "what" -> "it computes collect_list(v)")
     refuses(
-      "SELECT g, collect_list(v) AS vs FROM t GROUP BY g",
+      "SELECT g, collect_list(v) AS vs FROM e GROUP BY g",
       "node" -> "ChangelogAggregate [g]",
       "what" -> "it computes collect_list(v)",
       "place" -> "input of ToChangelog retract")
@@ -65,9 +65,32 @@ class CheckExecutableSuite extends InferenceTest {
       "place" -> ("input of Project, right input of Union, input of ChangelogAggregate [g], " +
         "input of ToChangelog retract"))
     refuses("SELECT * FROM t LIMIT 3", "node" -> "ChangelogRank row_number []")
+  }
+
+  test("what can be computed anew for each group is accepted, whatever it computes") {
+    accepts("SELECT g, collect_list(v) AS vs, count(DISTINCT v), median(v) FROM t GROUP BY g")
+    accepts("SELECT g, session_window, count(*) FROM e GROUP BY g, session_window(ts, '1 hour')")
+    accepts("SELECT sum(v) OVER (PARTITION BY g ORDER BY id) AS s FROM t")
+    accepts("SELECT ntile(4) OVER (ORDER BY v) AS quarter FROM e")
+  }
+
+  test("groups that can't be sorted are refused where they are computed anew") {
+    accepts("SELECT map(g, v) AS m, count(*) FROM t GROUP BY 1")
     refuses(
-      "SELECT sum(v) OVER (PARTITION BY g ORDER BY id) AS s FROM t",
-      "node" -> "ChangelogWindow [g]")
+      "SELECT map(g, v) AS m, median(v) FROM t GROUP BY 1",
+      "what" -> "it groups by _groupingmapsort, of type MAP<STRING, INT>, whose values have no order")
+  }
+
+  test("sessions that wait for the watermark are refused") {
+    declareTables()
+    Seq("g, session_window, count(*)", "g, session_window").foreach { select =>
+      val sql = s"SELECT $select FROM e GROUP BY g, session_window(ts, '1 hour')"
+      val annotated = infer(sql, Append)
+      checkRefused(
+        "CHANGELOG_NOT_EXECUTABLE_YET",
+        Map("what" -> "it emits a group when the watermark has closed it"))(
+        CheckExecutable(annotated))
+    }
   }
 
   test("a static input is refused, for it would come again in each batch") {

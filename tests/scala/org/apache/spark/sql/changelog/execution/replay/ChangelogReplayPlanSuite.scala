@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.{SortExec, SparkPlan}
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+
+import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
+import org.apache.spark.sql.changelog.testing._
+
+/** What Spark puts between our operators: nothing that isn't needed. */
+class ChangelogReplayPlanSuite extends AnyFunSuite with ChangelogSession {
+
+  /** The plan of the second batch. */
+  private def plan(sql: String): SparkPlan = {
+    val schema = StructType.fromDDL("op STRING, g STRING, x DOUBLE, n INT, at TIMESTAMP")
+    val stream = MemoryStream[Row](2)(Encoders.row(schema), spark.sqlContext)
+    stream.toDF().createOrReplaceTempView("changes")
+    val query = spark
+      .sql(s"""SELECT * FROM to_changelog(TABLE(
+           |WITH t AS (SELECT * FROM from_changelog(TABLE(changes), 'op')) $sql))""".stripMargin)
+      .writeStream
+      .foreachBatch((batch: DataFrame, _: Long) => batch.collect().foreach(_ => ()))
+      .option("checkpointLocation", QuickFileSystem.temporaryDirectory().getPath)
+      .start()
+    try {
+      (1 to 2).foreach { batch =>
+        stream.addData(Row("+I", "a", 0.5, batch, null))
+        query.processAllAvailable()
+      }
+      query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
+    } finally query.stop()
+  }
+
+  private def exchanges(plan: SparkPlan): Int = plan.collect { case e: ShuffleExchangeExec =>
+    e
+  }.size
+
+  /** The sorts between the replay and what nets its results. */
+  private def sortsAbove(plan: SparkPlan): Int = {
+    val netting = plan.collectFirst { case netting: ChangelogConsolidateExec => netting }.get
+    val all = netting.child.collect { case sort: SortExec => sort }.size
+    val below = netting.collectFirst { case replay: ChangelogReplayExec => replay }.get
+    all - below.collect { case sort: SortExec => sort }.size
+  }
+
+  private def stateful(plan: SparkPlan): Seq[ChangelogReplayExec] =
+    plan.collect { case replay: ChangelogReplayExec => replay }
+
+  test("an aggregate shuffles its input, and neither shuffles nor sorts replayed rows") {
+    for (group <- Seq("g", "x", "g, n % 2", "'all'")) {
+      val planned = plan(s"SELECT $group, collect_list(n), first(x) FROM t GROUP BY $group")
+      assert(exchanges(planned) == 1 && sortsAbove(planned) == 0, planned)
+    }
+    val global = plan("SELECT collect_list(n), count(*) FROM t")
+    assert(exchanges(global) == 1 && sortsAbove(global) == 0, global)
+  }
+
+  test("sessions are merged in the order in which rows are replayed") {
+    val planned =
+      plan("SELECT g, session_window, count(*) FROM t GROUP BY g, session_window(at, '1 hour')")
+    // what is netted by group and session comes sorted by group and version
+    assert(exchanges(planned) == 1 && sortsAbove(planned) == 1, planned)
+  }
+
+  test("a window sorts nothing that is replayed in its order") {
+    val planned = plan("SELECT *, sum(n) OVER (PARTITION BY g ORDER BY x DESC) AS s FROM t")
+    assert(exchanges(planned) == 1 && sortsAbove(planned) == 1, planned)
+  }
+
+  test("windows over the same partitions keep their rows once") {
+    val planned = plan("""SELECT *, sum(n) OVER (PARTITION BY g ORDER BY x) AS s,
+        |  lag(n) OVER (PARTITION BY g ORDER BY at) AS before,
+        |  max(x) OVER (PARTITION BY g) AS most
+        |FROM t""".stripMargin)
+    assert(exchanges(planned) == 1 && stateful(planned).size == 1, planned)
+  }
+}
