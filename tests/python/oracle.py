@@ -205,10 +205,17 @@ class Replay:
 class Oracle:
     """Runs queries over tables, incrementally and as a batch, and compares."""
 
-    def __init__(self, spark: SparkSession, folder: Path, tables: Sequence[Table]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        tables: Sequence[Table],
+        functions: Mapping[str, Any] | None = None,
+    ) -> None:
         self.spark = spark
         self.folder = folder
         self.tables = tables
+        self.functions = functions or {}
         self.emitted: dict[int, list[Change]] = {}
         self.runs = 0
 
@@ -260,7 +267,7 @@ class Oracle:
             os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
 
     def _run(self, sql: str, mode: Mode, key: Sequence[str]) -> None:
-        session = self.spark.newSession()
+        session = self._session()
         for table in self.tables:
             self._stream(session, table).createOrReplaceTempView(table.name)
         changes = to_changelog(session.sql(sql), mode=mode, key=list(key) or None)
@@ -271,6 +278,13 @@ class Oracle:
             .start()
         )
         query.awaitTermination()
+
+    def _session(self) -> SparkSession:
+        """Start a session that knows the functions queries call."""
+        session = self.spark.newSession()
+        for name, function in self.functions.items():
+            session.udf.register(name, function)
+        return session
 
     def _stream(self, session: SparkSession, table: Table) -> DataFrame:
         raw = (
@@ -290,7 +304,7 @@ class Oracle:
     def _batch(
         self, sql: str, rows: Mapping[str, Counter[Values]]
     ) -> tuple[Counter[Values], list[str]]:
-        session = self.spark.newSession()
+        session = self._session()
         for table in self.tables:
             lines = [
                 table.json(Change("+I", row))

@@ -51,6 +51,9 @@ class ExplainChangelogSuite
     "having" -> "SELECT city, sum(fare), min(fare) FROM rides GROUP BY city HAVING count(*) > 1",
     "global" -> "SELECT count(*), max(fare) FROM latest",
     "cube" -> "SELECT city, fare, count(*) FROM bag GROUP BY CUBE (city, fare)",
+    "median" -> "SELECT city, median(fare), collect_list(id) FROM rides GROUP BY city",
+    "sessions" -> "SELECT city, session_window, count(*) FROM bag GROUP BY city, session_window(at, '1 hour')",
+    "windows" -> "SELECT *, rank() OVER (PARTITION BY city ORDER BY fare) AS r, sum(fare) OVER (PARTITION BY city ORDER BY at) AS s FROM rides",
     "union" -> "SELECT word FROM words UNION ALL SELECT city FROM rides",
     "explode" -> "SELECT id, x FROM rides LATERAL VIEW explode(array(city, 'a')) AS x")
 

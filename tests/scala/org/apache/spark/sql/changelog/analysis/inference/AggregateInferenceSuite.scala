@@ -58,6 +58,21 @@ class AggregateInferenceSuite extends InferenceTest {
     assert(agg.state.last == StateTable("rows", Seq("a", "row"), "count", "unbounded"))
   }
 
+  test("sessions go, even over new rows, and rows are kept by the other groups") {
+    appends("t", "a INT, ts TIMESTAMP", watermark = Some("ts"))
+    val sql = "FROM t GROUP BY a, session_window(ts, '1 hour')"
+    Seq(s"SELECT a, session_window, count(*) $sql", s"SELECT a, session_window $sql").foreach {
+      query =>
+        val agg = find(infer(query), "ChangelogAggregate")
+        assert(agg.mode.toString == "[I,UB,UA,D]")
+        assert(agg.strategy.contains("rows of the group, computed again"))
+        assert(agg.state == Seq(StateTable("rows", Seq("a", "row"), "count", "unbounded")))
+        val closed = find(infer(query, Append), "ChangelogAggregate")
+        assert(closed.mode.toString == "[I]")
+        assert(closed.strategy.exists(_.endsWith("emitted when the watermark closes the group")))
+    }
+  }
+
   test("DISTINCT over new rows only inserts, and an append reader takes it") {
     appends("t", "a INT, v INT")
     val root = infer("SELECT DISTINCT a FROM t", Append)

@@ -20,6 +20,22 @@ class PartitionInferenceSuite extends InferenceTest {
     assert(window.state == Seq(StateTable("rows", Seq("g", "row"), "count", "unbounded")))
   }
 
+  test("windows over the same partitions keep their rows once") {
+    changelog("t", "id INT, g STRING, v INT", All, key = Seq("id"))
+    def windows(other: String) = {
+      val root = infer(s"""SELECT id, sum(v) OVER (PARTITION BY g ORDER BY v) AS s,
+        |  lag(v) OVER (PARTITION BY $other ORDER BY id) AS l FROM t""".stripMargin)
+      val upper = find(root, "ChangelogWindow")
+      Seq(upper, find(upper.children.head, "ChangelogWindow"))
+    }
+    assert(windows("g").map(_.state.size) == Seq(0, 1))
+    assert(
+      windows("g").map(_.strategy.get) == Seq(
+        "recompute touched partitions, over the rows of the window below",
+        "recompute touched partitions"))
+    assert(windows("g, id").map(_.state.size) == Seq(1, 1))
+  }
+
   test("a window function over new rows changes rows all the same") {
     appends("t", "g STRING, v INT")
     val sql = "SELECT g, lag(v) OVER (PARTITION BY g ORDER BY v) AS l FROM t"

@@ -72,7 +72,9 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     "collections" -> Seq(
       Call("collect_list(i)", "sort_array(?)"),
       Call("array_agg(s)", "sort_array(?)"),
-      Call("collect_set(i)", "sort_array(?)"),
+      Call("collect_set(i)", "sort_array(?)")),
+    // beside DISTINCT calls Spark can't compute WITHIN GROUP of `listagg`
+    "lists as texts" -> Seq(
       Call("listagg(s, '-') WITHIN GROUP (ORDER BY s)", distinct = false),
       Call("string_agg(s) WITHIN GROUP (ORDER BY s DESC)", distinct = false)),
     "percentiles" -> Seq(

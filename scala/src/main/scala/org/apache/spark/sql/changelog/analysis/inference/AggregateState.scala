@@ -68,7 +68,7 @@ private[inference] final case class AggregateState(
       val kept = agg.groupingExpressions.zip(group).collect {
         case (expression, name) if !AggregateForm.isSession(expression) => name
       }
-      Seq(StateTable("rows", kept :+ "row", "count", bound))
+      Seq(StateTable("rows", kept :+ "row", "count", "unbounded"))
     } else {
       StateTable("groups", group, buffers, bound) +:
         (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))

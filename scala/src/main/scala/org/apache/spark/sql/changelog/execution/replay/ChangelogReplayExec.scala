@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
 
 /**
  * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
@@ -44,7 +44,7 @@ case class ChangelogReplayExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends ChangelogStateWriter {
+    extends UnaryChangelogStateWriter {
 
   override def shortName: String = "changelogReplay"
 
@@ -96,7 +96,7 @@ case class ChangelogReplayExec(
       state,
       GenerateOrdering.generate(layout.rowOrder, layout.key),
       unmatchedRetractions(),
-      keyText)
+      StateColumns.keyText(layout.key, _))
     val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, child.output)
     val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
     val versions = new Versions
@@ -168,14 +168,6 @@ case class ChangelogReplayExec(
         row
       }
     }
-  }
-
-  private def keyText(row: UnsafeRow): String = {
-    val values = row.toSeq(layout.key.map(_.dataType))
-    layout.key
-      .zip(values)
-      .map { case (column, value) => s"${column.name} = $value" }
-      .mkString(", ")
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogReplayExec =
