@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,6 +34,8 @@ def jar() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Start the one session in this process."""
+    # functions run in a Python that has what this one has
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
         .appName("spark-changelog tests")

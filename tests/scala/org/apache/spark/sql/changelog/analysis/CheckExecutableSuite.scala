@@ -78,7 +78,7 @@ class CheckExecutableSuite extends InferenceTest {
       val annotated = infer(sql, Append)
       checkRefused(
         "CHANGELOG_NOT_EXECUTABLE_YET",
-        Map("what" -> "it emits a group when the watermark has closed it"))(
+        Map("what" -> "it computes anew what is emitted when the watermark has closed a group"))(
         CheckExecutable(annotated))
     }
   }

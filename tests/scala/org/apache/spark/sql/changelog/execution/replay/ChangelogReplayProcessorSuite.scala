@@ -37,7 +37,7 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite {
     }
   }
 
-  private class Run {
+  private class Run(refreshes: Boolean = false) {
     val memory = new Memory
     var unmatched = 0L
     private val processor = new ChangelogReplayProcessor(
@@ -46,7 +46,8 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite {
       new UnmatchedRetractions {
         override def apply(count: Long, key: => String): Unit = unmatched += count
       },
-      _.getInt(1).toString)
+      _.getInt(1).toString,
+      refreshes)
 
     /** What is replayed after changes of partition 1: value, times before, times after. */
     def apply(changes: (Int, Long)*): Seq[(Int, Long, Long)] = {
@@ -84,5 +85,14 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite {
     assert(run(1 -> 1) == Seq((1, 0, 1)))
     assert(run(1 -> -3) == Seq((1, 1, 0)))
     assert(run.unmatched == 3)
+  }
+
+  test("where rows age, those of a touched partition are written anew") {
+    val run = new Run(refreshes = true)
+    run(1 -> 1, 2 -> 1, 3 -> 1)
+    run(2 -> 1)
+    assert(run.memory.writes == 6)
+    run(2 -> 1, 2 -> -1)
+    assert(run.memory.writes == 6)
   }
 }

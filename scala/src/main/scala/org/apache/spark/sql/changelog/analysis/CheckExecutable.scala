@@ -49,10 +49,9 @@ object CheckExecutable {
     if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
     else {
       unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
-        .orElse(
-          if (AggregateForm.waitsForWatermark(node)) {
-            Some("it computes anew what is emitted when the watermark has closed a group")
-          } else None)
+        .orElse(if (AggregateForm.waitsForWatermark(node)) {
+          Some("it computes anew what is emitted when the watermark has closed a group")
+        } else None)
     }
   }
 

@@ -68,7 +68,9 @@ private[inference] final case class AggregateState(
       val kept = agg.groupingExpressions.zip(group).collect {
         case (expression, name) if !AggregateForm.isSession(expression) => name
       }
-      Seq(StateTable("rows", kept :+ "row", "count", "unbounded"))
+      // a late row may merge sessions
+      val rowBound = if (AggregateForm.groupsSessions(agg)) "unbounded" else bound
+      Seq(StateTable("rows", kept :+ "row", "count", rowBound))
     } else {
       StateTable("groups", group, buffers, bound) +:
         (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))

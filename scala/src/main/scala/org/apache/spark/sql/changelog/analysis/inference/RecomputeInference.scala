@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, StateTable, WindowStack}
+import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, StateTable, WindowStack}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -39,10 +39,11 @@ object RecomputeInference extends NodeInference {
   private def keepRows(node: InferredNode): Decision = Decision(
     node.children.map(_ => Demand.takesBack(node.plan)),
     Some("recompute touched partitions"),
-    partitions(node.plan).map(_.map(DescribeNode.expression)).zipWithIndex.map {
-      case (partition, index) =>
-        val name = if (node.children.size == 1) "rows" else Seq("left rows", "right rows")(index)
-        StateTable(name, partition :+ "row", "count", "unbounded")
+    partitions(node.plan).zipWithIndex.map { case (partition, index) =>
+      val name = if (node.children.size == 1) "rows" else Seq("left rows", "right rows")(index)
+      val eventTime = partition.flatMap(EventTime.columnOf).headOption
+      val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
+      StateTable(name, partition.map(DescribeNode.expression) :+ "row", "count", bound)
     })
 
   /** What each input is partitioned by. */

@@ -15,8 +15,10 @@ import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
 
 /**
@@ -75,6 +77,9 @@ case class ChangelogReplayExec(
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)))
 
+  /** Sessions are not among them: a late row may still merge some. */
+  override def timedColumns: Seq[Attribute] = layout.partition
+
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
@@ -96,7 +101,9 @@ case class ChangelogReplayExec(
       state,
       GenerateOrdering.generate(layout.rowOrder, layout.key),
       unmatchedRetractions(),
-      StateColumns.keyText(layout.key, _))
+      StateColumns.keyText(layout.key, _),
+      // rows of a partition age together, or its old version would not be what was given
+      refreshes = conf.getConf(ChangelogConf.STATE_TTL) > 0)
     val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, child.output)
     val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
     val versions = new Versions
@@ -105,22 +112,26 @@ case class ChangelogReplayExec(
 
     // without a group there is a version even where no row has ever come
     val isFirst = opening.isDefined && !state.hasVersion
+    val inTime = withoutLate(rows, child.output)
     val partitions =
-      if (isFirst && !rows.hasNext) Iterator.single(Iterator.empty[InternalRow])
-      else GroupedIterator(rows, layout.partition, child.output).map(_._2)
-    partitions.flatMap { changes =>
+      if (isFirst && !inTime.hasNext) Iterator.single(Iterator.empty[InternalRow])
+      else GroupedIterator(inTime, layout.partition, child.output).map(_._2)
+    val versionsOfAll = partitions.flatMap { changes =>
       val (updatedBefore, removedBefore) = (state.numUpdated, state.numRemoved)
       changes.foreach { change =>
         val sign = kindOrdinal.map(ordinal => RowKind.sign(change.getByte(ordinal)))
         processor.add(keyOf(change), sign.getOrElse(1L))
       }
       val replayed = processor.end()
-      if (isFirst) state.setHasVersion()
+      if (opening.isDefined) state.setHasVersion()
       numUpdatedStateRows += state.numUpdated - updatedBefore
       numRemovedStateRows += state.numRemoved - removedBefore
       if (replayed.isEmpty && !isFirst) Iterator.empty
       else versions.of(replayed, isFirst)
     }
+    CompletionIterator[InternalRow, Iterator[InternalRow]](
+      versionsOfAll,
+      removeOver(store, layout.key))
   }
 
   /** Gives out both versions of one partition after the other. */

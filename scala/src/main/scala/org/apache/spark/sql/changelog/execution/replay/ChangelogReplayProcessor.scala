@@ -30,12 +30,17 @@ private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
  *
  * @param order
  *   how rows are ordered; those it finds equal are ordered by their bytes
+ * @param describe
+ *   what an error calls a row
+ * @param refreshes
+ *   whether all rows of a touched partition are written, not only those that change
  */
 private[replay] class ChangelogReplayProcessor(
     state: CountedRows,
     order: Comparator[InternalRow],
     unmatched: UnmatchedRetractions,
-    describe: UnsafeRow => String) {
+    describe: UnsafeRow => String,
+    refreshes: Boolean = false) {
   private val changes = new LinkedHashMap[UnsafeRow, Array[Long]]
 
   private val byBytes: Comparator[ReplayedRow] = { (left, right) =>
@@ -73,9 +78,11 @@ private[replay] class ChangelogReplayProcessor(
     changes.asScala.foreach { case (row, count) =>
       val changed = rows.computeIfAbsent(row, new ReplayedRow(_, 0))
       changed.after += count(0)
-      state.update(row, changed.after)
       isSeen ||= changed.timesBefore != changed.timesAfter
       if (changed.unmatched > 0) unmatched(changed.unmatched, describe(row))
+    }
+    rows.values.forEach { row =>
+      if (refreshes || row.before != row.after) state.update(row.row, row.after)
     }
     if (!isSeen) ChangelogReplayProcessor.NoRows else sorted(rows)
   }

@@ -81,7 +81,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
 
   /** A partition expression as a column that is looked up by its bytes. */
   private def column(expression: Expression, input: LogicalPlan): NamedExpression =
-    NormalizeFloatingNumbers.normalize(expression) match {
+    NormalizeFloatingNumbers.normalize(CollationKey.injectCollationKey(expression)) match {
       case column: Attribute => input.output.find(_.exprId == column.exprId).get
       case value => Alias(value, "partition")()
     }
