@@ -123,4 +123,19 @@ class ReplayedWindowSuite extends AnyFunSuite with ChangelogSession {
       program.copy(sql =
         "SELECT g, sum(v) AS s, sum(sum(v)) OVER (ORDER BY g) AS running FROM t GROUP BY g"))
   }
+
+  test("partitions of texts that a collation finds equal, and rows with such texts") {
+    val names = Feed("names", "id INT, name STRING")
+    val rows = "(SELECT id, name COLLATE UTF8_LCASE AS name FROM names)"
+    val steps = Seq(
+      Step(names, "+I 1 a", "+I 2 A", "+I 3 b"),
+      Step(names, "+I 4 B", "-D 1 a"),
+      Step(names, "-D 2 A", "+I 5 a"))
+    Seq(
+      s"SELECT id, count(*) OVER (PARTITION BY name) AS c FROM $rows",
+      s"SELECT id, row_number() OVER (PARTITION BY name ORDER BY id) AS r FROM $rows",
+      s"SELECT id % 2 AS odd, median(id), count(DISTINCT name) FROM $rows GROUP BY id % 2",
+      s"SELECT lower(name), median(id) FROM $rows GROUP BY name")
+      .foreach(sql => oracle.checkAll(Program(Seq(names), sql, steps)))
+  }
 }

@@ -63,7 +63,10 @@ final case class ReplayLayout(
       .filterNot(column => order.exists(_.child.semanticEquals(column)))
       .map(SortOrder(_, Ascending))
 
-  def keySchema: StructType = StateColumns(key.map(column => column.name -> column.dataType))
+  /** Rows are told apart by their bytes, whatever a collation finds equal. */
+  def keySchema: StructType = StateColumns(key.map { column =>
+    column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
+  })
 
   def valueSchema: StructType = StateColumns(Seq("count" -> LongType))
 }

@@ -88,18 +88,19 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
 
   /** The window over both versions of each partition's rows. */
   private def versioned(window: Window, replay: ChangelogReplay, child: LogicalPlan): Window = {
-    val partition = partitionOf(window, replay)
+    val partition = partitionOf(replay)
     val functions = window.windowExpressions.map(_.transform { case function: WindowExpression =>
       function.copy(windowSpec = function.windowSpec.copy(partitionSpec = partition))
     }.asInstanceOf[NamedExpression])
     window.copy(windowExpressions = functions, partitionSpec = partition, child = child)
   }
 
-  private def partitionOf(window: Window, replay: ChangelogReplay): Seq[Expression] =
-    window.partitionSpec.filterNot(_.foldable) :+ replay.outputKind
+  /** Partitions as the replay knows them: by columns that are equal exactly if their bytes are. */
+  private def partitionOf(replay: ChangelogReplay): Seq[Expression] =
+    replay.partition :+ replay.outputKind
 
   private def sorted(window: Window, replay: ChangelogReplay, child: LogicalPlan): Sort = {
-    val order = partitionOf(window, replay).map(SortOrder(_, Ascending)) ++ window.orderSpec
+    val order = partitionOf(replay).map(SortOrder(_, Ascending)) ++ window.orderSpec
     val ties = comparable(child.output).map(SortOrder(_, Ascending))
     Sort(order ++ ties, global = false, child)
   }

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+/** What watermarks and age do to the rows of partitions. */
+class ReplayTimeSuite extends AnyFunSuite with ChangelogSession {
+  private val columns = "op STRING, ts TIMESTAMP, g STRING, n INT"
+
+  private def minute(number: Int): String = f"2026-01-01T00:$number%02d:00"
+
+  /** Runs a query over a stream of changes whose watermark follows ten minutes behind. */
+  private def running(sql: String)(body: (RawStream, RunningChanges) => Unit): Unit = {
+    val stream = new RawStream(spark, "changes", columns)
+    stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
+    val query = new RunningChanges(
+      spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
+           |SELECT * FROM from_changelog(TABLE(timed), change_type => 'op')) $sql))""".stripMargin),
+      QuickFileSystem.temporaryDirectory())
+    try body(stream, query)
+    finally query.stop()
+  }
+
+  private def stateRows(query: RunningChanges): Long =
+    query.progress.stateOperators.map(_.numRowsTotal).sum
+
+  test("rows of a window that is over go, and late ones are dropped and counted") {
+    val sql = "SELECT date_format(window.start, 'mm') AS m, median(n) AS x " +
+      "FROM t GROUP BY window(ts, '5 minutes')"
+    running(sql) { (stream, query) =>
+      stream.add(s"insert ${minute(1)} a 1", s"insert ${minute(2)} a 4")
+      assert(query.next() == Seq("00 2.5 insert"))
+      stream.add(s"insert ${minute(30)} a 1")
+      assert(query.next() == Seq("30 1.0 insert"))
+      stream.add(s"insert ${minute(31)} a 2")
+      assert(query.next() == Seq("30 1.0 delete", "30 1.5 insert"))
+      assert(stateRows(query) == 2)
+      stream.add(s"insert ${minute(3)} a 9")
+      assert(query.next() == Nil)
+      assert(query.progress.stateOperators.map(_.numRowsDroppedByWatermark).sum == 1)
+    }
+  }
+
+  test("sessions stay, as a late row may merge some") {
+    val sql = "SELECT g, count(*) AS c FROM t GROUP BY g, session_window(ts, '5 minutes')"
+    running(sql) { (stream, query) =>
+      stream.add(s"insert ${minute(1)} a 1", s"insert ${minute(50)} a 1")
+      assert(query.next() == Seq("a 1 insert", "a 1 insert"))
+      stream.add(s"insert ${minute(51)} a 1")
+      assert(query.next() == Seq("a 1 delete", "a 2 insert"))
+      stream.add(s"insert ${minute(2)} a 1")
+      assert(query.next() == Seq("a 1 delete", "a 2 insert"))
+    }
+  }
+
+  test("a partition nothing changes is forgotten as a whole") {
+    val ttl = "spark.sql.changelog.state.ttl"
+    spark.conf.set(ttl, "1ms")
+    try
+      running("SELECT sort_array(collect_list(n)) AS ns FROM t GROUP BY g") { (stream, query) =>
+        stream.add(s"insert ${minute(1)} a 1", s"insert ${minute(1)} a 2")
+        assert(query.next() == Seq("ArraySeq(1, 2) insert"))
+        Thread.sleep(20)
+        stream.add(s"insert ${minute(1)} a 3")
+        assert(query.next() == Seq("ArraySeq(3) insert"))
+      }
+    finally spark.conf.unset(ttl)
+  }
+}
