@@ -13,6 +13,7 @@ import org.apache.spark.sql.changelog.testing._
 /** Aggregates that are computed anew from the rows of each group that changes. */
 class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
+  private val variants = Seq(Variant(), Variant(restart = true, conf = Variant.RocksDB))
   private val words = Feed("words", "word STRING, n INT")
 
   private def texts(changes: Seq[Seq[Change]]): Seq[Seq[String]] =
@@ -27,12 +28,14 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
 
   private def checkGrouped(functions: Seq[String]): Unit = {
     val sql = s"SELECT word, ${named(functions)} FROM words GROUP BY word"
-    oracle.checkAll(Program(Seq(words), sql, steps))
+    oracle.checkAll(Program(Seq(words), sql, steps), variants)
   }
 
   private def checkFunctions(functions: Seq[String]): Unit = {
     checkGrouped(functions)
-    oracle.checkAll(Program(Seq(words), s"SELECT ${named(functions)} FROM words", steps))
+    oracle.checkAll(
+      Program(Seq(words), s"SELECT ${named(functions)} FROM words", steps),
+      variants)
   }
 
   private def named(functions: Seq[String]): String =
@@ -55,7 +58,7 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
         Seq("+U a ArraySeq(1, 1)", "-D c ArraySeq(7)", "-U a ArraySeq(1, 3)"),
         Nil,
         Seq("-D a ArraySeq(1, 1)", "-D b ArraySeq(5)")))
-    oracle.checkAll(program)
+    oracle.checkAll(program, variants)
   }
 
   test("lists and sets of values") {
@@ -162,7 +165,8 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
       Program(
         Seq(words),
         s"SELECT m, count(*), sort_array(collect_list(word)) FROM ($sql) GROUP BY m",
-        steps))
+        steps),
+      variants)
   }
 
   test("functions see rows in the order of the columns they name, in every batch") {

@@ -10,6 +10,7 @@ import org.apache.spark.sql.changelog.testing._
 /** Aggregates by `session_window`, whose bounds any row may move. */
 class ReplayedSessionSuite extends AnyFunSuite with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
+  private val variants = Seq(Variant(), Variant(restart = true, conf = Variant.RocksDB))
   private val clicks = Feed("clicks", "who STRING, at TIMESTAMP, n INT")
   private val appended = clicks.copy(insertOnly = true)
 
@@ -38,7 +39,7 @@ class ReplayedSessionSuite extends AnyFunSuite with ChangelogSession {
         Set("+I 0 13 2", "+I 20 30 1"),
         Set("-D 0 13 2", "-D 20 30 1", "+I 0 30 4"),
         Set("-D 0 30 4", "+I 0 31 5")))
-    oracle.checkAll(program)
+    oracle.checkAll(program, variants)
   }
 
   test("sessions split, shrink and go, with functions of every kind") {
