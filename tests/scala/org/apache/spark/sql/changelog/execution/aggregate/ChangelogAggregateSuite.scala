@@ -119,6 +119,21 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
         Variant(conf = Variant.OnePhase + ("spark.sql.changelog.aggregate.headSize" -> "1"))))
   }
 
+  test("the best texts of a collation are found by it") {
+    oracle.checkAll(
+      Program(
+        Seq(words),
+        """SELECT n, lower(min(word COLLATE UTF8_LCASE)), lower(max_by(word, word COLLATE UTF8_LCASE)),
+          |count(*) FROM words GROUP BY n""".stripMargin,
+        Seq(
+          Step(words, "+I a 1", "+I B 1", "+I c 1"),
+          Step(words, "+I A 1", "-D a 1"),
+          Step(words, "-D A 1", "-D c 1"))),
+      Seq(
+        Variant(),
+        Variant(conf = Variant.OnePhase + ("spark.sql.changelog.aggregate.headSize" -> "1"))))
+  }
+
   test("intervals are summed, averaged and compared") {
     val times = Feed("times", "g INT, t INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH")
     def change(kind: String, days: Int, months: Int): Change =

@@ -36,6 +36,9 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  // batch Spark's last digits depend on the order of rows
+  private val rounded = "round(?, 9)"
+
   private val families: Seq[(String, Seq[Call])] = Seq(
     "counts and sums" -> Seq(
       Call("count(i)"),
@@ -54,14 +57,15 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
       "var_pop",
       "var_samp",
       "variance")
-      .map(name => Call(s"$name(i)")),
-    "higher moments" -> Seq("skewness", "kurtosis").map(name => Call(s"$name(i)")),
-    "two variables" -> Seq("corr", "covar_pop", "covar_samp").map(name => Call(s"$name(i, y)")),
+      .map(name => Call(s"$name(i)", rounded)),
+    "higher moments" -> Seq("skewness", "kurtosis").map(name => Call(s"$name(i)", rounded)),
+    "two variables" -> Seq("corr", "covar_pop", "covar_samp").map(name =>
+      Call(s"$name(i, y)", rounded)),
     "regression" -> Seq("avgx", "avgy", "intercept", "r2", "slope", "sxx", "sxy", "syy")
-      .map(name => Call(s"regr_$name(i, y)", distinct = false)),
+      .map(name => Call(s"regr_$name(i, y)", rounded, distinct = false)),
     "booleans" -> Seq("any", "some", "every", "bool_and", "bool_or").map(name =>
       Call(s"$name(b)")),
-    "bits" -> Seq("bit_and", "bit_or", "bit_xor").map(name => Call(s"$name(i)")),
+    "bits" -> Seq("bit_and", "bit_or", "bit_xor").map(name => Call(s"$name(i)", rounded)),
     "best values" -> Seq(
       Call("min(s)"),
       Call("max(s)"),
@@ -188,6 +192,6 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     val all = FunctionRegistry.expressions.collect {
       case (name, (info, _)) if info.getGroup == "agg_funcs" => name
     }.toSet
-    assert((all -- tested) == Set("max", "min") -- tested)
+    assert((all -- tested).isEmpty)
   }
 }

@@ -9,7 +9,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.types.{DataType, StructField, StructType}
+import org.apache.spark.sql.types.{DataType, StringType, StructField, StructType}
 
 /**
  * Names the columns of a state record.
@@ -18,6 +18,11 @@ import org.apache.spark.sql.types.{DataType, StructField, StructType}
  * second is `sum_1`.
  */
 object StateColumns {
+
+  /** The columns of keys, which are told apart by their bytes, whatever a collation finds equal. */
+  def ofKey(columns: Seq[Attribute]): StructType = apply(columns.map { column =>
+    column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
+  })
 
   /** What an error calls the entry with the values of `key`, leaving out those that are NULL. */
   def keyText(columns: Seq[Attribute], key: InternalRow): String =

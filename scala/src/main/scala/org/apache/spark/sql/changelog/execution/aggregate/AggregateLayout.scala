@@ -19,6 +19,8 @@ import org.apache.spark.sql.changelog.execution.StateColumns
  *   whether the largest is wanted
  * @param ordersAnother
  *   whether values are pairs, of what is compared and of what is the result, as of `max_by`
+ * @param comparedAs
+ *   the values' type with its collations; the values themselves are kept as their bytes
  * @param result
  *   the function's result column
  */
@@ -26,6 +28,7 @@ final case class Extremum(
     valueIndex: Int,
     largest: Boolean,
     ordersAnother: Boolean,
+    comparedAs: DataType,
     result: Attribute)
 
 /**
@@ -80,8 +83,7 @@ final case class AggregateLayout(
   def keyColumns: Seq[Attribute] =
     if (hasExtrema) table +: (grouping ++ values.map(_.toAttribute)) else grouping
 
-  def keySchema: StructType =
-    StateColumns(keyColumns.map(column => column.name -> column.dataType))
+  def keySchema: StructType = StateColumns.ofKey(keyColumns)
 
   def valueSchema: StructType = {
     val heads = extrema.flatMap { extremum =>

@@ -6,7 +6,8 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
-import org.apache.spark.sql.types.LongType
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.types.{LongType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
@@ -51,7 +52,7 @@ private[aggregate] object AggregateParts {
       calls.partition(AggregateForm(_, retracts) == AggregateForm.Extremum)
     val (distinct, plain) = buffered.partition(_.isDistinct)
 
-    val bestOf = best.map(call => normalized(call, extremumArgument(call)))
+    val bestOf = best.map(call => asBytes(normalized(call, extremumArgument(call))))
     val extremumValues = shared(bestOf)
     val extrema = best.zip(bestOf).map { case (call, value) =>
       val function = call.aggregateFunction
@@ -59,6 +60,7 @@ private[aggregate] object AggregateParts {
         extremumValues.indexWhere(_.semanticEquals(value)),
         largest = function.isInstanceOf[Max] || function.isInstanceOf[MaxBy],
         ordersAnother = function.isInstanceOf[MaxMinBy],
+        comparedAs = extremumArgument(call).dataType,
         call.resultAttribute)
     }
 
@@ -123,6 +125,13 @@ private[aggregate] object AggregateParts {
           Seq(Literal("order"), by.orderingExpr, Literal("value"), by.valueExpr))
         If(IsNull(by.orderingExpr), Literal(null, pair.dataType), pair)
       case other => other.children.head
+    }
+
+  /** Texts that a collation finds equal are different values: they come and go one by one. */
+  private def asBytes(value: Expression): Expression =
+    if (UnsafeRowUtils.isBinaryStable(value.dataType)) value
+    else {
+      Cast(value, value.dataType.transformRecursively { case _: StringType => StringType })
     }
 
   /** What tells the rows of a DISTINCT call apart; a value alone if NULL doesn't count. */

@@ -134,7 +134,7 @@ private[aggregate] class AggregateStateManager(
   }
 
   private def comparator(extremum: Extremum): Comparator[Any] = {
-    val dataType = valueTypes(extremum.valueIndex)
+    val dataType = extremum.comparedAs
     val ascending: Comparator[Any] = dataType match {
       case pair: StructType if extremum.ordersAnother && !RowOrdering.isOrderable(pair) =>
         val first = TypeUtils.getInterpretedOrdering(pair.head.dataType)

@@ -136,8 +136,7 @@ final case class DistinctLayout(
   def keyColumns: Seq[Attribute] =
     (if (values.size > 1) Seq(table) else Nil) ++ grouping ++ values
 
-  def keySchema: StructType =
-    StateColumns(keyColumns.map(column => column.name -> column.dataType))
+  def keySchema: StructType = StateColumns.ofKey(keyColumns)
 
   /** A value's row as the group's, with a sign and buffers that add nothing. */
   def asGroup(sign: Long): Seq[Expression] =

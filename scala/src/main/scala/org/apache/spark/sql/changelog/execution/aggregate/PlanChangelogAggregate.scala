@@ -9,9 +9,10 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
+import org.apache.spark.sql.execution.{ExpandExec, ProjectExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
@@ -56,13 +57,27 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 private[aggregate] final class PlanChangelogAggregate(
     node: ChangelogAggregate,
     stateInfo: Long => StatefulOperatorStateInfo,
-    child: SparkPlan) {
+    changes: SparkPlan) {
   private val ownState = stateInfo(node.operatorId)
   private val numPartitions = ownState.numPartitions
-  private val twoPhase = child.conf.getConf(ChangelogConf.TWO_PHASE_ENABLED)
-  private val splits = child.conf.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
+  private val conf = changes.conf
+  private val twoPhase = conf.getConf(ChangelogConf.TWO_PHASE_ENABLED)
+  private val splits = conf.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
 
-  private val keys: Seq[NamedExpression] = node.calls.grouping.map { key =>
+  // an exchange can be by columns only
+  private val (grouping, child) = {
+    // named the same in every batch, as columns of the state are
+    val named = node.calls.grouping.map {
+      case key @ Alias(computed, _) =>
+        Alias(computed, DescribeNode.expression(computed))(key.exprId)
+      case key => key
+    }
+    val computed = named.filterNot(changes.outputSet.contains)
+    val input =
+      if (computed.isEmpty) changes else ProjectExec(changes.output ++ computed, changes)
+    (named.map(_.toAttribute), input)
+  }
+  private val keys: Seq[NamedExpression] = grouping.map { key =>
     NormalizeFloatingNumbers.normalize(key) match {
       case named: NamedExpression => named
       case other => Alias(other, key.name)(exprId = key.exprId)

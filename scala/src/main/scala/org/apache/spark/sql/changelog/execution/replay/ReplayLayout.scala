@@ -63,10 +63,7 @@ final case class ReplayLayout(
       .filterNot(column => order.exists(_.child.semanticEquals(column)))
       .map(SortOrder(_, Ascending))
 
-  /** Rows are told apart by their bytes, whatever a collation finds equal. */
-  def keySchema: StructType = StateColumns(key.map { column =>
-    column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
-  })
+  def keySchema: StructType = StateColumns.ofKey(key)
 
   def valueSchema: StructType = StateColumns(Seq("count" -> LongType))
 }
