@@ -5,12 +5,20 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.types.StringType
 
 /**
  * A join's condition, taken apart: pairs of expressions that must be equal, left and right, and
  * the rest. Rows meet only where the pairs agree, so the pairs are the join key.
+ *
+ * @param matchesNull
+ *   for each pair, whether NULL equals NULL
  */
-final case class EquiJoin(pairs: Seq[(Expression, Expression)], rest: Seq[Expression]) {
+final case class EquiJoin(
+    pairs: Seq[(Expression, Expression)],
+    matchesNull: Seq[Boolean],
+    rest: Seq[Expression]) {
 
   /** One side of the join key. */
   def key(left: Boolean): Seq[Expression] = pairs.map(pair => if (left) pair._1 else pair._2)
@@ -29,19 +37,23 @@ object EquiJoin {
     val right = join.right.outputSet
 
     def pair(a: Expression, b: Expression): Option[(Expression, Expression)] =
-      if (a.references.isEmpty || b.references.isEmpty) None
+      if (a.references.isEmpty || b.references.isEmpty || !isLookedUp(a)) None
       else if (a.references.subsetOf(left) && b.references.subsetOf(right)) Some(a -> b)
       else if (a.references.subsetOf(right) && b.references.subsetOf(left)) Some(b -> a)
       else None
 
     val conjuncts = join.condition.toSeq.flatMap(conjunctsOf)
     val (pairs, rest) = conjuncts.partitionMap {
-      case e @ EqualTo(a, b) => pair(a, b).toLeft(e)
-      case e @ EqualNullSafe(a, b) => pair(a, b).toLeft(e)
+      case e @ EqualTo(a, b) => pair(a, b).map(_ -> false).toLeft(e)
+      case e @ EqualNullSafe(a, b) => pair(a, b).map(_ -> true).toLeft(e)
       case e => scala.util.Right(e)
     }
-    EquiJoin(pairs, rest)
+    EquiJoin(pairs.map(_._1), pairs.map(_._2), rest)
   }
+
+  /** Whether equal values have equal bytes, or can be given such. */
+  private def isLookedUp(part: Expression): Boolean =
+    UnsafeRowUtils.isBinaryStable(part.dataType) || part.dataType.isInstanceOf[StringType]
 
   private def conjunctsOf(condition: Expression): Seq[Expression] = condition match {
     case And(a, b) => conjunctsOf(a) ++ conjunctsOf(b)

@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, Spark
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
+import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
 import org.apache.spark.sql.changelog.execution.replay._
@@ -50,6 +51,10 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case aggregate @ PlanReplayedAggregate(replay) =>
       PlanReplayedAggregate(castToImpl(session), aggregate, replay) :: Nil
+
+    case join: ChangelogJoin =>
+      val state = AssignStateInfo(castToImpl(session), join.operatorId)
+      PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
     case ChangelogConsolidate(key, pairs, inputKind, outputKind, child) =>
       ChangelogConsolidateExec(key, pairs, inputKind, outputKind, planLater(child)) :: Nil

@@ -63,6 +63,7 @@ object JoinInference extends NodeInference {
     } else {
       val equi = EquiJoin(join)
       sides(node)
+        .filterNot { case (_, isLeft) => isCounted(join, equi, isLeft) }
         .flatMap { case (side, isLeft) =>
           sideObjection(node, side, equi.references(isLeft), key)
         }
@@ -79,15 +80,23 @@ object JoinInference extends NodeInference {
       val equi = EquiJoin(join)
       val asked = sides(node).map { case (side, isLeft) =>
         (demand.kind, demand.key) match {
+          case _ if isCounted(join, equi, isLeft) => Demand.takesBack(join)
           case (OnlyUpdateAfter, Some(key)) if side.kinds.update =>
             val by = sideKey(side, equi.references(isLeft), key).get
             Demand.newRowsBy(by, s"${node.name} replaces rows by key ${DescribeNode.key(by)}")
           case _ => Demand.takesBack(join)
         }
       }
-      JoinState(join, equi, node.children(0), node.children(1)).decision(asked)
+      val Seq(left, right) = node.children.zip(asked).map { case (side, demand) =>
+        JoinState.input(side, demand)
+      }
+      JoinState(join, equi, left, right).decision(asked)
     }
   }
+
+  /** Rows that are only counted must be taken back, and can be wherever they are. */
+  private def isCounted(join: Join, equi: EquiJoin, isLeft: Boolean): Boolean =
+    !isLeft && JoinState.countsRight(join, equi)
 
   private def sides(node: InferredNode): Seq[(InferredNode, Boolean)] =
     Seq(node.children(0) -> true, node.children(1) -> false)

@@ -3,10 +3,13 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
 
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, EquiJoin, EventTime, StateTable}
+import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
+import org.apache.spark.sql.changelog.analysis._
+import org.apache.spark.sql.changelog.plans.JoinSide
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -19,48 +22,58 @@ import org.apache.spark.sql.changelog.analysis.{DescribeNode, EquiJoin, EventTim
  * }}}
  *
  * A side whose rows come out without a match too needs to know how many matches a row has. Without
- * a further condition all rows of a join key have the same number, which is counted once; with one
- * each row has its own.
+ * a further condition all rows of a join key have the same number, that of the other side's rows.
+ * With one each row is kept with its own, unless it can be no more than one row, which is at hand.
  */
-private[inference] final case class JoinState(
+final case class JoinState(
     join: Join,
     equi: EquiJoin,
-    left: InferredNode,
-    right: InferredNode) {
+    left: JoinState.Input,
+    right: JoinState.Input) {
 
   private val hasCondition = equi.rest.nonEmpty
 
+  /** How the rows of a side are kept. */
+  def side(isLeft: Boolean): JoinSide =
+    if (!isLeft && JoinState.countsRight(join, equi)) JoinSide.KeyCount
+    else {
+      val keys = keysOf(isLeft)
+      if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
+      else if (keys.nonEmpty) JoinSide.RowByKey
+      else JoinSide.RowCount
+    }
+
+  /** The columns that tell the rows of a join key apart, where they are kept by key. */
+  def rowKey(isLeft: Boolean): Seq[Attribute] =
+    if (side(isLeft) != JoinSide.RowByKey) Nil
+    else {
+      val key = keysOf(isLeft).head -- equi.columns(isLeft)
+      (if (isLeft) join.left else join.right).output.filter(key.contains)
+    }
+
+  /** Whether each row of a side is kept with the number of its matches. */
+  def tracksMatches(isLeft: Boolean): Boolean =
+    JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
+      side(!isLeft) != JoinSide.OneRow
+
   /** What is asked of the inputs, with the state and how it is described. */
-  def decision(inputs: Seq[Demand]): Decision = Decision(
+  private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
     Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
-    tables(isLeft = true) ++ tables(isLeft = false),
+    Seq(table(isLeft = true), table(isLeft = false)),
     if (equi.pairs.isEmpty) Seq("no equality between the sides: all rows meet in one partition")
     else Nil)
 
-  /** Whether rows of the side come out, or change, by having no match. */
-  private def isPreserved(isLeft: Boolean): Boolean = join.joinType match {
-    case _: InnerLike => false
-    case FullOuter => true
-    case RightOuter => !isLeft
-    case _ => isLeft
+  /** Where old rows are left out the new ones are found by the key they were asked for by. */
+  private def keysOf(isLeft: Boolean): Seq[AttributeSet] = {
+    val input = if (isLeft) left else right
+    input.replacedBy.map(Seq(_)).getOrElse(input.upsertKeys)
   }
 
-  /** Whether of the side nothing but the number of its rows matters. */
-  private def isCounted(isLeft: Boolean): Boolean = !isLeft && !hasCondition &&
-    LeftExistence.unapply(join.joinType).isDefined
+  private def form(isLeft: Boolean): String =
+    if (tracksMatches(isLeft)) s"${side(isLeft)} with matches" else side(isLeft).toString
 
-  private def form(isLeft: Boolean): String = {
-    val keys = side(isLeft).upsertKeys
-    val rows =
-      if (isCounted(isLeft)) "key count"
-      else if (keys.exists(_.subsetOf(equi.columns(isLeft)))) "one row per join key"
-      else if (keys.nonEmpty) "row by key"
-      else "row count"
-    if (isPreserved(isLeft) && hasCondition) s"$rows with matches" else rows
-  }
-
-  private def tables(isLeft: Boolean): Seq[StateTable] = {
+  private def table(isLeft: Boolean): StateTable = {
     val name = if (isLeft) "left" else "right"
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
     val bound = equi
@@ -69,27 +82,49 @@ private[inference] final case class JoinState(
       .headOption
       .map(column => s"watermark on $column")
       .getOrElse("unbounded")
-    val keys = side(isLeft).upsertKeys
-    val holdsKey = keys.exists(_.subsetOf(equi.columns(isLeft)))
-    val matches = if (isPreserved(isLeft) && hasCondition) ", matches" else ""
+    val matches = if (tracksMatches(isLeft)) ", matches" else ""
+    side(isLeft) match {
+      case JoinSide.OneRow => StateTable(s"$name rows", joinKey, s"row$matches", bound)
+      case JoinSide.RowByKey =>
+        StateTable(s"$name rows", joinKey ++ rowKey(isLeft).map(_.name), s"row$matches", bound)
+      case JoinSide.RowCount =>
+        StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound)
+      case JoinSide.KeyCount => StateTable(s"$name counts", joinKey, "count", bound)
+    }
+  }
+}
 
-    def table(suffix: String, key: Seq[String], value: String): StateTable =
-      StateTable(s"$name $suffix", key, value, bound)
+object JoinState {
 
-    val rows =
-      if (isCounted(isLeft)) table("counts", joinKey, "count")
-      else if (holdsKey) table("rows", joinKey, s"row$matches")
-      else {
-        keys.headOption match {
-          case Some(key) =>
-            val rest = key.filterNot(equi.columns(isLeft).contains).map(_.name).toSeq
-            table("rows", joinKey ++ rest, s"row$matches")
-          case None => table("rows", joinKey :+ "row", s"count$matches")
-        }
-      }
-    val needsCounts = isPreserved(!isLeft) && !hasCondition && !isCounted(isLeft) && !holdsKey
-    if (needsCounts) Seq(rows, table("counts", joinKey, "count")) else Seq(rows)
+  /**
+   * One side of a join.
+   *
+   * @param replacedBy
+   *   the key by which new rows replace old ones, where old ones are left out
+   */
+  final case class Input(upsertKeys: Seq[AttributeSet], replacedBy: Option[AttributeSet])
+
+  /** The state of a join of which all is known. */
+  def apply(node: AnnotatedPlan): JoinState = {
+    val join = node.plan.asInstanceOf[Join]
+    val Seq(left, right) = node.children.map(side => Input(side.upsertKeys, side.requiredKey))
+    JoinState(join, EquiJoin(join), left, right)
   }
 
-  private def side(isLeft: Boolean): InferredNode = if (isLeft) left else right
+  private[inference] def input(side: InferredNode, asked: Demand): Input = {
+    val demand = asked.on(side.kinds)
+    Input(side.upsertKeys, if (demand.kind == OnlyUpdateAfter) demand.key else None)
+  }
+
+  /** Whether rows of the side come out, or change, by having no match. */
+  def isPreserved(joinType: JoinType, isLeft: Boolean): Boolean = joinType match {
+    case _: InnerLike => false
+    case FullOuter => true
+    case RightOuter => !isLeft
+    case _ => isLeft
+  }
+
+  /** Whether nothing but the number of right rows matters. */
+  def countsRight(join: Join, equi: EquiJoin): Boolean =
+    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined
 }

@@ -47,7 +47,14 @@ private[optimizer] object NodeRewrite {
 
   /** All rewrites of particular nodes; any other node is stateless. */
   val all: Seq[NodeRewrite] =
-    Seq(SourceRewrite, UnionRewrite, ReplayRewrite, AggregateRewrite, WindowRewrite)
+    Seq(
+      StaticRewrite,
+      SourceRewrite,
+      UnionRewrite,
+      ReplayRewrite,
+      AggregateRewrite,
+      WindowRewrite,
+      JoinRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{
+  BinaryExecNode,
+  CoGroupedIterator,
+  GroupedIterator,
+  SparkPlan
+}
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.plans.ChangelogJoin
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+
+/**
+ * Joins two changelogs and emits what a batch does to the result.
+ *
+ *   - in: any changes of both sides, each sorted by the join key
+ *   - out: pairs that come and go, and rows that come out by whether they have a match:
+ *     {{{
+ *                    pairs   a left row with matches   without        a right row without
+ *       inner        yes     -                         -              -
+ *       left outer   yes     -                         left, NULLs    -
+ *       right outer  yes     -                         -              NULLs, right
+ *       full outer   yes     -                         left, NULLs    NULLs, right
+ *       left semi    no      left                      -              -
+ *       left anti    no      -                         left           -
+ *       existence    no      left, true                left, false    -
+ *     }}}
+ *   - state: the rows of both sides, see [[JoinLayout]]
+ *   - law: replaying `out` into an empty table gives the batch join of all input
+ *
+ * A row whose join key is NULL where NULL matches nothing is not kept: it comes out by itself, or
+ * not at all.
+ */
+case class ChangelogJoinExec(
+    joinType: JoinType,
+    leftLayout: JoinSideLayout,
+    rightLayout: JoinSideLayout,
+    matchesNull: Seq[Boolean],
+    condition: Option[Expression],
+    pairBy: Option[Seq[Attribute]],
+    deletes: Boolean,
+    updateKind: UpdateKind,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    left: SparkPlan,
+    right: SparkPlan)
+    extends BinaryExecNode
+    with ChangelogStateWriter {
+
+  private val layout = JoinLayout(leftLayout, rightLayout)
+
+  override def shortName: String = "changelogJoin"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = Seq(leftLayout, rightLayout).map { side =>
+      truncatedString(side.key, "[", ", ", "]", maxFields)
+    }
+    val forms = s"left=${leftLayout.side}, right=${rightLayout.side}"
+    val rest = condition.map(condition => s", condition=$condition").mkString
+    s"$nodeName $joinType(keys=${keys.mkString(" ")}, $forms$rest, updates=$updateKind)"
+  }
+
+  override def output: Seq[Attribute] =
+    ChangelogJoin.output(joinType, leftLayout.columns, rightLayout.columns) :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(output) -- inputSet
+
+  override def outputPartitioning: Partitioning = joinType match {
+    case _: InnerLike =>
+      PartitioningCollection(Seq(left.outputPartitioning, right.outputPartitioning))
+    case LeftOuter | LeftSingle | LeftExistence(_) => left.outputPartitioning
+    case RightOuter => right.outputPartitioning
+    case _ => UnknownPartitioning(left.outputPartitioning.numPartitions)
+  }
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    Seq(leftLayout, rightLayout).map { side =>
+      if (side.key.isEmpty) AllTuples
+      else StatefulOperatorPartitioning.getCompatibleDistribution(side.key, getStateInfo, conf)
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    Seq(leftLayout, rightLayout).map(_.key.map(SortOrder(_, Ascending)))
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    if (layout.isScanned) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
+    else super.keyEncoder
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics ++ JoinLayout.Names.flatMap { side =>
+      val name = side.capitalize
+      Seq(
+        StatefulOperatorCustomSumMetric(
+          s"num${name}RowsAdded",
+          s"number of $side rows added to state"),
+        StatefulOperatorCustomSumMetric(
+          s"num${name}RowsDropped",
+          s"number of $side rows dropped from state"))
+    }
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val sides = left.execute().zipPartitions(right.execute()) { (left, right) =>
+      Iterator.single((left, right))
+    }
+    executeWithStore(sides) { (store, pairs) =>
+      val (left, right) = pairs.next()
+      new Changes(store, left, right)
+    }
+  }
+
+  private def sideState(side: JoinSideLayout, store: StateStore): JoinSideState = {
+    val name = side.name.capitalize
+    JoinSideState(
+      layout,
+      side,
+      store,
+      unmatchedRetractions(),
+      JoinSideMetrics(
+        longMetric("numUpdatedStateRows"),
+        longMetric("numRemovedStateRows"),
+        longMetric(s"num${name}RowsAdded"),
+        longMetric(s"num${name}RowsDropped")))
+  }
+
+  /** Emits what one join key after the other has to say. */
+  private final class Changes(
+      store: StateStore,
+      leftRows: Iterator[InternalRow],
+      rightRows: Iterator[InternalRow])
+      extends Iterator[InternalRow] {
+    private val numOutputRows: SQLMetric = longMetric("numOutputRows")
+    private val numRetractions: SQLMetric = longMetric("numRetractions")
+    private val kindOrdinal = ChangelogJoinExec.this.output.size - 1
+
+    private val leftPart = new JoinPart(
+      true,
+      sideState(leftLayout, store),
+      leftLayout,
+      JoinPart.besideMatched(joinType),
+      JoinPart.besideLeft(joinType, rightLayout.columns.size))
+    private val rightPart = new JoinPart(
+      false,
+      sideState(rightLayout, store),
+      rightLayout,
+      null,
+      JoinPart.besideRight(joinType, leftLayout.columns.size))
+    private val leftInput = new JoinInput(leftPart, left.output)
+    private val rightInput = new JoinInput(rightPart, right.output)
+    private val buffer = new JoinOutput(
+      ChangelogJoinExec.this.output.init,
+      pairBy,
+      updateKind != UpdateKind.OnlyUpdateAfter,
+      deletes)
+    private val processor = new ChangelogJoinProcessor(
+      leftPart,
+      rightPart,
+      LeftExistence.unapply(joinType).isEmpty,
+      joinType == LeftSingle,
+      condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns)),
+      buffer)
+    private val groups = new CoGroupedIterator(
+      GroupedIterator(leftRows, leftLayout.key, left.output),
+      GroupedIterator(rightRows, rightLayout.key, right.output),
+      leftLayout.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+
+    private val nullMatchesNothing = matchesNull.indices.filterNot(matchesNull).toArray
+    private var isProcessing = false
+    private var isPassing = false
+    private var row: UnsafeRow = _
+
+    override def hasNext: Boolean = {
+      var isDone = false
+      while (row == null && !isDone) {
+        row = buffer.poll()
+        if (row == null) {
+          if (isProcessing) isProcessing = processor.step()
+          else if (isPassing) isPassing = leftInput.pass(buffer) || rightInput.pass(buffer)
+          else {
+            // the next join key has nothing to do with a row held back for this one
+            row = buffer.pollHeld()
+            if (row == null) {
+              if (groups.hasNext) nextKey() else isDone = true
+            }
+          }
+        }
+      }
+      row != null
+    }
+
+    override def next(): InternalRow = {
+      if (!hasNext) throw new NoSuchElementException
+      val result = row
+      row = null
+      numOutputRows += 1
+      if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
+      result
+    }
+
+    private def nextKey(): Unit = {
+      val (key, leftChanges, rightChanges) = groups.next()
+      leftInput.begin(leftChanges)
+      rightInput.begin(rightChanges)
+      if (nullMatchesNothing.exists(key.isNullAt(_))) isPassing = true
+      else {
+        val joinKey = key.asInstanceOf[UnsafeRow]
+        leftInput.addAll(joinKey)
+        rightInput.addAll(joinKey)
+        processor.begin()
+        isProcessing = true
+      }
+    }
+  }
+
+  override protected def withNewChildrenInternal(
+      newLeft: SparkPlan,
+      newRight: SparkPlan): ChangelogJoinExec = copy(left = newLeft, right = newRight)
+}

@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, UnsafeRow}
+import org.apache.spark.sql.errors.QueryExecutionErrors
+
+/**
+ * Joins what changed of one join key after the other.
+ *
+ * For each join key: [[begin]], then [[step]] until it is false; each step leaves rows in `output`
+ * that are to be emitted before the next.
+ *
+ * {{{
+ *   1  stored right rows    x  changes of the left     only if the left side changed
+ *   2  changes of the left  x  changes of the right
+ *   3  stored left rows     x  changes of the right    only if the right side changed
+ *   4  right rows that changed and come out without a match
+ *   5  state is written
+ * }}}
+ *
+ * Every two rows of which one changed meet once, as they were and as they are now, so that nothing
+ * is emitted that the same batch takes back. Whether a row comes out by itself is told by its
+ * number of matches before and after. Without a condition that is the other side's number of rows.
+ * With one it is counted for a row that changes, which meets all rows of the other side anyway,
+ * and kept with a row that stays.
+ */
+private[join] final class ChangelogJoinProcessor(
+    left: JoinPart,
+    right: JoinPart,
+    emitsPairs: Boolean,
+    isSingle: Boolean,
+    condition: Option[BasePredicate],
+    output: JoinOutput) {
+  private val predicate = condition.orNull
+  private val joined = new JoinedRow
+  private val rightIsTotal = !emitsPairs && predicate == null
+
+  private var phase = 0
+  private var index = 0
+  private var stored: StoredRows = _
+  private var countsLeftMatches = false
+  private var keptBefore = new Array[Boolean](16)
+  private var keptAfter = new Array[Boolean](16)
+
+  /** Starts with a join key, of which both sides have all changes. */
+  def begin(): Unit = {
+    left.state.load()
+    right.state.load()
+    index = 0
+    countsLeftMatches = !rightIsTotal && (emitsPairs || !left.layout.tracksMatches ||
+      left.state.changes.exists(change => change.after != null && !change.isSameRow))
+    if (left.hasChanges && countsLeftMatches) left.forgetMatches()
+    right.forgetMatches()
+    val rightChanges =
+      if (rightIsTotal) right.state.totalBefore != right.state.totalAfter else right.hasChanges
+    if (!left.hasChanges && !rightChanges) phase = 5
+    else {
+      if (predicate == null && right.isPreserved) right.matchAll(left, enough = 1)
+      if (left.hasChanges && countsLeftMatches) {
+        phase = 1
+        stored = right.state.unchanged()
+        right.numUnchanged = 0
+      } else {
+        right.numUnchanged = -1
+        startChanges()
+      }
+    }
+  }
+
+  /** Does the next part of the work; false if the join key is done. */
+  def step(): Boolean = {
+    phase match {
+      case 1 =>
+        if (stored.next()) {
+          right.numUnchanged += stored.copies
+          meetStored(right, left)
+        } else {
+          stored.close()
+          startChanges()
+        }
+      case 2 =>
+        if (index < left.state.changes.size) {
+          meetChanges(left.state.changes(index))
+          index += 1
+        } else startStoredLeft()
+      case 3 =>
+        if (stored.next()) meetStored(left, right)
+        else {
+          stored.close()
+          index = 0
+          phase = if (right.isPreserved) 4 else 5
+        }
+      case 4 =>
+        if (index < right.state.changes.size) {
+          emitAlone(right, right.state.changes(index))
+          index += 1
+        } else phase = 5
+      case 5 =>
+        left.state.save()
+        right.state.save()
+        phase = 6
+      case _ =>
+    }
+    phase < 6
+  }
+
+  private def startChanges(): Unit = {
+    phase = 2
+    if (rightIsTotal) left.matchTotal(right.state)
+    else if (predicate == null && left.isPreserved) {
+      left.matchAll(right, enough = if (isSingle) 2 else 1)
+    } else if (!countsLeftMatches) left.keepMatches()
+  }
+
+  private def startStoredLeft(): Unit = {
+    val comesOutOtherwise = (left.matchesBefore > 0) != (left.matchesAfter > 0)
+    if (if (rightIsTotal) comesOutOtherwise else right.hasChanges) {
+      phase = 3
+      stored = left.state.unchanged()
+    } else phase = 5
+  }
+
+  /** A stored row of one side meets what changed of the other. */
+  private def meetStored(own: JoinPart, other: JoinPart): Unit = {
+    val row = stored.row
+    val copies = stored.copies
+    val changes = other.state.changes
+    var before, after = 0L
+    if (predicate == null) {
+      before = own.matchesBefore
+      after = own.matchesAfter
+    } else {
+      if (keptBefore.length < changes.size) {
+        keptBefore = new Array[Boolean](2 * changes.size)
+        keptAfter = new Array[Boolean](2 * changes.size)
+      }
+      var gone, come = 0L
+      var at = 0
+      while (at < changes.size) {
+        val change = changes(at)
+        keptBefore(at) = matches(own.isLeft, row, change.before)
+        keptAfter(at) =
+          if (change.isSameRow) keptBefore(at) else matches(own.isLeft, row, change.after)
+        if (keptBefore(at)) {
+          gone += change.copiesBefore
+          if (countsMatchesOf(other)) change.matchesBefore += copies
+        }
+        if (keptAfter(at)) {
+          come += change.copiesAfter
+          if (countsMatchesOf(other)) change.matchesAfter += copies
+        }
+        at += 1
+      }
+      before = if (own.layout.tracksMatches) stored.matches else gone
+      after = before - gone + come
+    }
+    if (own.isLeft) checkSingle(copies, after)
+
+    val besideBefore = own.beside(copies, before)
+    val besideAfter = own.beside(copies, after)
+    if (besideBefore != null) emitAlone(own, row, copies, besideBefore, row, copies, besideAfter)
+    if (emitsPairs) {
+      var at = 0
+      while (at < changes.size) {
+        val change = changes(at)
+        val copiesBefore = if (predicate == null || keptBefore(at)) change.copiesBefore else 0
+        val copiesAfter = if (predicate == null || keptAfter(at)) change.copiesAfter else 0
+        emit(
+          own.isLeft,
+          row,
+          change.before,
+          copies * copiesBefore,
+          row,
+          change.after,
+          copies * copiesAfter)
+        at += 1
+      }
+    }
+    if (besideBefore == null && besideAfter != null) {
+      emitAlone(own, row, copies, null, row, copies, besideAfter)
+    }
+    if (own.layout.tracksMatches && before != after) stored.saveMatches(after)
+  }
+
+  /** A row that changes on the left meets what changed on the right, and comes out by itself. */
+  private def meetChanges(own: RowChange): Unit = {
+    if (!rightIsTotal) {
+      var at = 0
+      while (at < right.state.changes.size) {
+        meetChanges(own, right.state.changes(at))
+        at += 1
+      }
+    }
+    checkSingle(own.copiesAfter, own.matchesAfter)
+    emitAlone(left, own)
+  }
+
+  private def meetChanges(own: RowChange, other: RowChange): Unit = {
+    val keptBefore = own.before != null && matches(true, own.before, other.before)
+    val keptAfter =
+      if (own.isSameRow && other.isSameRow) keptBefore
+      else own.after != null && matches(true, own.after, other.after)
+    if (predicate != null) {
+      val gone = if (keptBefore) other.copiesBefore else 0
+      val come = if (keptAfter) other.copiesAfter else 0
+      if (countsLeftMatches) {
+        own.matchesBefore += gone
+        own.matchesAfter += come
+      } else own.matchesAfter += come - gone
+      if (keptBefore) other.matchesBefore += own.copiesBefore
+      if (keptAfter) other.matchesAfter += own.copiesAfter
+    }
+    if (emitsPairs) {
+      emit(
+        isLeft = true,
+        own.before,
+        other.before,
+        if (keptBefore) own.copiesBefore * other.copiesBefore else 0,
+        own.after,
+        other.after,
+        if (keptAfter) own.copiesAfter * other.copiesAfter else 0)
+    }
+  }
+
+  /** Whether a side's changes count their matches, rather than know them. */
+  private def countsMatchesOf(part: JoinPart): Boolean = !part.isLeft || countsLeftMatches
+
+  private def matches(isLeft: Boolean, own: UnsafeRow, other: UnsafeRow): Boolean =
+    other != null && (predicate == null ||
+      predicate.eval(if (isLeft) joined(own, other) else joined(other, own)))
+
+  private def checkSingle(copies: Long, matches: Long): Unit =
+    if (isSingle && copies > 0 && matches > 1) {
+      throw QueryExecutionErrors.scalarSubqueryReturnsMultipleRows()
+    }
+
+  private def emitAlone(part: JoinPart, change: RowChange): Unit = emitAlone(
+    part,
+    change.before,
+    change.copiesBefore,
+    part.beside(change.copiesBefore, change.matchesBefore),
+    change.after,
+    change.copiesAfter,
+    part.beside(change.copiesAfter, change.matchesAfter))
+
+  private def emitAlone(
+      part: JoinPart,
+      before: UnsafeRow,
+      copiesBefore: Long,
+      besideBefore: InternalRow,
+      after: UnsafeRow,
+      copiesAfter: Long,
+      besideAfter: InternalRow): Unit = emit(
+    part.isLeft,
+    before,
+    besideBefore,
+    if (besideBefore == null) 0 else copiesBefore,
+    after,
+    besideAfter,
+    if (besideAfter == null) 0 else copiesAfter)
+
+  /** One row of the result goes, so many times, and another comes, or it is the same. */
+  private def emit(
+      isLeft: Boolean,
+      ownBefore: InternalRow,
+      otherBefore: InternalRow,
+      before: Long,
+      ownAfter: InternalRow,
+      otherAfter: InternalRow,
+      after: Long): Unit =
+    if (before > 0 || after > 0) {
+      val isSame =
+        before > 0 && after > 0 && (ownBefore eq ownAfter) && (otherBefore eq otherAfter)
+      if (isLeft) {
+        if (isSame) output.recount(ownAfter, otherAfter, before, after)
+        else output.replace(ownBefore, otherBefore, before, ownAfter, otherAfter, after)
+      } else {
+        if (isSame) output.recount(otherAfter, ownAfter, before, after)
+        else output.replace(otherBefore, ownBefore, before, otherAfter, ownAfter, after)
+      }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import java.util.LinkedHashMap
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.StateStore
+
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+
+/**
+ * Rows without a key: `join key, row -> count`.
+ *
+ * A row that is taken back before it comes has a count below 0: nobody sees it, and it waits.
+ */
+private[join] final class CountedRows(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+
+  private final class Slot(val row: UnsafeRow) {
+    var delta: Long = 0
+    var countBefore: Long = 0
+    var isStored: Boolean = false
+    var change: RowChange = _
+
+    def countAfter: Long = countBefore + delta
+  }
+
+  private var slots = new LinkedHashMap[UnsafeRow, Slot]
+  private var isLarge = false
+
+  override protected def clear(): Unit =
+    // a cleared map stays as large as it was for the largest key
+    if (isLarge) slots = new LinkedHashMap[UnsafeRow, Slot] else slots.clear()
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit = {
+    val known = slots.get(row)
+    val slot = if (known != null) known else new Slot(row)
+    if (known == null) slots.put(row, slot)
+    slot.delta += (if (retracts) -1 else 1)
+  }
+
+  override def load(): Unit = {
+    isLarge = slots.size > 64
+    val all = slots.values.iterator
+    while (all.hasNext) {
+      val slot = all.next()
+      if (slot.delta == 0) all.remove() else load(slot)
+    }
+  }
+
+  private def load(slot: Slot): Unit = {
+    val value = get(slot.row)
+    slot.isStored = value != null
+    if (slot.isStored) slot.countBefore = countOf(value)
+    val (before, after) = (slot.countBefore, slot.countAfter)
+    val missing = math.max(0L, -after) - math.max(0L, -before)
+    if (missing > 0) noteUnmatched(missing)
+    if (before > 0 || after > 0) {
+      slot.change = new RowChange(
+        if (before > 0) slot.row else null,
+        if (after > 0) slot.row else null,
+        math.max(0L, before),
+        math.max(0L, after))
+      if (slot.isStored) slot.change.matchesBefore = matchesOf(value)
+      changes += slot.change
+    }
+  }
+
+  override def unchanged(): StoredRows = new Scan {
+    override protected def isWanted: Boolean =
+      countOf(value) > 0 && (slots.isEmpty || !slots.containsKey(suffixRow))
+
+    override def row: UnsafeRow = suffixRow
+
+    override def copies: Long = countOf(value)
+
+    override def saveMatches(matches: Long): Unit = put(suffixRow, null, copies, matches)
+  }
+
+  override def save(): Unit = slots.values.forEach { slot =>
+    if (slot.countAfter == 0) {
+      remove(slot.row)
+      noteDropped()
+    } else {
+      val matches = if (slot.change == null) 0 else slot.change.matchesAfter
+      put(slot.row, null, slot.countAfter, matches)
+      if (!slot.isStored) noteAdded()
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.plans.JoinSide
+
+/**
+ * One side of a join.
+ *
+ * @param number
+ *   0 for left, 1 for right: what its records begin with
+ * @param side
+ *   how its rows are kept
+ * @param columns
+ *   its columns, without row kind
+ * @param kind
+ *   the row kind, none if it only inserts
+ * @param key
+ *   its side of the join key
+ * @param rowKey
+ *   what tells its rows of one join key apart, where they are kept by key
+ * @param replaces
+ *   whether a row replaces the one with its key
+ * @param tracksMatches
+ *   whether each row is kept with the number of its matches
+ */
+final case class JoinSideLayout(
+    number: Int,
+    side: JoinSide,
+    columns: Seq[Attribute],
+    kind: Option[Attribute],
+    key: Seq[Expression],
+    rowKey: Seq[Expression],
+    replaces: Boolean,
+    tracksMatches: Boolean) {
+
+  val name: String = JoinLayout.Names(number)
+
+  /** What follows the join key in the key of a record; none if the join key is enough. */
+  def suffix: Option[StructType] = side match {
+    case JoinSide.OneRow | JoinSide.KeyCount => None
+    case JoinSide.RowByKey => Some(JoinLayout.struct(rowKey))
+    case JoinSide.RowCount => Some(JoinLayout.struct(columns))
+  }
+
+  /** The row in the value of a record, if it is kept there. */
+  def row: Option[StructType] = side match {
+    case JoinSide.OneRow | JoinSide.RowByKey => Some(JoinLayout.struct(columns))
+    case _ => None
+  }
+
+  def isCounted: Boolean = row.isEmpty
+}
+
+/**
+ * Says in which columns a join keeps the rows of both sides.
+ *
+ * {{{
+ *   key    side (0 left, 1 right), join key columns, left STRUCT, right STRUCT
+ *   value  left STRUCT, right STRUCT, count, matches
+ * }}}
+ *
+ * A record of one side has NULL in the other's columns; columns that neither side needs are left
+ * out. In the key, a side's column holds what tells its rows apart: a key, or the whole row.
+ */
+final case class JoinLayout(left: JoinSideLayout, right: JoinSideLayout) {
+  private val sides = Seq(left, right)
+
+  val keySchema: StructType = {
+    val joinKey = left.key.map(part => JoinLayout.nameOf(part) -> part.dataType)
+    val suffixes = sides.flatMap(side => side.suffix.map(side.name -> _))
+    val columns = ("side" -> ByteType) +: (joinKey ++ suffixes)
+    StateColumns(columns.map { case (name, dataType) => name -> JoinLayout.plain(dataType) })
+  }
+
+  val valueSchema: StructType = {
+    val rows = sides.flatMap(side => side.row.map(side.name -> _))
+    val count = if (sides.exists(_.isCounted)) Seq("count" -> LongType) else Nil
+    val matches = if (sides.exists(_.tracksMatches)) Seq("matches" -> LongType) else Nil
+    StateColumns(rows ++ count ++ matches)
+  }
+
+  /** How many columns of the key all records of one side and join key begin with. */
+  val numPrefixColumns: Int = 1 + left.key.size
+
+  /** Whether rows of a join key are looked for, beside being looked up. */
+  def isScanned: Boolean = keySchema.size > numPrefixColumns
+
+  /** Where the key holds what follows the join key, for one side. */
+  def suffixOrdinal(side: JoinSideLayout): Int =
+    numPrefixColumns + (if (side.number == 1 && left.suffix.isDefined) 1 else 0)
+
+  def rowOrdinal(side: JoinSideLayout): Int =
+    if (side.number == 1 && left.row.isDefined) 1 else 0
+
+  val countOrdinal: Int = sides.count(_.row.isDefined)
+
+  val matchesOrdinal: Int = valueSchema.size - 1
+}
+
+object JoinLayout {
+  val Names: IndexedSeq[String] = IndexedSeq("left", "right")
+
+  private[join] def struct(columns: Seq[Expression]): StructType =
+    StateColumns(columns.map { column =>
+      nameOf(column) -> plain(column.dataType)
+    })
+
+  /** What a column is called, without what makes equal values have equal bytes. */
+  private def nameOf(column: Expression): String =
+    DescribeNode.expression(column.transform {
+      case NormalizeNaNAndZero(child) => child
+      case CollationKey(child) => child
+    })
+
+  /** The type under which state keeps values: texts by their bytes, whatever their collation. */
+  private def plain(dataType: DataType): DataType = dataType.transformRecursively {
+    case _: StringType => StringType
+  }
+}

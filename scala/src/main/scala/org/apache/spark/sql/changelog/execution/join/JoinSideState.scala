@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.{LongType, StructType}
+
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.plans.JoinSide
+
+/**
+ * The rows of one side of a join, one join key after the other.
+ *
+ * For each join key: [[begin]], [[add]] for each change of the batch, [[load]]; then [[changes]]
+ * and [[unchanged]] hold all rows there were and are; at last [[save]]. Each record that changes is
+ * read once and written once.
+ */
+private[join] abstract class JoinSideState(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics) {
+
+  /** What the batch does to rows of the join key, as far as it can be seen from outside. */
+  val changes: mutable.ArrayBuffer[RowChange] = new mutable.ArrayBuffer[RowChange]
+
+  /** The number of rows before the batch; only of a side of which nothing else is kept. */
+  var totalBefore: Long = 0
+
+  /** The number of rows after the batch; only of a side of which nothing else is kept. */
+  var totalAfter: Long = 0
+
+  protected var joinKey: UnsafeRow = _
+
+  /** Goes to another join key. */
+  def begin(key: UnsafeRow): Unit = {
+    joinKey = key
+    changes.clear()
+    clear()
+  }
+
+  protected def clear(): Unit
+
+  /** Takes note of a change; `row` is kept. */
+  def add(row: UnsafeRow, retracts: Boolean): Unit
+
+  /** Compares all changes with the stored rows. */
+  def load(): Unit
+
+  /** The stored rows that do not change. To be closed, and gone through before [[save]]. */
+  def unchanged(): StoredRows
+
+  /** Writes what changed. */
+  def save(): Unit
+
+  private val keySchema = layout.keySchema.map(_.dataType)
+  private val numJoinKeys = layout.numPrefixColumns - 1
+  private val prefixColumns: Seq[Expression] = Literal(side.number.toByte) +:
+    keySchema.slice(1, layout.numPrefixColumns).zipWithIndex.map { case (dataType, index) =>
+      BoundReference(index, dataType, nullable = true)
+    }
+  private val suffixOrdinal = layout.suffixOrdinal(side)
+  private val prefixProjection = GenerateUnsafeProjection.generate(prefixColumns)
+  private val keyProjection = GenerateUnsafeProjection.generate(
+    prefixColumns ++ keySchema.indices.drop(layout.numPrefixColumns).map { ordinal =>
+      if (side.suffix.isDefined && ordinal == suffixOrdinal) {
+        BoundReference(numJoinKeys, keySchema(ordinal), nullable = false)
+      } else Literal(null, keySchema(ordinal))
+    })
+  private val suffix = new GenericInternalRow(1)
+  private val keyRow = new JoinedRow
+
+  private val rowOrdinal = layout.rowOrdinal(side)
+  private val numSuffixColumns = side.suffix.map(_.size).getOrElse(0)
+  private val numColumns = side.columns.size
+  private val record =
+    new SpecificInternalRow(Seq(side.row.getOrElse(new StructType), LongType, LongType))
+  private val valueProjection =
+    GenerateUnsafeProjection.generate(layout.valueSchema.zipWithIndex.map { case (field, index) =>
+      if (index < layout.countOrdinal) {
+        if (side.row.isDefined && index == rowOrdinal) {
+          BoundReference(0, field.dataType, nullable = false)
+        } else Literal(null, field.dataType)
+      } else if (field.name == "count") BoundReference(1, LongType, nullable = false)
+      else BoundReference(2, LongType, nullable = false)
+    })
+
+  protected def get(suffixRow: UnsafeRow): UnsafeRow = store.get(stateKey(suffixRow))
+
+  protected def put(suffixRow: UnsafeRow, row: UnsafeRow, count: Long, matches: Long): Unit = {
+    record.update(0, row)
+    record.setLong(1, count)
+    record.setLong(2, matches)
+    store.put(stateKey(suffixRow), valueProjection(record))
+    metrics.updated += 1
+  }
+
+  protected def remove(suffixRow: UnsafeRow): Unit = {
+    store.remove(stateKey(suffixRow))
+    metrics.removed += 1
+  }
+
+  protected def rowOf(value: UnsafeRow): UnsafeRow = value.getStruct(rowOrdinal, numColumns)
+
+  protected def countOf(value: UnsafeRow): Long = value.getLong(layout.countOrdinal)
+
+  protected def matchesOf(value: UnsafeRow): Long =
+    if (side.tracksMatches) value.getLong(layout.matchesOrdinal) else 0
+
+  protected def noteAdded(): Unit = metrics.added += 1
+
+  protected def noteDropped(): Unit = metrics.dropped += 1
+
+  protected def noteUnmatched(count: Long): Unit = unmatched(
+    count,
+    side.key
+      .zip(joinKey.toSeq(side.key.map(_.dataType)))
+      .map { case (part, value) => s"${part.sql} = $value" }
+      .mkString(", "))
+
+  private def stateKey(suffixRow: UnsafeRow): UnsafeRow = {
+    suffix.update(0, suffixRow)
+    keyProjection(keyRow(joinKey, suffix))
+  }
+
+  /** Goes through the records of the join key. */
+  protected abstract class Scan extends StoredRows {
+    private val entries = store.prefixScan(prefixProjection(joinKey))
+    protected var suffixRow: UnsafeRow = _
+    protected var value: UnsafeRow = _
+
+    /** Whether the record at hand is of a row that is there and does not change. */
+    protected def isWanted: Boolean
+
+    override def next(): Boolean = {
+      var found = false
+      while (!found && entries.hasNext) {
+        val entry = entries.next()
+        suffixRow = entry.key.getStruct(suffixOrdinal, numSuffixColumns)
+        value = entry.value
+        found = isWanted
+      }
+      found
+    }
+
+    override def matches: Long = matchesOf(value)
+
+    override def close(): Unit = entries.close()
+  }
+}
+
+private[join] object JoinSideState {
+  def apply(
+      layout: JoinLayout,
+      side: JoinSideLayout,
+      store: StateStore,
+      unmatched: UnmatchedRetractions,
+      metrics: JoinSideMetrics): JoinSideState = side.side match {
+    case JoinSide.OneRow | JoinSide.RowByKey =>
+      new KeyedRows(layout, side, store, unmatched, metrics)
+    case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
+    case JoinSide.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
+  }
+}
+
+/** Goes through rows of one side: [[next]], then the others. */
+private[join] abstract class StoredRows {
+
+  /** Goes to the next row; false if there is none. */
+  def next(): Boolean
+
+  /** The row, valid until [[next]]. */
+  def row: UnsafeRow
+
+  /** How often it is there; more than 0. */
+  def copies: Long
+
+  /** How many rows of the other side it matched when it was last written. */
+  def matches: Long
+
+  /** Writes another number of matches. */
+  def saveMatches(matches: Long): Unit
+
+  def close(): Unit
+}

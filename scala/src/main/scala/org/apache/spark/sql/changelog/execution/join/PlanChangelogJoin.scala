@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+
+import org.apache.spark.sql.changelog.plans.ChangelogJoin
+
+/** Plans a [[ChangelogJoin]]. */
+object PlanChangelogJoin {
+  def apply(
+      join: ChangelogJoin,
+      state: StatefulOperatorStateInfo,
+      left: SparkPlan,
+      right: SparkPlan): SparkPlan =
+    ChangelogJoinExec(
+      join.joinType,
+      JoinSideLayout(
+        0,
+        join.leftSide,
+        ChangelogJoin.columns(join.left.output, join.leftKind),
+        join.leftKind,
+        join.leftKey,
+        join.leftRowKey,
+        join.leftReplaces,
+        join.leftTracksMatches),
+      JoinSideLayout(
+        1,
+        join.rightSide,
+        ChangelogJoin.columns(join.right.output, join.rightKind),
+        join.rightKind,
+        join.rightKey,
+        join.rightRowKey,
+        join.rightReplaces,
+        join.rightTracksMatches),
+      join.matchesNull,
+      join.condition,
+      join.pairBy,
+      join.deletes,
+      join.updateKind,
+      join.outputKind,
+      Some(state),
+      left,
+      right)
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
+import org.apache.spark.sql.changelog.plans.ChangelogJoin
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+
+/**
+ * Replaces a `Join` of two changelogs by a [[ChangelogJoin]].
+ * {{{
+ *   Join LeftOuter, (o.uid = u.uid AND o.ts > u.ts)     =>   ChangelogJoin [o.uid] [u.uid], o.ts > u.ts
+ *   :- orders  [I,UB,UA,D]                                   :- orders  [I,UB,UA,D]
+ *   +- users   [I,UB,UA,D]                                   +- users   [I,UB,UA,D]
+ * }}}
+ * A join with something static stays Spark's own, and the row kind passes through.
+ */
+private[optimizer] object JoinRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Join]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val rewritten =
+      if (node.children.exists(side => StaticInference.isStatic(side.plan))) {
+        node.plan.withNewChildren(inputs)
+      } else join(node, inputs, ids)
+    NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)
+  }
+
+  private def join(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): ChangelogJoin = {
+    val state = JoinState(node)
+    val Seq(left, right) = inputs
+    val replaces = node.children.map(_.required == UpdateKind.OnlyUpdateAfter)
+    ChangelogJoin(
+      state.join.joinType,
+      state.equi.key(left = true).map(sameBytes),
+      state.equi.key(left = false).map(sameBytes),
+      state.equi.matchesNull,
+      state.equi.rest.reduceOption(And(_, _)),
+      RowKind.find(left.output),
+      RowKind.find(right.output),
+      state.side(isLeft = true),
+      state.side(isLeft = false),
+      state.rowKey(isLeft = true).map(sameBytes),
+      state.rowKey(isLeft = false).map(sameBytes),
+      state.tracksMatches(isLeft = true),
+      state.tracksMatches(isLeft = false),
+      replaces(0),
+      replaces(1),
+      if (node.mode.kinds.update) pairBy(node) else None,
+      node.mode.kinds.delete,
+      node.mode.updateKind,
+      RowKind.newAttribute(),
+      ids.next(),
+      left,
+      right)
+  }
+
+  /** The key the consumer replaces rows by, or any. */
+  private def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] =
+    node.requiredKey
+      .orElse(node.upsertKeys.headOption)
+      .map(key => node.plan.output.filter(key.contains))
+
+  /** An expression that has equal bytes where `key` has equal values. */
+  private def sameBytes(key: Expression): Expression =
+    if (UnsafeRowUtils.isBinaryStable(key.dataType)) NormalizeFloatingNumbers.normalize(key)
+    else CollationKey(key)
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
+  private lazy val oracle = new Oracle(spark)
+  private val l = Feed("l", "a INT, b STRING")
+  private val r = Feed("r", "c INT, d STRING")
+
+  private val variants = Seq(Variant(), Variant(restart = true, conf = Variant.RocksDB))
+
+  private def texts(changes: Seq[Seq[Change]]): Seq[Seq[String]] =
+    changes.map(_.map(_.toString).sorted)
+
+  private def both(left: Seq[String], right: Seq[String]): Step =
+    Step(Step(l, left: _*).changes ++ Step(r, right: _*).changes)
+
+  /** Rows that come, change, move to other join keys and go, on both sides, with NULLs. */
+  private val steps = Seq(
+    both(Seq("+I 1 x", "+I 1 x", "+I 2 y", "+I NULL n"), Seq("+I 1 p", "+I 3 q", "+I NULL m")),
+    both(Seq("+I 3 z"), Seq("+I 1 p2", "+I 2 NULL")),
+    both(Seq("-U 1 x", "+U 2 x"), Nil),
+    both(Nil, Seq("-U 2 NULL", "+U 1 o", "-D NULL m")),
+    both(Seq("-D 1 x", "-D NULL n"), Seq("-D 1 p", "+I 1 p")),
+    both(Seq("+I 1 w"), Seq("-D 1 p", "-D 1 p2", "-D 1 o")),
+    both(Seq("-D 2 x", "+I 2 x", "-D 3 z"), Seq("-D 3 q", "+I 2 p")),
+    both(Seq("-D 2 x", "-D 2 y", "-D 1 w"), Seq("-D 2 p")))
+
+  private def check(sql: String, feeds: Seq[Feed] = Seq(l, r)): Unit =
+    oracle.checkAll(Program(feeds, sql, steps), variants)
+
+  test("an inner join gives the pairs that come and takes back those that go") {
+    val program = Program(
+      Seq(l, r),
+      "SELECT a, b, d FROM l JOIN r ON a = c",
+      Seq(
+        both(Seq("+I 1 x", "+I 2 y"), Seq("+I 1 p")),
+        both(Nil, Seq("+I 1 q", "+I 2 s")),
+        both(Seq("-U 1 x", "+U 1 z"), Nil),
+        both(Seq("-D 2 y"), Seq("-D 2 s")),
+        both(Seq("-D 1 z"), Seq("-D 1 p"))))
+    assert(
+      texts(oracle.check(program)) == Seq(
+        Seq("+I 1 x p"),
+        Seq("+I 1 x q", "+I 2 y s"),
+        Seq("+I 1 z p", "+I 1 z q", "-D 1 x p", "-D 1 x q"),
+        Seq("-D 2 y s"),
+        Seq("-D 1 z p", "-D 1 z q")))
+    oracle.checkAll(program, variants)
+  }
+
+  for {
+    kind <- Seq("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
+    (form, on) <- Seq(
+      "equal keys" -> "a = c",
+      "null-safe keys" -> "a <=> c",
+      "equal keys and a condition" -> "a = c AND length(b) <= length(d)",
+      "no equal keys" -> "a < c OR b = d")
+  } test(s"$kind join, $form") {
+    check(s"SELECT * FROM l $kind JOIN r ON $on")
+  }
+}
