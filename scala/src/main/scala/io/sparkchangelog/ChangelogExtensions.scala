@@ -8,13 +8,14 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.changelog.analysis.{
   CheckChangelogSupport,
   CheckWatermarks,
-  InlineCommonTables
+  InlineCommonTables,
+  JoinSubqueries
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
 import org.apache.spark.sql.changelog.functions.{FromChangelogFunction, ToChangelogFunction}
-import org.apache.spark.sql.changelog.optimizer.RewriteChangelogQuery
+import org.apache.spark.sql.changelog.optimizer.{RewriteChangelogQuery, ShowSubqueryJoins}
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -34,8 +35,11 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
+    extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // of what then is in place
     extensions.injectCheckRule(new CheckChangelogSupport(_))
-    // optimization: after Spark's operator optimization, before distinct aggregates are expanded
+    // optimization: with Spark's operator optimization
+    extensions.injectOptimizerRule(_ => ShowSubqueryJoins)
+    // after it, before distinct aggregates are expanded
     extensions.injectPreCBORule(_ => RewriteChangelogQuery)
     // planning: before Spark's own strategies
     extensions.injectPlannerStrategy(new ChangelogStrategy(_))

@@ -54,6 +54,37 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     oracle.checkAll(program, variants)
   }
 
+  test("EXISTS beside other conditions is a flag that comes and goes") {
+    check("SELECT a, b FROM l WHERE b = 'z' OR EXISTS (SELECT * FROM r WHERE a = c)")
+    check(
+      "SELECT a, b FROM l WHERE b = 'z' OR a IN (SELECT c FROM r WHERE length(d) < length(b))")
+  }
+
+  test("NOT IN is false or unknown where a NULL is on either side") {
+    check("SELECT a, b FROM l WHERE a NOT IN (SELECT c FROM r)")
+    check("SELECT a, b FROM l WHERE a NOT IN (SELECT c FROM r WHERE d < b)")
+  }
+
+  test("a scalar subquery is joined, whatever it gives") {
+    check("SELECT a, b FROM l WHERE a < (SELECT max(c) FROM r)")
+    check("SELECT a, (SELECT count(*) FROM r WHERE a = c) AS n FROM l")
+  }
+
+  test("a scalar subquery with more than one row fails as it does in batch") {
+    val program = Program(
+      Seq(l, r),
+      "SELECT a, (SELECT d FROM r) AS d FROM l",
+      Seq(both(Seq("+I 1 x"), Seq("+I 1 p")), both(Nil, Seq("-D 1 p", "+I 2 q"))))
+    oracle.checkAll(program, variants)
+    val tooMany = program.copy(steps = program.steps :+ both(Nil, Seq("+I 3 s")))
+    val error = intercept[Throwable](oracle.check(tooMany))
+    assert(
+      Iterator
+        .iterate(error)(_.getCause)
+        .takeWhile(_ != null)
+        .exists(_.getMessage.contains("SCALAR_SUBQUERY_TOO_MANY_ROWS")))
+  }
+
   for {
     kind <- Seq("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
     (form, on) <- Seq(

@@ -48,5 +48,6 @@ object InlineCommonTables extends Rule[LogicalPlan] {
   }
 
   private def readsCommonTable(plan: LogicalPlan): Boolean =
-    plan.isInstanceOf[ToChangelog] && plan.exists(_.isInstanceOf[CTERelationRef])
+    plan.isInstanceOf[ToChangelog] &&
+      plan.collectWithSubqueries { case reference: CTERelationRef => reference }.nonEmpty
 }

@@ -41,7 +41,8 @@ object PlanChangelogJoin {
       join.deletes,
       join.updateKind,
       join.outputKind,
-      Some(state),
+      // Spark expects every partition it knows of to commit
+      Some(if (join.leftKey.isEmpty) state.copy(numPartitions = 1) else state),
       left,
       right)
 }

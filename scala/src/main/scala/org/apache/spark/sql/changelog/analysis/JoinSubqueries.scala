@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
+import org.apache.spark.sql.catalyst.optimizer._
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftSingle}
+import org.apache.spark.sql.catalyst.rules.Rule
+
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.optimizer.JoinScalarSubqueries
+import org.apache.spark.sql.changelog.plans.{SubqueryJoin, ToChangelog}
+
+/**
+ * Turns subqueries over changing tables into joins, by Spark's own rules.
+ *
+ * {{{
+ *   ToChangelog                           ToChangelog
+ *   +- Filter id IN (listquery)           +- Join LeftSemi, id = uid
+ *      :  +- FromChangelog          =>       :- FromChangelog
+ *      +- FromChangelog                      +- FromChangelog
+ * }}}
+ *
+ * Spark's optimizer would do so later. But a stream gets its rows before that, and only where it is
+ * in the plan itself, not in an expression. Leaves alone queries whose subqueries never change.
+ */
+object JoinSubqueries extends Rule[LogicalPlan] {
+
+  /** What the optimizer does to subqueries, in its order. */
+  private val rules: Seq[Rule[LogicalPlan]] = Seq(
+    EliminateSubqueryAliases,
+    EliminateView,
+    OptimizeOneRowRelationSubquery,
+    PullOutNestedDataOuterRefExpressions,
+    PullupCorrelatedPredicates,
+    RewritePredicateSubquery,
+    RewriteCorrelatedScalarSubquery,
+    RewriteLateralSubquery,
+    JoinScalarSubqueries)
+
+  /** How many levels of subqueries in subqueries there may be. */
+  private val MaxLevels = 20
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.exists(isOurs)) plan
+    else {
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        plan.transformUp {
+          case root: ToChangelog if isOurs(root) => root.copy(child = join(root.child, MaxLevels))
+        }
+      }
+    }
+
+  private def isOurs(plan: LogicalPlan): Boolean = plan match {
+    case root: ToChangelog => root.streaming && hasSubqueries(root.child)
+    case _ => false
+  }
+
+  private def hasSubqueries(plan: LogicalPlan): Boolean = plan.exists { node =>
+    node.subqueries.exists(subquery => !StaticInference.isStatic(subquery))
+  }
+
+  /** Those of the top level become joins; then those within them are at the top. */
+  private def join(plan: LogicalPlan, levels: Int): LogicalPlan = {
+    val joined = rules.foldLeft(plan)((plan, rule) => rule(plan)).transformUp {
+      case Join(left, right, joinType @ (_: ExistenceJoin | LeftSingle), condition, _) =>
+        SubqueryJoin(joinType, condition, left, right)
+    }
+    if (levels > 0 && hasSubqueries(joined) && !joined.fastEquals(plan)) join(joined, levels - 1)
+    else joined
+  }
+}
