@@ -47,12 +47,13 @@ class CheckExecutableSuite extends InferenceTest {
   test("an operator that isn't there is refused with its place in the query") {
     refuses(
       """SELECT g, count(*) FROM (
-        |  SELECT e.g, v FROM e UNION ALL SELECT t.g, e.v FROM e JOIN t ON e.g = t.g)
+        |  SELECT g, v FROM e UNION ALL
+        |  SELECT e.g, x.v FROM e FULL JOIN (SELECT * FROM t LIMIT 3) x ON e.g = x.g)
         |GROUP BY g""".stripMargin,
-      "node" -> "ChangelogJoin Inner",
+      "node" -> "ChangelogRank row_number []",
       "what" -> "there is no operator for it",
-      "place" -> ("input of Project, right input of Union, input of ChangelogAggregate [g], " +
-        "input of ToChangelog retract"))
+      "place" -> ("right input of ChangelogJoin FullOuter, input of Project, right input of Union, " +
+        "input of ChangelogAggregate [g], input of ToChangelog retract"))
     refuses("SELECT * FROM t LIMIT 3", "node" -> "ChangelogRank row_number []")
   }
 
@@ -81,6 +82,12 @@ class CheckExecutableSuite extends InferenceTest {
         Map("what" -> "it computes anew what is emitted when the watermark has closed a group"))(
         CheckExecutable(annotated))
     }
+  }
+
+  test("joins of any type are accepted, with something static too") {
+    accepts("SELECT t.v FROM t FULL JOIN e ON t.g = e.g AND t.v < e.v")
+    accepts("SELECT v FROM t WHERE g NOT IN (SELECT g FROM e)")
+    accepts("SELECT v FROM t LEFT JOIN static s ON t.id = s.id")
   }
 
   test("a static input is refused, for it would come again in each batch") {

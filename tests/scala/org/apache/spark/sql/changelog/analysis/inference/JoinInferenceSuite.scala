@@ -115,15 +115,36 @@ class JoinInferenceSuite extends InferenceTest {
     }
   }
 
-  test("padding is kept track of by a count per key, or per row under a further condition") {
+  test("padding is kept track of by the other side's rows, or per row under a condition") {
     val plain = join("SELECT * FROM orders LEFT JOIN bag ON orders.uid = bag.uid")
-    assert(plain.state.map(_.table) == Seq("left rows", "right rows", "right counts"))
+    assert(plain.state.map(_.value) == Seq("row", "count"))
     val conditional = join(
       "SELECT * FROM orders LEFT JOIN bag ON orders.uid = bag.uid AND orders.amount > bag.amount")
     assert(conditional.strategy.contains("left row by key with matches, right row count"))
     assert(conditional.state.map(_.value) == Seq("row, matches", "count"))
-    val full = join("SELECT * FROM users FULL JOIN bag ON users.uid = bag.uid")
-    assert(full.state.map(_.table) == Seq("left rows", "right rows", "right counts"))
+    val full = join(
+      "SELECT * FROM users FULL JOIN bag ON users.uid = bag.uid AND length(city) < bag.amount")
+    assert(full.state.map(_.value) == Seq("row, matches", "count"))
+  }
+
+  test("matches are not counted where there can be only one, which is at hand") {
+    val node = join(
+      "SELECT * FROM orders LEFT JOIN users ON orders.uid = users.uid AND oid > length(city)")
+    assert(node.strategy.contains("left row by key, right one row per join key"))
+  }
+
+  test("rows that are only counted are taken back, and need no key") {
+    declareTables()
+    val sql = "SELECT uid, city FROM users WHERE uid IN (SELECT uid FROM orders)"
+    assert(modes(infer(sql, Upsert)).startsWith("Join[I,UA,D](Source[I,UA,D]; Source[I,UB,UA,D]"))
+  }
+
+  test("where old rows are left out rows are kept by the key by which they are replaced") {
+    changelog("p", "k INT, a INT, b INT, v STRING", All, key = Seq("k"))
+    changelog("q", "k INT, w STRING", All, key = Seq("k"))
+    val sql = "SELECT p.k, v, w FROM p LEFT JOIN q ON p.k = q.k"
+    val node = find(infer(sql, Upsert), "ChangelogJoin")
+    assert(node.strategy.contains("left one row per join key, right one row per join key"))
   }
 
   test("a semi join with a further condition counts matches per left row and keeps right rows") {

@@ -63,7 +63,7 @@ object JoinInference extends NodeInference {
     } else {
       val equi = EquiJoin(join)
       sides(node)
-        .filterNot { case (_, isLeft) => isCounted(join, equi, isLeft) }
+        .filterNot { case (_, isLeft) => isCounted(node, equi, isLeft) }
         .flatMap { case (side, isLeft) =>
           sideObjection(node, side, equi.references(isLeft), key)
         }
@@ -80,7 +80,7 @@ object JoinInference extends NodeInference {
       val equi = EquiJoin(join)
       val asked = sides(node).map { case (side, isLeft) =>
         (demand.kind, demand.key) match {
-          case _ if isCounted(join, equi, isLeft) => Demand.takesBack(join)
+          case _ if isCounted(node, equi, isLeft) => Demand.takesBack(join)
           case (OnlyUpdateAfter, Some(key)) if side.kinds.update =>
             val by = sideKey(side, equi.references(isLeft), key).get
             Demand.newRowsBy(by, s"${node.name} replaces rows by key ${DescribeNode.key(by)}")
@@ -95,8 +95,11 @@ object JoinInference extends NodeInference {
   }
 
   /** Rows that are only counted must be taken back, and can be wherever they are. */
-  private def isCounted(join: Join, equi: EquiJoin, isLeft: Boolean): Boolean =
-    !isLeft && JoinState.countsRight(join, equi)
+  private def isCounted(node: InferredNode, equi: EquiJoin, isLeft: Boolean): Boolean =
+    !isLeft && JoinState.countsRight(
+      node.plan.asInstanceOf[Join],
+      equi,
+      node.children(1).upsertKeys)
 
   private def sides(node: InferredNode): Seq[(InferredNode, Boolean)] =
     Seq(node.children(0) -> true, node.children(1) -> false)

@@ -35,7 +35,7 @@ final case class JoinState(
 
   /** How the rows of a side are kept. */
   def side(isLeft: Boolean): JoinSide =
-    if (!isLeft && JoinState.countsRight(join, equi)) JoinSide.KeyCount
+    if (!isLeft && JoinState.countsRight(join, equi, right.upsertKeys)) JoinSide.KeyCount
     else {
       val keys = keysOf(isLeft)
       if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
@@ -124,7 +124,8 @@ object JoinState {
     case _ => isLeft
   }
 
-  /** Whether nothing but the number of right rows matters. */
-  def countsRight(join: Join, equi: EquiJoin): Boolean =
-    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined
+  /** Whether nothing but the number of right rows matters, and it can be more than one. */
+  def countsRight(join: Join, equi: EquiJoin, rightKeys: Seq[AttributeSet]): Boolean =
+    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined &&
+      !rightKeys.exists(_.subsetOf(equi.columns(left = false)))
 }

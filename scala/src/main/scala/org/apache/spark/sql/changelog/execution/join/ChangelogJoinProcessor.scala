@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, UnsafeRow}
 import org.apache.spark.sql.errors.QueryExecutionErrors
 
+import org.apache.spark.sql.changelog.plans.JoinSide
+
 /**
  * Joins what changed of one join key after the other.
  *
@@ -36,7 +38,9 @@ private[join] final class ChangelogJoinProcessor(
     output: JoinOutput) {
   private val predicate = condition.orNull
   private val joined = new JoinedRow
-  private val rightIsTotal = !emitsPairs && predicate == null
+  private val rightIsTotal = right.layout.side == JoinSide.KeyCount
+  // whether nothing but the number of right rows decides what comes out
+  private val isByNumber = !emitsPairs && predicate == null
 
   private var phase = 0
   private var index = 0
@@ -117,7 +121,7 @@ private[join] final class ChangelogJoinProcessor(
 
   private def startStoredLeft(): Unit = {
     val comesOutOtherwise = (left.matchesBefore > 0) != (left.matchesAfter > 0)
-    if (if (rightIsTotal) comesOutOtherwise else right.hasChanges) {
+    if (if (isByNumber) comesOutOtherwise else right.hasChanges) {
       phase = 3
       stored = left.state.unchanged()
     } else phase = 5
@@ -187,7 +191,7 @@ private[join] final class ChangelogJoinProcessor(
 
   /** A row that changes on the left meets what changed on the right, and comes out by itself. */
   private def meetChanges(own: RowChange): Unit = {
-    if (!rightIsTotal) {
+    if (!isByNumber) {
       var at = 0
       while (at < right.state.changes.size) {
         meetChanges(own, right.state.changes(at))
