@@ -51,7 +51,7 @@ object RandomJoinProgram {
 
   private def variant(random: Random, key: Option[Seq[String]]): Variant = {
     val upsert = key.isDefined && random.nextInt(2) == 0
-    val rocksDB = random.nextInt(4) == 0
+    val rocksDB = random.nextInt(3) == 0
     Variant(
       mode = if (upsert) "upsert" else "retract",
       key = if (upsert) key.get else Nil,

@@ -56,8 +56,14 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       val state = AssignStateInfo(castToImpl(session), join.operatorId)
       PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
-    case ChangelogConsolidate(key, pairs, inputKind, outputKind, child) =>
-      ChangelogConsolidateExec(key, pairs, inputKind, outputKind, planLater(child)) :: Nil
+    case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child) =>
+      ChangelogConsolidateExec(
+        key,
+        pairs,
+        replaces,
+        inputKind,
+        outputKind,
+        planLater(child)) :: Nil
 
     case output: ChangelogOutput =>
       ChangelogOutputExec(output.explained, planOutput(output)) :: Nil

@@ -13,6 +13,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   the columns by which changes are netted; all columns if rows have no key
  * @param pairs
  *   whether a row that goes and one that comes under the same key are an update
+ * @param replaces
+ *   whether old rows are left out, so that a `+U` alone is an update
  * @param inputKind
  *   the row kind of `child`
  * @param outputKind
@@ -21,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 case class ChangelogConsolidate(
     key: Seq[Attribute],
     pairs: Boolean,
+    replaces: Boolean,
     inputKind: Attribute,
     outputKind: Attribute,
     child: LogicalPlan)

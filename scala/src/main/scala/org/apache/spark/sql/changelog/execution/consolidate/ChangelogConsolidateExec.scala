@@ -31,10 +31,13 @@ import org.apache.spark.sql.changelog.RowKind
  * @param pairs
  *   whether a row that goes and one that comes under the same key are an update; not so where
  *   the key is the whole row
+ * @param replaces
+ *   whether old rows are left out, so that a `+U` alone is an update
  */
 case class ChangelogConsolidateExec(
     key: Seq[Attribute],
     pairs: Boolean,
+    replaces: Boolean,
     inputKind: Attribute,
     outputKind: Attribute,
     child: SparkPlan)
@@ -73,10 +76,16 @@ case class ChangelogConsolidateExec(
         var numInputRows = 0L
         changes.foreach { change =>
           numInputRows += 1
-          val sign = RowKind.sign(change.getByte(kindOrdinal))
+          val kind = change.getByte(kindOrdinal)
+          val sign = RowKind.sign(kind)
           val row = withKind(change)
-          val count = counts.get(row)
-          if (count == null) counts.put(row.copy(), Array(sign)) else count(0) += sign
+          var count = counts.get(row)
+          if (count == null) {
+            count = Array(0L, RowKind.Insert)
+            counts.put(row.copy(), count)
+          }
+          count(0) += sign
+          if (replaces && kind == RowKind.UpdateAfter) count(1) = kind
         }
         val left = emit(counts)
         numOutputRows += left.size
@@ -86,14 +95,20 @@ case class ChangelogConsolidateExec(
     }
   }
 
-  /** The rows that are left, an update's rows next to each other. */
+  /**
+   * The rows that are left, an update's rows next to each other.
+   *
+   * @param counts
+   *   how often each row has come, and the kind it comes with if it comes alone
+   */
   private def emit(counts: LinkedHashMap[UnsafeRow, Array[Long]]): Seq[UnsafeRow] = {
+    val kind = output.size - 1
     def copies(sign: Long) = counts.asScala.toSeq.flatMap { case (row, count) =>
+      row.setByte(kind, count(1).toByte)
       Seq.fill(math.max(0L, count(0) * sign).toInt)(row.copy())
     }
     val gone = copies(-1)
     val come = copies(1)
-    val kind = output.size - 1
     val numPairs = if (pairs) math.min(gone.size, come.size) else 0
     val updates = gone.take(numPairs).zip(come.take(numPairs)).flatMap { case (before, after) =>
       before.setByte(kind, RowKind.UpdateBefore)

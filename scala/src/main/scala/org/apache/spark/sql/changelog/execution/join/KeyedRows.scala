@@ -39,18 +39,20 @@ private[join] final class KeyedRows(
   private val keyOf = GenerateUnsafeProjection.generate(side.rowKey, side.columns)
   private var slots = new LinkedHashMap[UnsafeRow, Slot]
   private var isLarge = false
-  private var stored: UnsafeRow = _
+  // the one row of the join key; a record itself may be overwritten by the next to be read
+  private var storedRow: UnsafeRow = _
+  private var storedMatches = 0L
 
   override protected def clear(): Unit = {
     // a cleared map stays as large as it was for the largest key
     if (isLarge) slots = new LinkedHashMap[UnsafeRow, Slot] else slots.clear()
-    stored = null
+    storedRow = null
+    storedMatches = 0
   }
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = {
     val slot = slotOf(keyOf(row))
-    if (side.replaces) (if (retracts) slot.gone else slot.come) += row
-    else if (retracts) cancel(slot.come, slot.gone, row)
+    if (retracts) cancel(slot.come, slot.gone, row)
     else cancel(slot.gone, slot.come, row)
   }
 
@@ -73,14 +75,21 @@ private[join] final class KeyedRows(
   }
 
   override def load(): Unit = {
-    if (isSingle) stored = get(null)
+    if (isSingle) {
+      val value = get(null)
+      if (value != null) {
+        storedRow = rowOf(value)
+        storedMatches = matchesOf(value)
+      }
+    }
     isLarge = slots.size > 64
     val all = slots.values.iterator
     while (all.hasNext) {
       val slot = all.next()
-      val value = if (isSingle) stored else get(slot.key)
-      if (!load(slot, if (value == null) null else rowOf(value))) all.remove()
-      else if (value != null) slot.change.matchesBefore = matchesOf(value)
+      val value = if (isSingle) null else get(slot.key)
+      val before = if (value == null) storedRow else rowOf(value)
+      if (!load(slot, before)) all.remove()
+      else slot.change.matchesBefore = if (value == null) storedMatches else matchesOf(value)
     }
   }
 
@@ -129,7 +138,7 @@ private[join] final class KeyedRows(
 
   /** The one row of the join key, unless it changes. */
   private final class SingleRow extends StoredRows {
-    private var isThere = stored != null && slots.isEmpty
+    private var isThere = storedRow != null && slots.isEmpty
 
     override def next(): Boolean = {
       val found = isThere
@@ -137,11 +146,11 @@ private[join] final class KeyedRows(
       found
     }
 
-    override def row: UnsafeRow = rowOf(stored)
+    override def row: UnsafeRow = storedRow
 
     override def copies: Long = 1
 
-    override def matches: Long = matchesOf(stored)
+    override def matches: Long = storedMatches
 
     override def saveMatches(matches: Long): Unit = put(null, row, 1, matches)
 

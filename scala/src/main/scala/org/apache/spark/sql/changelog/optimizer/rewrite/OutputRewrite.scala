@@ -25,7 +25,9 @@ private[optimizer] object OutputRewrite {
     netting(root.plan.asInstanceOf[ToChangelog], root.children.head) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
-        val netted = ChangelogConsolidate(key, pairs, kind, RowKind.newAttribute(), input)
+        val replaces = root.children.head.required == UpdateKind.OnlyUpdateAfter
+        val netted =
+          ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
         output(root, RowKind.find(netted.output), pairBy = None, netted)
       case Netting.Neighbours(key) =>
         output(root, RowKind.find(input.output), Some(key), input)
