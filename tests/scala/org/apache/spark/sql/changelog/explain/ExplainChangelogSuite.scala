@@ -55,7 +55,19 @@ class ExplainChangelogSuite
     "sessions" -> "SELECT city, session_window, count(*) FROM bag GROUP BY city, session_window(at, '1 hour')",
     "windows" -> "SELECT *, rank() OVER (PARTITION BY city ORDER BY fare) AS r, sum(fare) OVER (PARTITION BY city ORDER BY at) AS s FROM rides",
     "union" -> "SELECT word FROM words UNION ALL SELECT city FROM rides",
-    "explode" -> "SELECT id, x FROM rides LATERAL VIEW explode(array(city, 'a')) AS x")
+    "explode" -> "SELECT id, x FROM rides LATERAL VIEW explode(array(city, 'a')) AS x",
+    "join" -> "SELECT l.city, r.fare FROM rides l JOIN latest r ON l.fare = r.fare",
+    "join-key" -> "SELECT * FROM to_changelog(TABLE(SELECT l.id, l.city, r.fare FROM rides l JOIN latest r ON l.id = r.id), 'upsert', 'id')",
+    "join-new-rows" -> "SELECT * FROM to_changelog(TABLE(SELECT l.n, r.n AS m FROM words l JOIN words r ON l.word = r.word), 'append')",
+    "join-outer" -> "SELECT rides.*, word FROM rides LEFT JOIN words ON city = word AND fare > n",
+    "join-full" -> "SELECT l.id, r.city FROM rides l FULL JOIN bag r ON l.city <=> r.city",
+    "join-without-key" -> "SELECT id, word FROM rides JOIN words ON fare < n",
+    "join-static" -> "SELECT id, c FROM rides LEFT JOIN VALUES ('Oslo', 'NO') AS s(name, c) ON city = name",
+    "join-aggregate" -> "SELECT id, freq FROM rides JOIN (SELECT word, count(*) AS freq FROM words GROUP BY word) ON city = word",
+    "exists" -> "SELECT id FROM rides WHERE EXISTS (SELECT * FROM bag b WHERE rides.city = b.city) OR fare > 10",
+    "in" -> "SELECT id FROM rides WHERE city IN (SELECT city FROM bag)",
+    "not-in" -> "SELECT id FROM rides WHERE city NOT IN (SELECT city FROM bag)",
+    "scalar-subquery" -> "SELECT id, (SELECT max(fare) FROM bag) AS most FROM rides")
 
   queries.foreach { case (name, sql) =>
     test(s"the explanation of $name is as in its golden file") {

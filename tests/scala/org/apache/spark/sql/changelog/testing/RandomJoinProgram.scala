@@ -103,7 +103,7 @@ object RandomJoinProgram {
         Seq("x.k = y.k", "x.j = y.j"),
         Seq("x.k <=> y.w", "x.j = y.j"),
         Seq("x.k = y.w"),
-        Seq("x.w + 1 = y.k"),
+        Seq("x.w % 3 = y.k"),
         Seq("x.w < y.w"))
       val rest = random.nextInt(5) match {
         case 0 => Seq("x.w < y.w")
@@ -122,10 +122,14 @@ object RandomJoinProgram {
       case 8 => ofLeft(x, s"LEFT ANTI JOIN ${y.sql} y ON ${condition()}")
       case 9 =>
         val not = pick("", "NOT ")
-        ofLeft(x, s"WHERE x.w = 1 OR ${not}EXISTS (SELECT * FROM ${y.sql} y WHERE ${condition()})")
+        ofLeft(
+          x,
+          s"WHERE x.w = 1 OR ${not}EXISTS (SELECT * FROM ${y.sql} y WHERE ${condition()})")
       case 10 =>
         val column = pick("k", "j")
-        ofLeft(x, s"WHERE x.$column NOT IN (SELECT y.$column FROM ${y.sql} y WHERE y.w IS NOT NULL)")
+        ofLeft(
+          x,
+          s"WHERE x.$column NOT IN (SELECT y.$column FROM ${y.sql} y WHERE y.w IS NOT NULL)")
       case _ =>
         val value = s"(SELECT max(w) FROM ${y.sql} y WHERE ${pick("x.k = y.k", "x.j = y.j")})"
         Relation(
@@ -143,7 +147,8 @@ object RandomJoinProgram {
       key match {
         case Some((xs, ys)) if xs.size == 1 && xs == ys =>
           val columns = names.map(name => s"x.$name") ++ names.map(name => s"y.$name AS y$name")
-          val wide = s"SELECT ${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON ${condition()}"
+          val wide =
+            s"SELECT ${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON ${condition()}"
           Relation(s"($wide)", Some(xs ++ ys.map("y" + _)))
         case _ =>
           val columns = names.map(name => s"${pick("x", "y")}.$name")

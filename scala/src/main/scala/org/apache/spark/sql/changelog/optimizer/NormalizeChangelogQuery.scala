@@ -14,17 +14,21 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries
+ *   - columns have names without expression ids
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
+ *   - joins get keys of their inputs, and no filters on what they leave out themselves
  *   - a source gives only the columns that are read, so that no operator keeps others
  */
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
     val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
-    val unsorted = RecognizeRank(joined).transformUp { case Sort(_, _, child, _) => child }
-    pruneSources(GroupByCollationKey(unsorted)).asInstanceOf[ToChangelog]
+    val named = NameColumns(joined)
+    val unsorted = RecognizeRank(named).transformUp { case Sort(_, _, child, _) => child }
+    val grouped = GroupByCollationKey(unsorted)
+    pruneSources(PrepareJoinInputs(grouped)).asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

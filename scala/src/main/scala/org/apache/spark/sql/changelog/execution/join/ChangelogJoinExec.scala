@@ -105,15 +105,18 @@ case class ChangelogJoinExec(
     else super.keyEncoder
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics ++ JoinLayout.Names.flatMap { side =>
-      val name = side.capitalize
-      Seq(
-        StatefulOperatorCustomSumMetric(
-          s"num${name}RowsAdded",
-          s"number of $side rows added to state"),
-        StatefulOperatorCustomSumMetric(
-          s"num${name}RowsDropped",
-          s"number of $side rows dropped from state"))
+    (super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
+      "numPaddingsRetracted",
+      "number of rows that no longer come out without a match")) ++ JoinLayout.Names.flatMap {
+      side =>
+        val name = side.capitalize
+        Seq(
+          StatefulOperatorCustomSumMetric(
+            s"num${name}RowsAdded",
+            s"number of $side rows added to state"),
+          StatefulOperatorCustomSumMetric(
+            s"num${name}RowsDropped",
+            s"number of $side rows dropped from state"))
     }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -175,7 +178,8 @@ case class ChangelogJoinExec(
       LeftExistence.unapply(joinType).isEmpty,
       joinType == LeftSingle,
       condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns)),
-      buffer)
+      buffer,
+      longMetric("numPaddingsRetracted"))
     private val groups = new CoGroupedIterator(
       GroupedIterator(leftRows, leftLayout.key, left.output),
       GroupedIterator(rightRows, rightLayout.key, right.output),

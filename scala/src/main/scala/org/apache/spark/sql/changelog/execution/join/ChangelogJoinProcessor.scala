@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.execution.join
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, UnsafeRow}
 import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.metric.SQLMetric
 
 import org.apache.spark.sql.changelog.plans.JoinSide
 
@@ -35,7 +36,8 @@ private[join] final class ChangelogJoinProcessor(
     emitsPairs: Boolean,
     isSingle: Boolean,
     condition: Option[BasePredicate],
-    output: JoinOutput) {
+    output: JoinOutput,
+    numPaddingsRetracted: SQLMetric) {
   private val predicate = condition.orNull
   private val joined = new JoinedRow
   private val rightIsTotal = right.layout.side == JoinSide.KeyCount
@@ -257,14 +259,19 @@ private[join] final class ChangelogJoinProcessor(
       besideBefore: InternalRow,
       after: UnsafeRow,
       copiesAfter: Long,
-      besideAfter: InternalRow): Unit = emit(
-    part.isLeft,
-    before,
-    besideBefore,
-    if (besideBefore == null) 0 else copiesBefore,
-    after,
-    besideAfter,
-    if (besideAfter == null) 0 else copiesAfter)
+      besideAfter: InternalRow): Unit = {
+    if (emitsPairs && besideBefore != null && besideAfter == null) {
+      numPaddingsRetracted += copiesBefore
+    }
+    emit(
+      part.isLeft,
+      before,
+      besideBefore,
+      if (besideBefore == null) 0 else copiesBefore,
+      after,
+      besideAfter,
+      if (besideAfter == null) 0 else copiesAfter)
+  }
 
   /** One row of the result goes, so many times, and another comes, or it is the same. */
   private def emit(

@@ -83,12 +83,14 @@ private[join] abstract class JoinSideState(
     new SpecificInternalRow(Seq(side.row.getOrElse(new StructType), LongType, LongType))
   private val valueProjection =
     GenerateUnsafeProjection.generate(layout.valueSchema.zipWithIndex.map { case (field, index) =>
-      if (index < layout.countOrdinal) {
-        if (side.row.isDefined && index == rowOrdinal) {
-          BoundReference(0, field.dataType, nullable = false)
-        } else Literal(null, field.dataType)
-      } else if (field.name == "count") BoundReference(1, LongType, nullable = false)
-      else BoundReference(2, LongType, nullable = false)
+      val ordinal = index match {
+        case `rowOrdinal` if side.row.isDefined => 0
+        case layout.countOrdinal if side.isCounted => 1
+        case layout.matchesOrdinal if side.tracksMatches => 2
+        case _ => -1
+      }
+      if (ordinal < 0) Literal(null, field.dataType)
+      else BoundReference(ordinal, field.dataType, nullable = false)
     })
 
   protected def get(suffixRow: UnsafeRow): UnsafeRow = store.get(stateKey(suffixRow))

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.analysis.{EquiJoin, UpsertKeys}
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * Gives joins their inputs in the form in which least must be kept of them.
+ * {{{
+ *   Join Inner, uid = user                  Project [amount, name]
+ *   :- Project [uid, amount]                +- Join Inner, uid = user
+ *   :  +- Filter isnotnull(uid)       =>       :- Project [uid, amount, oid]
+ *   :     +- orders  key=(oid)                 :  +- orders  key=(oid)
+ *   +- users  key=(user)                       +- users  key=(user)
+ * }}}
+ * Spark prunes key columns that nobody reads. With them a row is kept and replaced by its key;
+ * without, all its columns must be counted. And it filters rows whose join key is NULL, of which
+ * the join keeps none anyway: a filter must see the old row of each update. Leaves alone filters
+ * over rows that are only inserted, and inputs that never change.
+ */
+object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.transformUp(prepare).transformUp {
+      case project @ Project(_, Project(columns, join: Join))
+          if columns.forall(_.isInstanceOf[Attribute]) =>
+        project.copy(child = join)
+    }
+
+  private def prepare: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case join: Join if !join.children.exists(StaticInference.isStatic) =>
+      val equi = EquiJoin(join)
+      val prepared = join.copy(
+        left = withKey(withoutNullFilter(join.left, nullable(join, equi, isLeft = true))),
+        right = withKey(withoutNullFilter(join.right, nullable(join, equi, isLeft = false))))
+      if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
+  }
+
+  /** The parts of the join key whose NULLs leave a row of one side without any effect. */
+  private def nullable(join: Join, equi: EquiJoin, isLeft: Boolean): Seq[Expression] = {
+    val isPreserved = join.joinType match {
+      case _: InnerLike | LeftSemi => false
+      case FullOuter => true
+      case RightOuter => !isLeft
+      case _ => isLeft
+    }
+    if (isPreserved) Nil
+    else equi.key(isLeft).zip(equi.matchesNull).collect { case (part, false) => part }
+  }
+
+  private def withoutNullFilter(plan: LogicalPlan, key: Seq[Expression]): LogicalPlan =
+    plan match {
+      case project: Project =>
+        project.copy(child = withoutNullFilter(
+          project.child,
+          key.filter { part =>
+            part.references.subsetOf(project.child.outputSet)
+          }))
+      case filter @ Filter(condition, child) if !isInsertOnly(child) =>
+        val conditions = splitConjunctivePredicates(condition)
+        val kept = conditions.filterNot {
+          case IsNotNull(column) => key.exists(_.semanticEquals(column))
+          case _ => false
+        }
+        if (kept.size == conditions.size) filter
+        else kept.reduceOption(And(_, _)).map(Filter(_, child)).getOrElse(child)
+      case other => other
+    }
+
+  private def isInsertOnly(plan: LogicalPlan): Boolean = plan match {
+    case source: FromChangelog => source.produces.isInsertOnly
+    case _: Project | _: Filter => isInsertOnly(plan.children.head)
+    case _ => false
+  }
+
+  /** The input with a key among its columns, if it has one below a projection. */
+  private def withKey(plan: LogicalPlan): LogicalPlan = plan match {
+    case Project(columns, child) =>
+      val below = withKey(child)
+      val project = Project(columns, below)
+      val missing =
+        if (keys(project).nonEmpty) Nil
+        else keys(below).headOption.toSeq.flatMap(_.filterNot(project.outputSet.contains))
+      Project(
+        columns ++ below.output.filter(column => missing.exists(_.semanticEquals(column))),
+        below)
+    case other => other
+  }
+
+  private def keys(plan: LogicalPlan): Seq[AttributeSet] =
+    UpsertKeys(plan, plan.children.map(keys))
+}
