@@ -7,6 +7,6 @@ mode upsert KEY (k)
 L +I 1 10
 -> +I 1 10 NULL
 R +I 1 1
--> +I 1 10 1
+-> +U 1 10 1
 R +I 1 2
--> +I 1 10 3
+-> +U 1 10 3

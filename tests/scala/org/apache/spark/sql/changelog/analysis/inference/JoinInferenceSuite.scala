@@ -161,13 +161,6 @@ class JoinInferenceSuite extends InferenceTest {
     assert(modes(notIn) == "Join[I,UA,D](Source[I,UA,D]; Source[I,UA,D])")
   }
 
-  test("event time in the join key bounds the state") {
-    appends("l", "ts TIMESTAMP, a INT", watermark = Some("ts"))
-    appends("r", "ts TIMESTAMP, b INT")
-    val node = find(infer("SELECT a, b FROM l JOIN r ON l.ts = r.ts"), "ChangelogJoin")
-    assert(node.state.map(_.boundedBy) == Seq("watermark on ts", "unbounded"))
-  }
-
   test("an append reader refuses a join that takes rows back") {
     declareTables()
     checkRefused(

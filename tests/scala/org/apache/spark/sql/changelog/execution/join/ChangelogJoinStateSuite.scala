@@ -141,7 +141,14 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
       "1 NULL {5,q} 1 NULL")
     checkState("SELECT a, d FROM l LEFT JOIN r ON a <= c AND d <> 'm'", keys = false)(
       "key.left",
-      "value.matches")("{1} 3", "{2} 2", "{3} 1", "{NULL} 0", "NULL NULL", "NULL NULL", "NULL NULL")
+      "value.matches")(
+      "{1} 3",
+      "{2} 2",
+      "{3} 1",
+      "{NULL} 0",
+      "NULL NULL",
+      "NULL NULL",
+      "NULL NULL")
   }
 
   test("rows are counted per side, and retractions of rows never given by policy") {

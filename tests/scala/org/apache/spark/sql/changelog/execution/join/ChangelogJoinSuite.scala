@@ -85,6 +85,65 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
         .exists(_.getMessage.contains("SCALAR_SUBQUERY_TOO_MANY_ROWS")))
   }
 
+  test("a table is joined with itself, and a join with an aggregate of a join") {
+    check("SELECT x.a, x.b, y.b AS c FROM l x JOIN l y ON x.a = y.a")
+    check("""SELECT l.a, n, d FROM l
+      |JOIN (SELECT a, count(*) AS n FROM l LEFT JOIN r ON a = c GROUP BY a) s ON l.a = s.a
+      |LEFT JOIN r ON n = c""".stripMargin)
+  }
+
+  test("a static side is looked up in each batch") {
+    val names = "VALUES (1, 'one'), (2, 'two'), (2, 'deux') AS s(k, name)"
+    check(s"SELECT a, b, name FROM l JOIN $names ON a = k")
+    check(s"SELECT a, b, name FROM l LEFT JOIN $names ON a = k")
+    check(s"SELECT a, b, name FROM $names RIGHT JOIN l ON a = k AND name <> 'two'")
+    check(s"SELECT a, b FROM l WHERE a NOT IN (SELECT k FROM $names)")
+  }
+
+  test("NaN equals NaN and zeros of either sign are equal, also within a key") {
+    val x = Feed("x", "a DOUBLE, b FLOAT")
+    val y = Feed("y", "c DOUBLE, d FLOAT")
+    def step(left: Seq[String], right: Seq[String]) =
+      Step(Step(x, left: _*).changes ++ Step(y, right: _*).changes)
+    oracle.checkAll(
+      Program(
+        Seq(x, y),
+        "SELECT a, b, c, d FROM x FULL JOIN y ON a = c AND b <=> d",
+        Seq(
+          step(Seq("+I NaN 1.0", "+I 0.0 -0.0", "+I 1.5 NULL"), Seq("+I NaN 1.0")),
+          step(Seq("+I -0.0 0.0"), Seq("+I -0.0 0.0", "+I 1.5 NULL", "+I NULL NULL")),
+          step(Seq("-D 0.0 -0.0", "-D NaN 1.0"), Seq("-D 1.5 NULL")))),
+      variants)
+  }
+
+  test("texts that a collation finds equal match") {
+    val x = Feed("x", "a STRING, n INT")
+    val y = Feed("y", "c STRING, m INT")
+    def step(left: Seq[String], right: Seq[String]) =
+      Step(Step(x, left: _*).changes ++ Step(y, right: _*).changes)
+    oracle.checkAll(
+      Program(
+        Seq(x, y),
+        "SELECT a, n, c, m FROM x LEFT JOIN y ON a COLLATE UTF8_LCASE = c",
+        Seq(
+          step(Seq("+I a 1", "+I B 2"), Seq("+I A 1")),
+          step(Seq("+I A 3", "-D a 1"), Seq("+I b 2", "-U A 1", "+U a 1")),
+          step(Seq("+I a 4"), Seq("-D a 1")))),
+      variants)
+  }
+
+  test("a hot key meets many rows") {
+    val rows = (1 to 300).map(n => s"+I 1 x$n")
+    oracle.check(
+      Program(
+        Seq(l, r),
+        "SELECT a, b, d FROM l LEFT JOIN r ON a = c AND length(b) > length(d)",
+        Seq(
+          both(rows, Seq("+I 1 p")),
+          both(Nil, Seq("+I 1 qq", "+I 1 rrr", "-D 1 p")),
+          both(rows.take(150).map(_.replace("+I", "-D")), Seq("-D 1 qq")))))
+  }
+
   for {
     kind <- Seq("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
     (form, on) <- Seq(

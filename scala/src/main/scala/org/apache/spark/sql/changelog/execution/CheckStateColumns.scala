@@ -46,13 +46,21 @@ private[execution] object CheckStateColumns {
     }
 
     def check(part: String, stored: StructType, wanted: StructType): Unit =
-      if (!stored.fieldNames.sameElements(wanted.fieldNames)) {
+      if (names(stored) != names(wanted)) {
         throw ChangelogErrors.stateOfOtherQuery(
           operator,
           info.operatorId,
           part,
-          stored.fieldNames.toSeq,
-          wanted.fieldNames.toSeq)
+          names(stored),
+          names(wanted))
       }
+  }
+
+  /** The names of all columns, and of those within rows that are kept as they are. */
+  private def names(schema: StructType): Seq[String] = schema.flatMap { field =>
+    field.dataType match {
+      case row: StructType => names(row).map(name => s"${field.name}.$name")
+      case _ => Seq(field.name)
+    }
   }
 }

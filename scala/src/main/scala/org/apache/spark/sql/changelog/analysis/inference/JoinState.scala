@@ -76,12 +76,8 @@ final case class JoinState(
   private def table(isLeft: Boolean): StateTable = {
     val name = if (isLeft) "left" else "right"
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
-    val bound = equi
-      .key(isLeft)
-      .flatMap(EventTime.columnOf)
-      .headOption
-      .map(column => s"watermark on $column")
-      .getOrElse("unbounded")
+    // event time in the join key will bound it once old rows are dropped by watermark
+    val bound = "unbounded"
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
     side(isLeft) match {
       case JoinSide.OneRow => StateTable(s"$name rows", joinKey, s"row$matches", bound)

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.explain.ExplainNode
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
@@ -25,7 +26,9 @@ private[optimizer] object OutputRewrite {
     netting(root.plan.asInstanceOf[ToChangelog], root.children.head) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
-        val replaces = root.children.head.required == UpdateKind.OnlyUpdateAfter
+        val query = root.children.head
+        val replaces =
+          query.required == UpdateKind.OnlyUpdateAfter && knowsUpdates(query)
         val netted =
           ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
         output(root, RowKind.find(netted.output), pairBy = None, netted)
@@ -89,6 +92,13 @@ private[optimizer] object OutputRewrite {
       val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
       Netting.Consolidate(comparable, pairs = false)
     }
+  }
+
+  /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */
+  private def knowsUpdates(node: AnnotatedPlan): Boolean = node.plan match {
+    case _: Join => !node.children.exists(side => StaticInference.isStatic(side.plan))
+    case _: Project | _: Filter => knowsUpdates(node.children.head)
+    case _ => false
   }
 
   /** Whether a batch holds at most one change per key, the halves of an update side by side. */
