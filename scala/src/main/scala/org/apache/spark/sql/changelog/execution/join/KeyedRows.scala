@@ -39,7 +39,7 @@ private[join] final class KeyedRows(
   private val keyOf = GenerateUnsafeProjection.generate(side.rowKey, side.columns)
   private var slots = new LinkedHashMap[UnsafeRow, Slot]
   private var isLarge = false
-  // the one row of the join key; a record itself may be overwritten by the next to be read
+  // the one row of the join key
   private var storedRow: UnsafeRow = _
   private var storedMatches = 0L
 
@@ -78,7 +78,7 @@ private[join] final class KeyedRows(
     if (isSingle) {
       val value = get(null)
       if (value != null) {
-        storedRow = rowOf(value)
+        storedRow = rowOf(value).copy() // the next record to be read may overwrite this one
         storedMatches = matchesOf(value)
       }
     }
@@ -87,7 +87,7 @@ private[join] final class KeyedRows(
     while (all.hasNext) {
       val slot = all.next()
       val value = if (isSingle) null else get(slot.key)
-      val before = if (value == null) storedRow else rowOf(value)
+      val before = if (value == null) storedRow else rowOf(value).copy()
       if (!load(slot, before)) all.remove()
       else slot.change.matchesBefore = if (value == null) storedMatches else matchesOf(value)
     }
