@@ -116,7 +116,7 @@ def measure(
                 spark.conf.set(key, value)
             is_stock = side == "stock"
             frame = workload.query(raw) if is_stock else workload.ours(raw)
-            run = stream(frame, "update" if is_stock else "append")
+            run = stream(frame, workload.stock_mode if is_stock else "append")
             for key in settings:
                 spark.conf.unset(key)
             if turn:

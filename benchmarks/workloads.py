@@ -34,7 +34,9 @@ class Workload:
     key : list of str
         The key of the result, for ``mode="upsert"``.
     stock : bool
-        Whether stock Spark can express it in update mode.
+        Whether stock Spark can express it.
+    stock_mode : str
+        The output mode stock Spark runs it in.
     settings : dict
         Further ways for our side to run it: a name, with the settings that differ.
     """
@@ -46,11 +48,13 @@ class Workload:
     mode: str = "upsert"
     key: tuple[str, ...] = ("key",)
     stock: bool = True
+    stock_mode: str = "update"
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def ours(self, raw: DataFrame) -> DataFrame:
         """Give the changes of the query over a raw stream."""
-        return changelog.to_changelog(self.query(self.read(raw)), self.mode, key=list(self.key))
+        key = list(self.key) or None
+        return changelog.to_changelog(self.query(self.read(raw)), self.mode, key=key)
 
 
 def write_batches(frame: DataFrame, folder: Path, batches: int) -> None:
@@ -132,6 +136,35 @@ def _visits(keys: int) -> Callable[[SparkSession, Path, int, int], None]:
     return generate
 
 
+def _lines(hot: float) -> Callable[[SparkSession, Path, int, int], None]:
+    """Orders with four lines each; a share of all lines is of one order."""
+
+    def generate(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
+        orders = rows // 5
+        key = F.when(F.rand(7) < hot, F.lit(0)).otherwise(F.pmod(F.xxhash64("id"), F.lit(orders)))
+        frame = spark.range(rows).select(
+            F.when(F.col("id") % 5 == 0, F.col("id") / 5)
+            .otherwise(key)
+            .cast("long")
+            .alias("key"),
+            (F.col("id") % 1000).alias("value"),
+            (F.col("id") % 5 == 0).alias("is_order"),
+            (F.col("id") * batches / rows).cast("int").alias("batch"),
+        )
+        write_batches(frame, folder, batches)
+
+    return generate
+
+
+def _join_lines(kind: str) -> Callable[[DataFrame], DataFrame]:
+    def query(table: DataFrame) -> DataFrame:
+        orders = table.where("is_order").select("key", F.col("value").alias("customer"))
+        lines = table.where("NOT is_order").select("key", "value")
+        return lines.join(orders, "key", kind)
+
+    return query
+
+
 _SPLIT = {"split": {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}}
 
 ALL = [
@@ -141,4 +174,9 @@ ALL = [
     Workload("distinct", _visits(10_000), _distinct_counts, stock=False, settings=_SPLIT),
     Workload("distinct_hot", _visits(1), _distinct_counts, stock=False, settings=_SPLIT),
     Workload("retracting_min_max", _orders, _min_max, read=_from_orders, stock=False),
+    Workload("join", _lines(0), _join_lines("inner"), mode="append", key=(), stock_mode="append"),
+    Workload(
+        "join_hot", _lines(0.2), _join_lines("inner"), mode="append", key=(), stock_mode="append"
+    ),
+    Workload("left_join", _lines(0), _join_lines("left"), mode="retract", key=(), stock=False),
 ]
