@@ -31,6 +31,19 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       .stop()
 
   private val accepted = Seq(
+    "SELECT * FROM t a JOIN t b ON a.id = b.fare",
+    "SELECT * FROM t LEFT JOIN plain USING (id)",
+    "SELECT * FROM t JOIN fixed USING (id)",
+    "SELECT * FROM t WHERE id IN (SELECT id FROM inserts)",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM inserts i WHERE i.id = t.id)",
+    "SELECT *, row_number() OVER (PARTITION BY city ORDER BY fare) AS r FROM t",
+    "SELECT *, sum(fare) OVER (PARTITION BY city) AS s FROM t",
+    "SELECT city, count(DISTINCT fare) FROM t GROUP BY city",
+    "SELECT city, collect_list(fare) FROM t GROUP BY city",
+    "SELECT city, percentile(fare, 0.5) FROM t GROUP BY city",
+    "SELECT city, first(fare) FROM t GROUP BY city",
+    "SELECT id, city FROM t EXCEPT SELECT id, city FROM plain",
+    "SELECT id FROM t INTERSECT SELECT id FROM plain",
     "SELECT * FROM t",
     "SELECT * FROM plain",
     "SELECT count(*) FROM plain",
@@ -53,24 +66,10 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   /** Queries that run one day. Each either starts or is refused here, with the node's name. */
   private val refused = Seq(
-    "SELECT * FROM t a JOIN t b ON a.id = b.fare" -> "ChangelogJoin",
-    "SELECT * FROM t LEFT JOIN plain USING (id)" -> "ChangelogJoin",
-    "SELECT * FROM t JOIN fixed USING (id)" -> "ChangelogJoin",
-    "SELECT * FROM t WHERE id IN (SELECT id FROM inserts)" -> "ChangelogJoin",
-    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM inserts i WHERE i.id = t.id)" -> "ChangelogJoin",
-    "SELECT *, row_number() OVER (PARTITION BY city ORDER BY fare) AS r FROM t" -> "ChangelogWindow",
-    "SELECT *, sum(fare) OVER (PARTITION BY city) AS s FROM t" -> "ChangelogWindow",
     "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY city ORDER BY fare) AS r FROM t) WHERE r < 3" -> "ChangelogRank",
     "SELECT * FROM t LIMIT 3" -> "ChangelogRank",
     "SELECT * FROM t ORDER BY fare LIMIT 3" -> "ChangelogRank",
-    "SELECT city, count(DISTINCT fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
-    "SELECT city, collect_list(fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
-    "SELECT city, percentile(fare, 0.5) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
-    "SELECT city, first(fare) FROM t GROUP BY city" -> "ChangelogAggregate [city]",
-    "SELECT id, city FROM t EXCEPT SELECT id, city FROM plain" -> "Changelog",
-    "SELECT id FROM t INTERSECT SELECT id FROM plain" -> "Changelog",
-    "SELECT id, city FROM plain UNION ALL SELECT id, city FROM fixed" -> "Project",
-    "SELECT id FROM t UNION ALL SELECT id FROM from_changelog(TABLE(old), 'op')" -> "")
+    "SELECT id, city FROM plain UNION ALL SELECT id, city FROM fixed" -> "Project")
 
   test("a node that can't be executed yet is refused at start, by name and place") {
     views()
@@ -86,10 +85,10 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   test("the place leads from the node up to the root") {
     views()
     val sql =
-      "SELECT c, count(*) FROM (SELECT city, count(DISTINCT fare) AS c FROM t GROUP BY city) GROUP BY c"
+      "SELECT c, count(*) FROM (SELECT city AS c FROM t ORDER BY fare LIMIT 3) GROUP BY c"
     checkError(
       "CHANGELOG_NOT_EXECUTABLE_YET",
-      "node" -> "ChangelogAggregate [city]",
+      "node" -> "ChangelogRank row_number []",
       "place" -> "input of ChangelogAggregate [c], input of ToChangelog retract")(start(sql))
   }
 

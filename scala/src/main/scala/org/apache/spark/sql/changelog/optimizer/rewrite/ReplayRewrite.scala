@@ -66,6 +66,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     val netted = ChangelogConsolidate(
       groups.map(_.column),
       pairs = true,
+      replaces = false,
       replay.outputKind,
       RowKind.newAttribute(),
       computed)

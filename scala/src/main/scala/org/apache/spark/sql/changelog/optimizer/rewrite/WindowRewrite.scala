@@ -63,6 +63,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     val changed = ChangelogConsolidate(
       comparable(node.plan.output),
       pairs = false,
+      replaces = false,
       RowKind.find(result.output).get,
       RowKind.newAttribute(),
       result)
@@ -71,6 +72,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
         val byKey = ChangelogConsolidate(
           node.plan.output.filter(key.contains),
           pairs = true,
+          replaces = false,
           changed.outputKind,
           RowKind.newAttribute(),
           changed)
