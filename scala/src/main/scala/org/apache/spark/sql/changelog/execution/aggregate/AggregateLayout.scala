@@ -9,6 +9,7 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
 
 /**
  * The smallest or largest of a group's values, where values can be taken back.

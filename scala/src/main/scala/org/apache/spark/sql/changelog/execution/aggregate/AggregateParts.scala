@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.{LongType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
+import org.apache.spark.sql.changelog.execution.aggregate.signed.{SignedCount, SignedFunction}
 import org.apache.spark.sql.changelog.plans.GroupValue
 
 /**

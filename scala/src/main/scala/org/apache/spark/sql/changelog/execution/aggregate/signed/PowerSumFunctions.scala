@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.execution.aggregate
+package org.apache.spark.sql.changelog.execution.aggregate.signed
 
 /** Gives the functions of [[PowerSumFunctions$]] the static form generated code calls. */
 private[aggregate] class PowerSumFunctions
