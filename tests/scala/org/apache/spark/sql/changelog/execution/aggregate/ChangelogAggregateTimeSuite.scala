@@ -24,12 +24,14 @@ class ChangelogAggregateTimeSuite extends AnyFunSuite with ChangelogSession {
       sql: String,
       mode: String = "retract",
       inserts: Boolean = false,
+      arguments: String = "",
       checkpoint: File = QuickFileSystem.temporaryDirectory()) {
     private val stream =
       new RawStream(spark, "changes", "op STRING, ts TIMESTAMP, g STRING, n INT")
     stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
-    private val table =
-      if (inserts) "TABLE(SELECT ts, g, n FROM timed)" else "TABLE(timed), change_type => 'op'"
+    private val table: String =
+      if (inserts) "TABLE(SELECT ts, g, n FROM timed)"
+      else s"TABLE(timed), change_type => 'op'$arguments"
     private def start() = new RunningChanges(
       spark.sql(s"""SELECT * FROM to_changelog(TABLE(
            |  WITH t AS (SELECT * FROM from_changelog($table)) $sql), mode => '$mode')""".stripMargin),
@@ -138,6 +140,29 @@ class ChangelogAggregateTimeSuite extends AnyFunSuite with ChangelogSession {
         assert(query.next(s"insert ${minute(40)} a 1") == Seq("insert 00 1"))
       }
     finally spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+  }
+
+  test("distinct values are counted per window over the newest row per key") {
+    val sql = perWindow.replace("count(*) AS c", "count(DISTINCT g) AS c")
+    val newest = ", key => array('n'), input => 'upsert', sequence_by => array('ts')"
+    running(new Running(sql, arguments = newest)) { query =>
+      assert(
+        query.next(
+          s"insert ${minute(1)} a 1",
+          s"insert ${minute(2)} a 2",
+          s"insert ${minute(3)} b 3") ==
+          Seq("insert 00 2"))
+      // one a stays, an older row changes nothing, and a newer one moves to the next window
+      assert(
+        query.next(
+          s"insert ${minute(6)} a 1",
+          s"insert ${minute(1)} c 2",
+          s"insert ${minute(7)} a 3") ==
+          Seq("delete 00 2", "insert 00 1", "insert 05 1"))
+      assert(
+        query.next(s"insert ${minute(8)} d 2") ==
+          Seq("delete 00 1", "delete 05 1", "insert 05 2"))
+    }
   }
 
   test("windows overlap, and grow") {

@@ -3,9 +3,19 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
+import scala.annotation.nowarn
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
+import org.apache.spark.sql.expressions.{
+  Aggregator,
+  MutableAggregationBuffer,
+  UserDefinedAggregateFunction
+}
+import org.apache.spark.sql.functions.udaf
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{Encoder, Encoders, Row}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -176,6 +186,15 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     check("SELECT g, listagg(DISTINCT s, '-') WITHIN GROUP (ORDER BY s) FROM t GROUP BY g")
   }
 
+  test("functions of one's own, written as an Aggregator or in the old way") {
+    oracle.inSessions { session =>
+      session.udf.register("longest", udaf(Longest))
+      session.udf.register("total", new OldTotal): @nowarn("cat=deprecation")
+    }
+    check("""SELECT g, longest(s), longest(s) FILTER (WHERE y > 1), longest(DISTINCT s), total(i),
+        |total(DISTINCT i), count(*) FROM t GROUP BY g""".stripMargin)
+  }
+
   test("grouping and grouping_id") {
     check(
       "SELECT g, y, grouping(g), grouping_id(), count(DISTINCT i) FROM t GROUP BY CUBE (g, y)")
@@ -194,4 +213,42 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     }.toSet
     assert((all -- tested).isEmpty)
   }
+}
+
+/** The longest text, of several the last in the alphabet. */
+private object Longest extends Aggregator[String, String, String] {
+  override def zero: String = ""
+
+  override def reduce(longest: String, text: String): String = merge(longest, text)
+
+  override def merge(left: String, right: String): String =
+    Seq(left, right).filter(_ != null).maxBy(text => (text.length, text))
+
+  override def finish(longest: String): String = longest
+
+  override def bufferEncoder: Encoder[String] = Encoders.STRING
+
+  override def outputEncoder: Encoder[String] = Encoders.STRING
+}
+
+/** A sum, as such functions were written before there was `Aggregator`. */
+@nowarn("cat=deprecation")
+private class OldTotal extends UserDefinedAggregateFunction {
+  override def inputSchema: StructType = StructType.fromDDL("value INT")
+
+  override def bufferSchema: StructType = StructType.fromDDL("total BIGINT")
+
+  override def dataType: DataType = LongType
+
+  override def deterministic: Boolean = true
+
+  override def initialize(buffer: MutableAggregationBuffer): Unit = buffer(0) = 0L
+
+  override def update(buffer: MutableAggregationBuffer, input: Row): Unit =
+    if (!input.isNullAt(0)) buffer(0) = buffer.getLong(0) + input.getInt(0)
+
+  override def merge(buffer: MutableAggregationBuffer, other: Row): Unit =
+    buffer(0) = buffer.getLong(0) + other.getLong(0)
+
+  override def evaluate(buffer: Row): Any = buffer.getLong(0)
 }
