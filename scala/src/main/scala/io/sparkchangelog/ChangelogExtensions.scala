@@ -6,6 +6,7 @@ package io.sparkchangelog
 import org.apache.spark.sql.SparkSessionExtensions
 
 import org.apache.spark.sql.changelog.analysis.{
+  AcceptOffset,
   CheckChangelogSupport,
   CheckWatermarks,
   InlineCommonTables,
@@ -35,6 +36,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
+    extensions.injectPostHocResolutionRule(_ => AcceptOffset)
     extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // of what then is in place
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // optimization: with Spark's operator optimization

@@ -158,14 +158,4 @@ class RankInferenceSuite extends InferenceTest {
       modes(root) ==
         "Rank[I,UB,UA,D] < Rank[I,UB,UA,D] < Aggregate[I,UA] < Source[I]")
   }
-
-  test("a limit that is not a rank yet is understood too") {
-    declareTables()
-    def limited(sql: String): AnnotatedPlan =
-      inferAsIs(spark.sql(sql).queryExecution.analyzed)
-    assert(rank(limited("SELECT * FROM e LIMIT 3")).mode.toString == "[I]")
-    assert(rank(limited("SELECT * FROM e ORDER BY v LIMIT 3")).mode.toString == "[I,UB,UA,D]")
-    assert(rank(limited("SELECT * FROM e LIMIT 3 OFFSET 1")).mode.toString == "[I]")
-    assert(rank(limited("SELECT * FROM t LIMIT 3")).strategy.contains("retract"))
-  }
 }

@@ -10,12 +10,14 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.changelog.execution.CountedTail
+
 class ExtremumHeadSuite extends AnyFunSuite {
   private val smallestFirst: Comparator[Any] =
     (left: Any, right: Any) => Integer.compare(left.asInstanceOf[Int], right.asInstanceOf[Int])
 
   /** A tail in memory, that counts how often it is scanned. */
-  private class Values extends CountedValues {
+  private class Values extends CountedTail[Any] {
     val counts = mutable.Map.empty[Any, Long]
     var numScans = 0
 
@@ -31,11 +33,11 @@ class ExtremumHeadSuite extends AnyFunSuite {
   }
 
   private def entries(head: ExtremumHead): Seq[(Any, Long)] =
-    (0 until head.numHeadValues).map(index => head.headValue(index) -> head.headCount(index))
+    (0 until head.size).map(index => head.entry(index) -> head.count(index))
 
   /** The head as it is after it was written to state and read back. */
   private def reload(head: ExtremumHead): Unit = {
-    val (values, tail) = (entries(head), head.numTailValues)
+    val (values, tail) = (entries(head), head.numTailEntries)
     head.reset(tail)
     values.foreach { case (value, count) => head.append(value, count) }
   }
@@ -59,12 +61,12 @@ class ExtremumHeadSuite extends AnyFunSuite {
             val count = all.getOrElse(value, 0L) + delta
             if (count == 0) all -= value else all(value) = count
           }
-          head.refill(tail)
+          head.complete(tail)
           val best = all.collectFirst { case (value, count) if count > 0 => value }
           val where = s"seed $seed, batch $batch"
           assert(Option(head.best) == best, where)
           assert((entries(head) ++ tail.counts).toMap == all.toMap, where)
-          assert(tail.counts.size == head.numTailValues, where)
+          assert(tail.counts.size == head.numTailEntries, where)
           assert(
             entries(head).map(_._1) == entries(head).map(_._1.asInstanceOf[Int]).sorted,
             where)
@@ -75,7 +77,7 @@ class ExtremumHeadSuite extends AnyFunSuite {
           reload(head)
         }
         head.clear(tail)
-        assert(head.best == null && tail.counts.isEmpty && head.numTailValues == 0)
+        assert(head.best == null && tail.counts.isEmpty && head.numTailEntries == 0)
       }
     }
   }
@@ -87,7 +89,7 @@ class ExtremumHeadSuite extends AnyFunSuite {
     for (value <- 1 to 4) {
       assert(head.best == value)
       head.add(value, -1, tail)
-      head.refill(tail)
+      head.complete(tail)
     }
     assert(tail.numScans <= 1)
     assert(head.best == 5)
@@ -100,6 +102,6 @@ class ExtremumHeadSuite extends AnyFunSuite {
     head.add(2, 1, tail)
     assert(head.best == 2)
     head.add(1, 1, tail)
-    assert(head.best == 2 && head.numHeadValues == 1)
+    assert(head.best == 2 && head.size == 1)
   }
 }

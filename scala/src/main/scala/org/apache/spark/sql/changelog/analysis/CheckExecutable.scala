@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, ToChangelog}
 
 /**
  * Refuses a query with a node that is understood but can't be executed yet, so that it never gives
@@ -44,6 +44,8 @@ object CheckExecutable {
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join => None
     case agg: Aggregate => aggregateObstacle(agg, node)
+    case rank: Rank =>
+      unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
       unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
     case _ => Some("there is no operator for it")

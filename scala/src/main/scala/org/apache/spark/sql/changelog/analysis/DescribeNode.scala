@@ -35,7 +35,7 @@ object DescribeNode {
     case _ if StaticInference.isStatic(plan) => plan.nodeName
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
-    case _: Rank | _: GlobalLimit | _: Offset => "ChangelogRank"
+    case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _ => plan.nodeName
   }
@@ -54,9 +54,6 @@ object DescribeNode {
     case root: ToChangelog =>
       Seq(root.mode.toString, if (root.key.isEmpty) "" else key(root.key)).mkString(" ").trim
     case sort: Sort => list(sort.order)
-    case limit: GlobalLimit => expression(limit.limitExpr)
-    case limit: LocalLimit => expression(limit.limitExpr)
-    case offset: Offset => s"offset ${expression(offset.offsetExpr)}"
     case generate: Generate => expression(generate.generator)
     case watermark: EventTimeWatermark => s"${watermark.eventTime.name} ${watermark.delay}"
     case repartition: RepartitionByExpression => list(repartition.partitionExpressions)

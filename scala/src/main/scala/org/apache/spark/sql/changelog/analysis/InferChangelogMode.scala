@@ -36,7 +36,6 @@ object InferChangelogMode {
     AggregateInference,
     JoinInference,
     RankInference,
-    LimitInference,
     RecomputeInference,
     StockStatefulInference,
     RootInference)

@@ -55,13 +55,11 @@ object UpsertKeys {
       case join: Join => ofJoin(join, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil
-      case limit: GlobalLimit if isOneRow(limit) => Seq(AttributeSet.empty)
       case sample: Sample => if (sample.withReplacement) Nil else inputs.head
       case _: Project | _: Filter | _: Expand | _: Sort | _: EventTimeWatermark | _: Window |
-          _: RepartitionOperation | _: RebalancePartitions | _: GlobalLimit | _: LocalLimit |
-          _: Offset | _: CollectMetrics | _: UpdateEventTimeWatermarkColumn | _: ToChangelog |
-          _: BaseEvalPython | _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery |
-          _: ResolvedHint =>
+          _: RepartitionOperation | _: RebalancePartitions | _: CollectMetrics |
+          _: UpdateEventTimeWatermarkColumn | _: ToChangelog | _: BaseEvalPython |
+          _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery | _: ResolvedHint =>
         ProjectKeys.outputKeys(plan, inputs.head)
       case _ => Nil
     }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidate
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
+import org.apache.spark.sql.changelog.execution.rank.{ChangelogRankExec, Ranking}
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.plans._
 
@@ -51,6 +52,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case aggregate @ PlanReplayedAggregate(replay) =>
       PlanReplayedAggregate(castToImpl(session), aggregate, replay) :: Nil
+
+    case rank: ChangelogRank =>
+      val state = AssignStateInfo(castToImpl(session), rank.operatorId)
+      ChangelogRankExec(
+        Ranking(rank),
+        rank.inputKind,
+        rank.outputKind,
+        // a store that is never opened would be missed when the batch is committed
+        Some(if (rank.partition.isEmpty) state.copy(numPartitions = 1) else state),
+        planLater(rank.child)) :: Nil
 
     case join: ChangelogJoin =>
       val state = AssignStateInfo(castToImpl(session), join.operatorId)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Rank => RankWithGaps, _}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, SkipRows}
 
 /**
  * Recognizes the queries that keep the first rows of each partition.
@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
  *
  *   GlobalLimit 10                                 Rank row_number [] [o] 6..15
  *   +- LocalLimit 10                         =>    +- input
- *      +- Offset 5
+ *      +- SkipRows 5
  *         +- Sort [o]
  * }}}
  * The rank number is kept only if something above reads it, and not if it can be only one. Leaves
@@ -31,7 +31,8 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
         val read = AttributeSet(columns.flatMap(_.references))
         rank(filter, read).map(child => project.copy(child = child)).getOrElse(project)
       case filter: Filter => rank(filter, filter.outputSet).getOrElse(filter)
-      case limit: GlobalLimit => this.limit(limit).getOrElse(limit)
+      case GlobalLimit(IntegerLiteral(count), child) => limit(count, child)
+      case SkipRows(IntegerLiteral(count), child) => skip(count, child)
     }
     // a limit per partition only spares work where it is computed; a changelog needs all rows
     ranked.transformUp { case LocalLimit(_, child) => child }
@@ -96,21 +97,30 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
   private def sequence[T](options: Seq[Option[T]]): Option[Seq[T]] =
     if (options.forall(_.isDefined)) Some(options.flatten) else None
 
-  private def limit(limit: GlobalLimit): Option[LogicalPlan] = limit.limitExpr match {
-    case IntegerLiteral(count) =>
-      val (offset, below) = skipOffset(limit.child)
-      val (order, child) = below match {
-        case Sort(order, true, child, _) => (order, child)
-        case other => (Nil, other)
-      }
-      Some(
-        Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child))
-    case _ => None
+  private def limit(count: Int, input: LogicalPlan): LogicalPlan = {
+    val (offset, below) = skipOffset(input)
+    val (order, child) = ordered(below)
+    Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
+  }
+
+  /** Without a last row all rows are ranked, each time anew. */
+  private def skip(count: Int, input: LogicalPlan): LogicalPlan = {
+    val (order, child) = ordered(input)
+    val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
+    val number = WindowExpression(RowNumber(), WindowSpecDefinition(Nil, order, frame))
+    val numbered = Alias(number, "_row_number")()
+    val kept = GreaterThan(numbered.toAttribute, Literal(count))
+    Project(child.output, Filter(kept, Window(Seq(numbered), Nil, order, child)))
+  }
+
+  private def ordered(plan: LogicalPlan): (Seq[SortOrder], LogicalPlan) = plan match {
+    case Sort(order, true, child, _) => (order, child)
+    case other => (Nil, other)
   }
 
   private def skipOffset(plan: LogicalPlan): (Int, LogicalPlan) = plan match {
     case LocalLimit(_, child) => skipOffset(child)
-    case Offset(IntegerLiteral(offset), child) =>
+    case SkipRows(IntegerLiteral(offset), child) =>
       val (inner, below) = skipOffset(child)
       (offset + inner, below)
     case other => (0, other)

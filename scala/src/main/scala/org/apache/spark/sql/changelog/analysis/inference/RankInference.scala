@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
  * The best rows of each partition.
@@ -19,7 +19,9 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * which a reader that takes new rows only waits for. An ascending order on any other column is no
  * such promise.
  *
- * Three strategies, the first that fits:
+ * The strategies, the first that fits:
+ *   - first-come: the input only inserts, and there is no order; nothing is kept but how many rows
+ *     there were
  *   - append-fast: the input only inserts; rows beyond the last rank are forgotten
  *   - update-fast: the input updates but never deletes, by a key that holds the partition, and
  *     every update can only make a row better; again rows beyond the last rank are forgotten, and
@@ -56,12 +58,18 @@ object RankInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val rank = node.plan.asInstanceOf[Rank]
     val partition = rank.partitionBy.map(DescribeNode.expression)
-    val order = rank.orderBy.map(sort => DescribeNode.expression(sort.child))
-    val head = StateTable("head", partition, s"first ${rank.end} rows", "the last rank")
-    if (node.child.kinds.isInsertOnly) {
+    val head =
+      StateTable("head", partition, s"first ${rank.end} rows", "the last rank")
+    if (node.child.kinds.isInsertOnly && keepsArrival(rank)) {
       Decision(
         Seq(Demand.nothing),
-        Some("append-fast"),
+        Some(RankStrategy.FirstCome.toString),
+        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded)),
+        Seq("the input only inserts, and any rows will do: the first ones stay"))
+    } else if (node.child.kinds.isInsertOnly) {
+      Decision(
+        Seq(Demand.nothing),
+        Some(RankStrategy.AppendFast.toString),
         Seq(head),
         Seq("the input only inserts: a row beyond the last rank never comes back") ++
           keepsEarliest(rank)
@@ -74,20 +82,27 @@ object RankInference extends NodeInference {
             Seq(
               Demand
                 .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
-            Some("update-fast"),
+            Some(RankStrategy.UpdateFast.toString),
             Seq(head),
             Seq("an update can only make a row better: a row beyond the last rank is not missed"))
         case Left(why) =>
           Decision(
             Seq(Demand.takesBack(rank)),
-            Some("retract"),
+            Some(RankStrategy.Retract.toString),
             Seq(
               StateTable("head", partition, "first rows", "the last rank and some"),
-              StateTable("rows", partition ++ order :+ "row", "count", "unbounded")),
+              StateTable("rows", partition :+ "row", "count", StateTable.unbounded)),
             Seq(s"keeps all rows: $why"))
       }
     }
   }
+
+  /** The strategy that was decided on for a rank over `input`. */
+  def strategy(rank: Rank, input: AnnotatedPlan): RankStrategy =
+    if (input.mode.isInsertOnly) {
+      if (keepsArrival(rank)) RankStrategy.FirstCome else RankStrategy.AppendFast
+    } else if (input.required == UpdateKind.OnlyUpdateAfter) RankStrategy.UpdateFast
+    else RankStrategy.Retract
 
   /** Whether the first rows to arrive keep their ranks. */
   private def keepsArrival(rank: Rank): Boolean =

@@ -12,6 +12,8 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import org.apache.spark.sql.changelog.execution.CountedTail
+
 /**
  * Reads and writes the groups of one partition, in the columns [[AggregateLayout]] describes.
  *
@@ -53,7 +55,7 @@ private[aggregate] class AggregateStateManager(
     extrema.map(extremum => new ExtremumHead(comparator(extremum), headSize))
 
   /** The values of the group loaded last that are not in a head. */
-  val tails: Array[CountedValues] = extrema.indices.map(new Tail(_): CountedValues).toArray
+  val tails: Array[CountedTail[Any]] = extrema.indices.map(new Tail(_): CountedTail[Any]).toArray
 
   private var group: UnsafeRow = _
 
@@ -76,7 +78,7 @@ private[aggregate] class AggregateStateManager(
       var index = 0
       while (index < heads.length) {
         headColumns.update(2 * index, writeHead(heads(index)))
-        headColumns.update(2 * index + 1, heads(index).numTailValues)
+        headColumns.update(2 * index + 1, heads(index).numTailEntries)
         index += 1
       }
       store.put(stateKey(group), valueProjection(valueRow(newBuffers, headColumns)))
@@ -127,8 +129,8 @@ private[aggregate] class AggregateStateManager(
   }
 
   private def writeHead(head: ExtremumHead): ArrayData = {
-    val entries = Array.tabulate[Any](head.numHeadValues) { index =>
-      InternalRow(head.headValue(index), head.headCount(index))
+    val entries = Array.tabulate[Any](head.size) { index =>
+      InternalRow(head.entry(index), head.count(index))
     }
     new GenericArrayData(entries)
   }
@@ -158,7 +160,7 @@ private[aggregate] class AggregateStateManager(
   }
 
   /** The counted values of one extremum of the group loaded last. */
-  private class Tail(index: Int) extends CountedValues {
+  private class Tail(index: Int) extends CountedTail[Any] {
     private val tableNumber = index + 1
     private val valueIndex = extrema(index).valueIndex
     private val keyOrdinal = 1 + layout.grouping.size + valueIndex

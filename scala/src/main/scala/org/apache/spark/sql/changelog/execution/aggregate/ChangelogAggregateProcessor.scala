@@ -140,7 +140,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     } else {
       var index = 0
       while (index < extrema.length) {
-        state.heads(index).refill(state.tails(index))
+        state.heads(index).complete(state.tails(index))
         index += 1
       }
       after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers)

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
@@ -54,6 +55,7 @@ private[optimizer] object NodeRewrite {
       ReplayRewrite,
       AggregateRewrite,
       WindowRewrite,
+      RankRewrite,
       JoinRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
@@ -70,6 +72,15 @@ private[optimizer] object NodeRewrite {
     else {
       val kind = RowKind.find(plan.output).get
       Filter(Not(EqualTo(kind, Literal(RowKind.UpdateBefore))), plan)
+    }
+
+  /** What rows are partitioned by, as columns that are equal exactly if their bytes are. */
+  def partitionColumns(partition: Seq[Expression], input: LogicalPlan): Seq[NamedExpression] =
+    partition.filterNot(_.foldable).map { expression =>
+      NormalizeFloatingNumbers.normalize(CollationKey.injectCollationKey(expression)) match {
+        case column: Attribute => input.output.find(_.exprId == column.exprId).get
+        case value => Alias(value, "partition")()
+      }
     }
 
   /** The row kind of a rewritten plan, `+I` where it has none. */

@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, ProjectKeys, UpsertKeys}
 import org.apache.spark.sql.changelog.explain.ExplainNode
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
@@ -73,15 +73,17 @@ private[optimizer] object OutputRewrite {
 
   private def netting(sink: ToChangelog, query: AnnotatedPlan): Netting = {
     val columns = query.plan.output
-    val keys = query.upsertKeys.map(key => columns.filter(key.contains)).sortBy(_.size)
+    def ordered(keys: Seq[AttributeSet]) =
+      keys.map(key => columns.filter(key.contains)).sortBy(_.size)
+    val keys = ordered(query.upsertKeys)
     def isSinkKey(key: Seq[Attribute]) =
       sink.mode == OutputMode.Retract || sink.key.isEmpty ||
         AttributeSet(key) == AttributeSet(sink.key)
+    val netted = ordered(nettedKeys(query)).find(isSinkKey)
     if (query.mode.isInsertOnly) Netting.None
-    else if (isNetted(query) && query.mode.updateKind != UpdateKind.BeforeAndAfter &&
-      keys.exists(isSinkKey)) Netting.None
-    else if (isNetted(query) && keys.exists(isSinkKey)) {
-      Netting.Neighbours(keys.find(isSinkKey).get)
+    else if (netted.isDefined) {
+      if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
+      else Netting.None
     } else if (sink.mode == OutputMode.Upsert && sink.key.nonEmpty) {
       Netting.Consolidate(sink.key, pairs = true)
     } else if (keys.nonEmpty) Netting.Consolidate(keys.head, pairs = true)
@@ -97,18 +99,28 @@ private[optimizer] object OutputRewrite {
   /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */
   private def knowsUpdates(node: AnnotatedPlan): Boolean = node.plan match {
     case _: Join => !node.children.exists(side => StaticInference.isStatic(side.plan))
+    case _: Rank => true
     case _: Project | _: Filter => knowsUpdates(node.children.head)
     case _ => false
   }
 
-  /** Whether a batch holds at most one change per key, the halves of an update side by side. */
-  private def isNetted(node: AnnotatedPlan): Boolean = node.plan match {
-    case _: Aggregate => true
+  /** The keys that a batch holds at most one change of, the halves of an update side by side. */
+  private def nettedKeys(node: AnnotatedPlan): Seq[AttributeSet] = node.plan match {
+    case _: Aggregate => node.upsertKeys
     // it is netted by the consumer's key where old rows are left out by it
-    case _: Window => node.mode.updateKind == UpdateKind.OnlyUpdateAfter
-    case source: FromChangelog => source.input == InputMode.Upsert
+    case _: Window if node.mode.updateKind == UpdateKind.OnlyUpdateAfter => node.upsertKeys
+    case rank: Rank =>
+      // a row that changes its partition leaves one and enters the other
+      val partition = AttributeSet(rank.partitionBy)
+      UpsertKeys.slotKey(rank) match {
+        case Some(slot) => node.upsertKeys.filter(_ == slot)
+        case None => node.upsertKeys.filter(partition.subsetOf(_))
+      }
+    case source: FromChangelog if source.input == InputMode.Upsert => node.upsertKeys
     case _: Project | _: Filter | _: EventTimeWatermark =>
-      node.upsertKeys.nonEmpty && isNetted(node.children.head)
-    case _ => false
+      ProjectKeys
+        .outputKeys(node.plan, nettedKeys(node.children.head))
+        .filter(node.upsertKeys.contains)
+    case _ => Nil
   }
 }

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, WindowStack}
@@ -42,9 +41,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): LogicalPlan = {
     val windows = WindowStack(node.plan)
-    val partition = windows.head.partitionSpec
-      .filterNot(_.foldable)
-      .map(expression => column(expression, inputs.head))
+    val partition = NodeRewrite.partitionColumns(windows.head.partitionSpec, inputs.head)
     val rows =
       Project(inputs.head.output ++ partition.collect { case made: Alias => made }, inputs.head)
     val replay = ChangelogReplay(
@@ -80,13 +77,6 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
       case _ => changed
     }
   }
-
-  /** A partition expression as a column that is looked up by its bytes. */
-  private def column(expression: Expression, input: LogicalPlan): NamedExpression =
-    NormalizeFloatingNumbers.normalize(CollationKey.injectCollationKey(expression)) match {
-      case column: Attribute => input.output.find(_.exprId == column.exprId).get
-      case value => Alias(value, "partition")()
-    }
 
   /** The window over both versions of each partition's rows. */
   private def versioned(window: Window, replay: ChangelogReplay, child: LogicalPlan): Window = {

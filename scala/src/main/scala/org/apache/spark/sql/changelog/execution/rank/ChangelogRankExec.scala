@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.CompletionIterator
+
+import org.apache.spark.sql.changelog.execution.UnaryChangelogStateWriter
+import org.apache.spark.sql.changelog.plans.RankStrategy
+
+/**
+ * Keeps the best rows of each partition.
+ *
+ * {{{
+ *   first 2 by v          in           out, with the rank              out, without
+ *   a 1, a 3              +I a 2       -U a 3 #2, +U a 2 #2            -D a 3, +I a 2
+ *   a 2, a 3              -D a 2       -U a 2 #1, +U a 3 #1, -D a 3 #2 -D a 2
+ * }}}
+ *
+ *   - in: any changes, sorted by partition, and then by the order of ranks
+ *   - out: what differs between the rows shown before and after the batch. A rank's old and new row
+ *     are an update where the rank is shown or there is only one, else rows that agree on a key are
+ *   - state: see [[RankLayout]]
+ *   - law: per partition, the rows whose rank lies within the bounds are in the table
+ *
+ * Rows that tie for `row_number` are taken in the order of their columns, so the same in every
+ * batch. Ranks are computed from scratch over the rows shown, which is what makes `rank`,
+ * `dense_rank` and offsets the same thing.
+ */
+case class ChangelogRankExec(
+    ranking: Ranking,
+    inputKind: Option[Attribute],
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends UnaryChangelogStateWriter {
+  import ranking.layout
+
+  override def shortName: String = "changelogRank"
+
+  override def simpleString(maxFields: Int): String = {
+    val partition = truncatedString(ranking.partition, "[", ", ", "]", maxFields)
+    val order = truncatedString(ranking.order, "[", ", ", "]", maxFields)
+    s"$nodeName(${ranking.function} ${ranking.start} to ${ranking.end}, partition=$partition, " +
+      s"order=$order, strategy=${ranking.strategy}, updates=${ranking.updateKind})"
+  }
+
+  override def output: Seq[Attribute] = (ranking.columns ++ ranking.number) :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(ranking.number.toSeq :+ outputKind)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (ranking.partition.isEmpty) Seq(AllTuples)
+    else {
+      Seq(
+        StatefulOperatorPartitioning
+          .getCompatibleDistribution(ranking.partition, getStateInfo, conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
+    val ranked = ranking.strategy match {
+      case RankStrategy.AppendFast | RankStrategy.Retract => layout.rowOrder
+      // in the order in which they come
+      case RankStrategy.FirstCome | RankStrategy.UpdateFast => Nil
+    }
+    Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ ranked)
+  }
+
+  override def timedColumns: Seq[Attribute] = ranking.partition
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    if (layout.keepsOthers) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.keyColumns.size)
+    else NoPrefixKeyStateEncoderSpec(stateKeySchema)
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val inTime = withoutLate(rows, child.output)
+    val changes = ranking.strategy match {
+      case RankStrategy.FirstCome => new FirstRows(this, store, inTime)
+      case _ => new RankChanges(this, store, inTime, unmatchedRetractions())
+    }
+    CompletionIterator[InternalRow, Iterator[InternalRow]](
+      changes,
+      removeOver(store, layout.keyColumns))
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRankExec =
+    copy(child = newChild)
+}

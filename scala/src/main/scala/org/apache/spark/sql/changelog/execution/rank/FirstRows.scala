@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.execution.GroupedIterator
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.{IntegerType, LongType}
+
+import org.apache.spark.sql.changelog.RowKind
+
+/** Lets the first rows of each partition through and counts them; none of them ever goes. */
+private[rank] final class FirstRows(
+    operator: ChangelogRankExec,
+    store: StateStore,
+    changes: Iterator[InternalRow])
+    extends Iterator[InternalRow] {
+  import operator.ranking.layout
+  import operator.{child, ranking}
+
+  private val partitions = GroupedIterator(changes, layout.key, child.output)
+  private val number = new SpecificInternalRow(Seq(IntegerType))
+  private val columnsAndNumber = new JoinedRow
+  private val outputOf = GenerateUnsafeProjection.generate(
+    (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
+    child.output ++ ranking.number)
+  private val count = new SpecificInternalRow(Seq(LongType))
+  private val countOf = UnsafeProjection.create(layout.valueSchema)
+  private val numOutputRows = operator.longMetric("numOutputRows")
+  private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")
+
+  private var rows: Iterator[InternalRow] = Iterator.empty
+  private var key: UnsafeRow = _
+  private var numBefore = 0L
+  private var numRows = 0L
+
+  override def hasNext: Boolean = {
+    var isShown = false
+    while (!isShown && (rows.hasNext || nextPartition())) {
+      isShown = numRows < ranking.end && numRows + 1 >= ranking.start
+      if (!isShown) {
+        rows.next()
+        if (numRows < ranking.end) numRows += 1
+        if (!rows.hasNext) save()
+      }
+    }
+    isShown
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException
+    val row = rows.next()
+    numRows += 1
+    number.setInt(0, numRows.toInt)
+    val output = outputOf(columnsAndNumber(row, number))
+    if (!rows.hasNext) save()
+    numOutputRows += 1
+    output
+  }
+
+  private def nextPartition(): Boolean = partitions.hasNext && {
+    val (partition, its) = partitions.next()
+    key = partition.asInstanceOf[UnsafeRow]
+    rows = its
+    val stored = store.get(key)
+    numBefore = if (stored == null) 0L else stored.getLong(0)
+    numRows = numBefore
+    true
+  }
+
+  private def save(): Unit = if (numRows != numBefore) {
+    count.setLong(0, numRows)
+    store.put(key, countOf(count))
+    numBefore = numRows
+    numUpdatedStateRows += 1
+  }
+}

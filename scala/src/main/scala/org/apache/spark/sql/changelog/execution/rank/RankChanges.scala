@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import java.util.{ArrayList, Arrays, Comparator}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{
+  GenerateOrdering,
+  GenerateUnsafeProjection
+}
+import org.apache.spark.sql.execution.GroupedIterator
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.IntegerType
+
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.plans.RankStrategy
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+
+/** Applies a batch's changes to one partition after the other, and emits what differs. */
+private[rank] final class RankChanges(
+    operator: ChangelogRankExec,
+    store: StateStore,
+    changes: Iterator[InternalRow],
+    unmatched: UnmatchedRetractions)
+    extends DifferenceIterator(
+      operator.output.size - 1,
+      operator.ranking.updateKind == UpdateKind.BeforeAndAfter,
+      operator.longMetric("numOutputRows"),
+      operator.longMetric("numRetractions")) {
+  import operator.ranking.layout
+  import operator.{child, ranking}
+
+  private val state = new RankStateManager(layout, store)
+  private val ties: Comparator[UnsafeRow] = ordering(ranking.order)
+  private val rowOrder: Comparator[UnsafeRow] = ordering(layout.rowOrder)
+  private val totalOrder: Comparator[UnsafeRow] = { (left, right) =>
+    val compared = rowOrder.compare(left, right)
+    if (compared != 0) compared else Arrays.compareUnsigned(left.getBytes, right.getBytes)
+  }
+  private val head = new RankHead(
+    ranking.function,
+    ranking.start,
+    ranking.end,
+    totalOrder,
+    ties,
+    layout.keepsOthers)
+  private val processor: ChangelogRankProcessor = ranking.strategy match {
+    case RankStrategy.UpdateFast => new UpdateFastProcessor(head, state, keyOf(ranking.replaceBy))
+    case RankStrategy.Retract =>
+      val describe = (row: UnsafeRow) => StateColumns.keyText(layout.rowColumns, row)
+      new RetractProcessor(head, state, rowOrder, unmatched, describe)
+    case _ => new AppendFastProcessor(head, state)
+  }
+  private val difference: RankDifference =
+    if (ranking.bySlot) DifferenceBySlot
+    else new DifferenceByRow(totalOrder, ranking.number.isDefined, ranking.pairBy.map(keyOf))
+
+  private val partitions = GroupedIterator(changes, layout.key, child.output)
+  private val rowOf = GenerateUnsafeProjection.generate(layout.rowColumns, child.output)
+  private val kindOrdinal =
+    operator.inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
+  // an update's rows are emitted together
+  private val outputBefore = new RankOutput(operator)
+  private val outputAfter = new RankOutput(operator)
+
+  private var differences = new ArrayList[RankedChange]
+  private var position = -1
+  private var partition: UnsafeRow = _
+
+  private def ordering(order: Seq[SortOrder]): Comparator[UnsafeRow] = {
+    val generated = GenerateOrdering.generate(order, layout.rowColumns)
+    (left, right) => generated.compare(left, right)
+  }
+
+  /** The columns of a key, which the partition's are left out of. */
+  private def keyOf(key: Seq[Attribute]): UnsafeRow => UnsafeRow = {
+    val columns = key.filter(column => layout.rowColumns.exists(_.exprId == column.exprId))
+    val projection = GenerateUnsafeProjection.generate(columns, layout.rowColumns)
+    row => projection(row)
+  }
+
+  override protected def nextKey(): Boolean = {
+    position += 1
+    while (position >= differences.size && partitions.hasNext) {
+      nextPartition()
+      position = 0
+    }
+    position < differences.size
+  }
+
+  private def nextPartition(): Unit = {
+    val (key, its) = partitions.next()
+    partition = key.asInstanceOf[UnsafeRow]
+    state.load(partition, head)
+    processor.begin()
+    its.foreach { change =>
+      val retracts = kindOrdinal >= 0 && RowKind.retracts(change.getByte(kindOrdinal))
+      processor.add(rowOf(change), retracts)
+    }
+    processor.end()
+    state.save(head)
+    differences = difference(processor.before, processor.after)
+  }
+
+  override protected def before: UnsafeRow =
+    outputBefore(partition, differences.get(position).before)
+
+  override protected def after: UnsafeRow =
+    outputAfter(partition, differences.get(position).after)
+}
+
+/** Makes rows of the result, with the kind `+I`. */
+private final class RankOutput(operator: ChangelogRankExec) {
+  import operator.ranking
+  import operator.ranking.layout
+
+  private val projection = GenerateUnsafeProjection.generate(
+    (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
+    layout.keyColumns ++ layout.rowColumns ++ ranking.number)
+  private val number = new SpecificInternalRow(Seq(IntegerType))
+  private val columns = new JoinedRow
+  private val all = new JoinedRow
+
+  /** The output row; null for null. */
+  def apply(partition: UnsafeRow, ranked: RankedRow): UnsafeRow =
+    if (ranked == null) null
+    else {
+      number.setInt(0, ranked.rank)
+      projection(all(columns(partition, ranked.row), number))
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import java.util.{ArrayList, Comparator}
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+import org.apache.spark.sql.changelog.execution.{CountedHead, CountedTail}
+import org.apache.spark.sql.changelog.plans.RankFunction
+
+/** A row that is shown, with its rank. */
+private[rank] final case class RankedRow(row: UnsafeRow, rank: Int)
+
+/**
+ * The best rows of a partition.
+ *
+ * @param order
+ *   a total order of rows
+ * @param ties
+ *   the order ranks are given in: rows it finds equal are ties
+ * @param keepsOthers
+ *   whether rows beyond the last rank go to the tail; if not, they are forgotten
+ */
+private[rank] final class RankHead(
+    function: RankFunction,
+    start: Long,
+    end: Long,
+    order: Comparator[UnsafeRow],
+    ties: Comparator[UnsafeRow],
+    keepsOthers: Boolean)
+    extends CountedHead[UnsafeRow](order) {
+
+  // some more than are shown, so that not every row that goes makes a scan necessary
+  private val enough = math.min(end + math.max(end / 2, 8L), 1L << 20).toInt
+  // how many entries hold all ranks up to the last, and how many copies of the last of them do
+  private var numNeeded = 0
+  private var lastNeeded = 0L
+  private var hasAllRanks = false
+  // worse rows are beyond the last rank, whatever else may come
+  private var worst: UnsafeRow = _
+
+  override protected def capacity: Int = math.max(enough, numNeeded)
+
+  /** The rows within the bounds that the head holds, the best first. */
+  def shown(): ArrayList[RankedRow] = {
+    val result = new ArrayList[RankedRow]
+    var position = 0L
+    var rank = 0L
+    var previous: UnsafeRow = null
+    numNeeded = size
+    hasAllRanks = false
+    worst = null
+    var index = 0
+    while (index < numNeeded) {
+      val copies = count(index)
+      lastNeeded = copies
+      if (copies > 0) {
+        val row = entry(index)
+        val isTie = previous != null && ties.compare(previous, row) == 0
+        val next = function match {
+          case RankFunction.RowNumber => position + 1
+          case _ if isTie => rank
+          case RankFunction.RankWithGaps => position + 1
+          case RankFunction.DenseRank => rank + 1
+        }
+        if (next > end) {
+          hasAllRanks = true
+          numNeeded = index
+          lastNeeded = if (index == 0) 0L else count(index - 1)
+        } else {
+          rank = next
+          addCopies(row, rank, copies, result)
+          position += copies
+          previous = row
+          if (function == RankFunction.RowNumber && position >= end) {
+            hasAllRanks = true
+            numNeeded = index + 1
+            lastNeeded = copies - (position - end)
+          }
+        }
+      }
+      index += 1
+    }
+    val hasNoMore = function match {
+      case RankFunction.DenseRank => rank >= end
+      case _ => position >= end
+    }
+    if (hasNoMore) worst = previous
+    result
+  }
+
+  private def addCopies(
+      row: UnsafeRow,
+      rank: Long,
+      copies: Long,
+      result: ArrayList[RankedRow]): Unit = {
+    var copy = 0L
+    while (copy < copies) {
+      val its = if (function == RankFunction.RowNumber) rank + copy else rank
+      if (its > end) return
+      if (its >= start) result.add(RankedRow(row, its.toInt))
+      copy += 1
+    }
+  }
+
+  /** The rows within the bounds, whatever of them the tail holds. */
+  def complete(tail: CountedTail[UnsafeRow]): ArrayList[RankedRow] = {
+    var result = shown()
+    while (!hasAllRanks && numTailEntries > 0) {
+      refill(tail)
+      result = shown()
+    }
+    if (!keepsOthers) truncate(numNeeded, lastNeeded)
+    else if (size > 2 * capacity) super.spill(tail)
+    result
+  }
+
+  /** Adds a row, unless it is known to be beyond the last rank and would be forgotten. */
+  def offer(row: UnsafeRow, tail: CountedTail[UnsafeRow]): Unit = {
+    val isOut = worst != null &&
+      (if (function == RankFunction.RowNumber) order else ties).compare(row, worst) > 0
+    if (!isOut) add(row.copy(), 1, tail)
+  }
+
+  /** Takes a row out, if it is there. */
+  def withdraw(row: UnsafeRow): Unit = {
+    discard(row)
+    worst = null
+  }
+
+  override protected def spill(tail: CountedTail[UnsafeRow]): Unit =
+    if (keepsOthers) super.spill(tail)
+    else {
+      shown()
+      truncate(numNeeded, lastNeeded)
+    }
+}

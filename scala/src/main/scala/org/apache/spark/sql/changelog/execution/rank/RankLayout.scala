@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.plans.RankStrategy
+
+/**
+ * Says in which columns a partition's rows are kept, and in which order they are.
+ *
+ * {{{
+ *   append-fast, update-fast
+ *     key    partition columns            value  rows, counts
+ *   retract: the best rows, and one entry for each other row
+ *     key    partition columns | NULL     value  rows, counts, how many other rows there are
+ *            partition columns | row             NULL, NULL, count
+ *   first-come
+ *     key    partition columns            value  how many rows have come
+ * }}}
+ * Where there are no partition columns, a constant stands for them. `counts` is NULL where each row
+ * is there once.
+ *
+ * @param partition
+ *   the partition columns
+ * @param columns
+ *   all columns of a row
+ * @param order
+ *   the order that ranks are given in
+ */
+final case class RankLayout(
+    partition: Seq[Attribute],
+    columns: Seq[Attribute],
+    order: Seq[SortOrder],
+    strategy: RankStrategy) {
+  private val all = AttributeReference("table", IntegerType, nullable = false)()
+
+  /** The columns that are kept for a row: the partition's are in the key. */
+  val rowColumns: Seq[Attribute] = {
+    val ordered = AttributeSet(order.flatMap(_.references))
+    columns.filter(column => !isPartition(column) || ordered.contains(column))
+  }
+
+  val rowType: StructType = StateColumns(rowColumns.map(column => column.name -> column.dataType))
+
+  private def isPartition(column: Attribute): Boolean =
+    partition.exists(_.exprId == column.exprId)
+
+  /** The columns a partition is looked up by. */
+  val keyColumns: Seq[Attribute] = if (partition.isEmpty) Seq(all) else partition
+
+  /** Their values, over the columns of a row. */
+  val key: Seq[Expression] = if (partition.isEmpty) Seq(Literal(0)) else partition
+
+  /**
+   * A fixed order of rows: as wanted, and equals by their columns. What is left is ordered by its
+   * bytes.
+   */
+  val rowOrder: Seq[SortOrder] = {
+    val ties = rowColumns
+      .filter(column => RowOrdering.isOrderable(column.dataType))
+      .filterNot(column => order.exists(_.child.semanticEquals(column)))
+    order ++ ties.map(SortOrder(_, Ascending))
+  }
+
+  val keepsOthers: Boolean = strategy == RankStrategy.Retract
+
+  def keySchema: StructType = {
+    val others = if (keepsOthers) Seq(AttributeReference("row", rowType)()) else Nil
+    StateColumns.ofKey(keyColumns ++ others)
+  }
+
+  def valueSchema: StructType = strategy match {
+    case RankStrategy.FirstCome => StateColumns(Seq("count" -> LongType))
+    case _ =>
+      val head = Seq(
+        "rows" -> ArrayType(rowType, containsNull = false),
+        "counts" -> ArrayType(LongType, containsNull = false))
+      StateColumns(head ++ (if (keepsOthers) Seq("count" -> LongType) else Nil))
+  }
+}
