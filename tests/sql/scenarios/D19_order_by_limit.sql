@@ -1,0 +1,11 @@
+-- The best rows of all.
+feed t(id INT, n INT) INSERT ONLY
+query SELECT id, n FROM t ORDER BY n DESC LIMIT 2
+
+t +I 1 5
+-> +I 1 5
+t +I 2 7
+-> +I 2 7
+t +I 3 6
+-> -D 1 5
+-> +I 3 6
