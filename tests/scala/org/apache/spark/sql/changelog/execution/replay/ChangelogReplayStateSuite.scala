@@ -5,48 +5,16 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.types._
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
-
 import org.apache.spark.sql.changelog.testing._
 
 /** What is in the state store, as Spark's own reader shows it. */
-class ChangelogReplayStateSuite extends AnyFunSuite with ChangelogSession {
-  private val schema = StructType.fromDDL("g STRING, n INT, unread STRING")
+class ChangelogReplayStateSuite extends AnyFunSuite with StateRecords {
 
   /** The records in state after each batch, as `key -> count`. */
   private def state(sql: String, conf: Map[String, String])(
       batches: Seq[String]*): Seq[Set[String]] = {
-    conf.foreach { case (key, value) => spark.conf.set(key, value) }
-    val stream = MemoryStream[Row](2)(
-      Encoders.row(StructType(StructField("op", StringType) +: schema)),
-      spark.sqlContext)
-    val checkpoint = QuickFileSystem.temporaryDirectory().getPath
-    stream.toDF().createOrReplaceTempView("changes")
-    val query = spark
-      .sql(s"""SELECT * FROM to_changelog(TABLE(
-           |WITH t AS (SELECT * FROM from_changelog(TABLE(changes), 'op')) $sql))""".stripMargin)
-      .writeStream
-      .option("checkpointLocation", checkpoint)
-      .foreachBatch((batch: DataFrame, _: Long) => batch.collect().foreach(_ => ()))
-      .start()
-    try {
-      batches.map { batch =>
-        val changes = batch.map(TextChangelog.parse(_, schema))
-        stream.addData(changes.map(change => Row.fromSeq(change.kind +: change.row.toSeq)))
-        query.processAllAvailable()
-        val records = spark.read.format("statestore").load(checkpoint)
-        records
-          .selectExpr("to_json(key, map('ignoreNullFields', 'false'))", "value.count")
-          .collect()
-          .map(record => s"${record.getString(0)} -> ${record.getLong(1)}")
-          .toSet
-      }
-    } finally {
-      query.stop()
-      conf.keys.foreach(spark.conf.unset)
-    }
+    val feed = Feed("t", "g STRING, n INT, unread STRING")
+    records(sql, feed, s"concat($keyAsJson, ' -> ', value.count)", conf)(batches: _*)
   }
 
   for ((provider, conf) <- Seq(

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.analysis.inference.{RankInference, StaticInference}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, ToChangelog}
 
 /**
@@ -46,6 +46,9 @@ object CheckExecutable {
     case agg: Aggregate => aggregateObstacle(agg, node)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
+        .orElse(if (RankInference.waitsForWatermark(rank, node)) {
+          Some("it emits a row when the watermark has passed it")
+        } else None)
     case window: Window =>
       unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
     case _ => Some("there is no operator for it")

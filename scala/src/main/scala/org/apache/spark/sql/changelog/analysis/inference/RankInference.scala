@@ -104,6 +104,10 @@ object RankInference extends NodeInference {
     } else if (input.required == UpdateKind.OnlyUpdateAfter) RankStrategy.UpdateFast
     else RankStrategy.Retract
 
+  /** Whether a row is held back until no better one can come. */
+  def waitsForWatermark(rank: Rank, node: AnnotatedPlan): Boolean =
+    node.mode.isInsertOnly && !keepsArrival(rank)
+
   /** Whether the first rows to arrive keep their ranks. */
   private def keepsArrival(rank: Rank): Boolean =
     rank.orderBy.isEmpty && rank.function == RankFunction.RowNumber
