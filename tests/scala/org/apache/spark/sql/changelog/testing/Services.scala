@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.io.File
+import java.lang.ProcessBuilder.Redirect
+
+import scala.collection.mutable
+
+import org.json4s._
+import org.json4s.jackson.JsonMethods
+import org.scalatest.Assertions
+
+/**
+ * Real databases and a real broker, started by `dev/services` when a test first asks for one, and
+ * ended with this process. A test that asks for one this machine can't have is cancelled.
+ */
+object Services extends Assertions {
+  private val started = mutable.Map.empty[String, Either[String, Map[String, String]]]
+
+  def postgres(): Map[String, String] = address("postgres")
+
+  def mariadb(): Map[String, String] = address("mariadb")
+
+  def kafka(): Map[String, String] = address("kafka")
+
+  private def address(name: String): Map[String, String] = synchronized {
+    started.getOrElseUpdate(name, start(name)) match {
+      case Right(address) => address
+      case Left(reason) => cancel(s"$name is needed: $reason")
+    }
+  }
+
+  private def start(name: String): Either[String, Map[String, String]] = {
+    val home = new File(sys.props("spark.changelog.test.home"))
+    val builder = new ProcessBuilder(new File(home, "dev/services").getPath, "run", name)
+    // our end of its input is closed when this process ends, in whatever way
+    val process = builder.redirectError(Redirect.INHERIT).start()
+    process.inputReader().readLine() match {
+      case null => Left("it did not start")
+      case line =>
+        val JObject(List((_, JObject(fields)))) = JsonMethods.parse(line): @unchecked
+        val address = fields.map { case (field, value) => field -> value.values.toString }.toMap
+        address.get("missing").toLeft(address)
+    }
+  }
+}
