@@ -36,9 +36,16 @@ QUERIES = {
     "having": "SELECT city, count(*) AS n FROM rides GROUP BY city HAVING count(*) > 1",
     "filter": "SELECT id, upper(city) AS city FROM rides WHERE fare > 4",
     "union": "SELECT city FROM rides UNION ALL SELECT city FROM rides WHERE fare > 4",
+    "best": """
+        SELECT id, city, fare FROM (
+            SELECT *, row_number() OVER (PARTITION BY city ORDER BY fare DESC, id) AS place
+            FROM rides
+        ) WHERE place <= 2
+    """,
+    "limit": "SELECT id, fare FROM rides ORDER BY fare DESC, id LIMIT 2",
     "grouping sets": "SELECT city, fare, count(*) AS n FROM rides GROUP BY CUBE (city, fare)",
 }
-UPSERT_KEYS = {"aggregate": ["city"], "cascade": ["n"], "having": ["city"], "filter": ["id"]}
+UPSERT_KEYS = {"aggregate": ["city"], "cascade": ["n"], "having": ["city"], "filter": ["id"], "best": ["id"]}
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
