@@ -12,6 +12,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 /**
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
+ *   - each reading of a source has its own columns
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries
  *   - columns have names without expression ids
@@ -25,7 +26,7 @@ object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
     val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
-    val named = NameColumns(joined)
+    val named = NameColumns(joined.mapChildren(SeparateSources(_)))
     val unsorted = RecognizeRank(named).transformUp { case Sort(_, _, child, _) => child }
     val grouped = GroupByCollationKey(unsorted)
     pruneSources(PrepareJoinInputs(grouped)).asInstanceOf[ToChangelog]

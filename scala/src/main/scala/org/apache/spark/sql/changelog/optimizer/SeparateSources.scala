@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId}
+import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
+import org.apache.spark.sql.catalyst.rules.Rule
+
+/**
+ * Gives a source that is read several times other columns each time.
+ * {{{
+ *   Join g#1 = g#8                         Join g#1 = g#5
+ *   :- Relation [g#1]                 =>   :- Relation [g#1]
+ *   +- Project [g#1 AS g#8]                +- Relation [g#5]
+ *      +- Relation [g#1]
+ * }}}
+ * Spark keeps such sides apart by a projection, which it takes care to leave in place below a join of
+ * its own. It would not below a join of ours, nor does it look into an aggregate of ours.
+ */
+object SeparateSources extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val taken = mutable.Set.empty[ExprId]
+    val separated = plan.transformUpWithNewOutput { case relation: MultiInstanceRelation =>
+      val leaf = relation.asInstanceOf[LogicalPlan]
+      if (leaf.output.exists(column => taken.contains(column.exprId))) {
+        val own = relation.newInstance()
+        own -> leaf.output.zip(own.output)
+      } else {
+        taken ++= leaf.output.map(_.exprId)
+        leaf -> Seq.empty[(Attribute, Attribute)]
+      }
+    }
+    // a subquery keeps its columns
+    RemoveRedundantAliases(Subquery(separated, correlated = false)).children.head
+  }
+}
