@@ -52,7 +52,22 @@ class UpgradeSuite extends AnyFunSuite with ChangelogSession {
     (
       "cascade",
       "SELECT c, count(*) FROM (SELECT g, count(*) AS c FROM t GROUP BY g) GROUP BY c",
-      Seq("1 1 update_preimage", "1 3 update_postimage", "2 1 delete")))
+      Seq("1 1 update_preimage", "1 3 update_postimage", "2 1 delete")),
+    (
+      "join",
+      """SELECT a.g, a.n, b.c FROM t a LEFT JOIN (SELECT g, count(*) AS c FROM t GROUP BY g) b
+        |ON a.g = b.g AND a.n < b.c""".stripMargin,
+      Seq(
+        "a 1 2 delete",
+        "a 1 NULL insert",
+        "a 2 NULL delete",
+        "b 3 NULL delete",
+        "b 4 NULL insert",
+        "c 1 NULL insert")),
+    (
+      "rank",
+      "SELECT g, n FROM (SELECT *, rank() OVER (PARTITION BY g ORDER BY n DESC) AS r FROM t) WHERE r <= 1",
+      Seq("a 1 insert", "a 2 delete", "b 3 delete", "b 4 insert", "c 1 insert")))
 
   private def directory(version: String, query: String): Path =
     home.resolve(version).resolve(query)
@@ -93,11 +108,12 @@ class UpgradeSuite extends AnyFunSuite with ChangelogSession {
   /** Copies a checkpoint, whose source's log names its files by their full path. */
   private def copy(from: Path, to: Path, path: String, newPath: String): Unit = {
     FileUtils.copyDirectory(from.toFile, to.toFile)
-    val log = to.resolve("sources/0")
-    Files.deleteIfExists(log.resolve(".0.crc"))
-    val entries = new String(Files.readAllBytes(log.resolve("0")), "UTF-8")
-    Files.write(log.resolve("0"), entries.replace(path, newPath).getBytes("UTF-8"))
-    ()
+    // a source has one log for each time the query reads it
+    to.resolve("sources").toFile.listFiles().map(_.toPath).foreach { log =>
+      Files.deleteIfExists(log.resolve(".0.crc"))
+      val entries = new String(Files.readAllBytes(log.resolve("0")), "UTF-8")
+      Files.write(log.resolve("0"), entries.replace(path, newPath).getBytes("UTF-8"))
+    }
   }
 
   for ((name, sql, expected) <- queries) {

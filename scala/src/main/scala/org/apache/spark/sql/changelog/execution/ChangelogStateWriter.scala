@@ -49,14 +49,16 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   protected final lazy val eventTimeBound: Option[EventTimeBound] =
     EventTimeBound(timedColumns, batchTime)
 
-  private lazy val batchTime: BatchTime =
+  protected final lazy val batchTime: BatchTime =
     AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId)
+
+  /** Whether a watermark bounds all of the state. */
+  protected def isBoundedByTime: Boolean = EventTimeBound.columnOf(timedColumns).isDefined
 
   /** How long entries are kept that nothing bounds. */
   private lazy val expiry: Option[StateExpiry] = {
     val ttl = conf.getConf(ChangelogConf.STATE_TTL)
-    val isBounded = EventTimeBound.columnOf(timedColumns).isDefined
-    if (ttl == 0 || isBounded) None else Some(new StateExpiry(stateValueSchema, ttl))
+    if (ttl == 0 || isBoundedByTime) None else Some(new StateExpiry(stateValueSchema, ttl))
   }
 
   private def storedValueSchema: StructType =

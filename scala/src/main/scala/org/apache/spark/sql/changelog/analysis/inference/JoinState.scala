@@ -23,7 +23,8 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  *
  * A side whose rows come out without a match too needs to know how many matches a row has. Without
  * a further condition all rows of a join key have the same number, that of the other side's rows.
- * With one each row is kept with its own, unless it can be no more than one row, which is at hand.
+ * With one each row is kept with its own, unless it can be no more than one row, which is
+ * at hand and does not go before the rows it matches.
  */
 final case class JoinState(
     join: Join,
@@ -32,6 +33,7 @@ final case class JoinState(
     right: JoinState.Input) {
 
   private val hasCondition = equi.rest.nonEmpty
+  private val timedBy = JoinWatermark.columns(join.left.output, join.right.output, equi)
 
   /** How the rows of a side are kept. */
   def side(isLeft: Boolean): JoinSide =
@@ -54,7 +56,10 @@ final case class JoinState(
   /** Whether each row of a side is kept with the number of its matches. */
   def tracksMatches(isLeft: Boolean): Boolean =
     JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
-      side(!isLeft) != JoinSide.OneRow
+      (side(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
+
+  /** Whether rows of a side go when the watermark has passed them. */
+  private def isTimed(isLeft: Boolean): Boolean = timedBy(if (isLeft) 0 else 1).isDefined
 
   /** What is asked of the inputs, with the state and how it is described. */
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
@@ -76,8 +81,10 @@ final case class JoinState(
   private def table(isLeft: Boolean): StateTable = {
     val name = if (isLeft) "left" else "right"
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
-    // event time in the join key will bound it once old rows are dropped by watermark
-    val bound = "unbounded"
+    val bound = timedBy(if (isLeft) 0 else 1) match {
+      case Some(column) => s"a watermark on $column"
+      case None => StateTable.unbounded
+    }
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
     side(isLeft) match {
       case JoinSide.OneRow => StateTable(s"$name rows", joinKey, s"row$matches", bound)

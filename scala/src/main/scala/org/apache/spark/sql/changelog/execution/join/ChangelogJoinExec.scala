@@ -19,6 +19,7 @@ import org.apache.spark.sql.execution.{
   SparkPlan
 }
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.ChangelogJoin
@@ -41,6 +42,9 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  *     }}}
  *   - state: the rows of both sides, see [[JoinLayout]]
  *   - law: replaying `out` into an empty table gives the batch join of all input
+ *
+ * Where the watermark bounds a side, rows that come too late are dropped, and rows that are over go;
+ * what they have emitted stays.
  *
  * A row whose join key is NULL where NULL matches nothing is not kept: it comes out by itself, or
  * not at all.
@@ -119,13 +123,49 @@ case class ChangelogJoinExec(
             s"number of $side rows dropped from state"))
     }
 
+  private lazy val timeBounds: Seq[JoinSideTimeBound] =
+    JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
+
+  override protected def isBoundedByTime: Boolean = timeBounds.forall(_.isBounded)
+
   override protected def doExecute(): RDD[InternalRow] = {
+    // known on the driver only
+    timeBounds
     val sides = left.execute().zipPartitions(right.execute()) { (left, right) =>
       Iterator.single((left, right))
     }
     executeWithStore(sides) { (store, pairs) =>
-      val (left, right) = pairs.next()
-      new Changes(store, left, right)
+      val (leftRows, rightRows) = pairs.next()
+      CompletionIterator[InternalRow, Iterator[InternalRow]](
+        new Changes(
+          store,
+          inTime(leftRows, timeBounds(0), left.output),
+          inTime(rightRows, timeBounds(1), right.output)),
+        removeOver(store))
+    }
+  }
+
+  private def inTime(
+      rows: Iterator[InternalRow],
+      bound: JoinSideTimeBound,
+      columns: Seq[Attribute]): Iterator[InternalRow] = bound.late match {
+    case Some(late) =>
+      applyRemovingRowsOlderThanWatermark(rows, Predicate.create(late, columns))
+    case None => rows
+  }
+
+  /** Removes the rows that no further row of the other side can meet. */
+  private def removeOver(store: StateStore): Unit = {
+    val isOver = new JoinStateOver(layout, timeBounds)
+    if (!isOver.isEmpty) {
+      val entries = store.iterator()
+      try {
+        entries.filter(isOver(_)).foreach { entry =>
+          longMetric(s"num${JoinLayout.Names(isOver.sideOf(entry)).capitalize}RowsDropped") += 1
+          longMetric("numRemovedStateRows") += 1
+          store.remove(entry.key)
+        }
+      } finally entries.close()
     }
   }
 
