@@ -4,5 +4,4 @@ query SELECT a, b FROM (
   SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b) AS rn FROM t)
   WHERE rn = 1
 mode append
-
 error CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES

@@ -1,0 +1,17 @@
+-- Ranks change slot by slot; a reader that replaces by row gets each row's last change.
+feed t(c STRING, id INT) INSERT ONLY
+query SELECT c, id, n, rn FROM (
+  SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM (
+    SELECT c, id, count(*) AS n FROM t GROUP BY c, id))
+  WHERE rn <= 2
+mode upsert KEY (c, id)
+
+t +I b 1
+-> +I b 1 1 1
+t +I b 2
+-> +I b 2 1 2
+t +I b 3
+t +I b 3
+-> -D b 2 1 2
+-> +I b 3 2 1
+-> +U b 1 1 2
