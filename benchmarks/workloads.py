@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 import spark_changelog as changelog
@@ -165,6 +165,32 @@ def _join_lines(kind: str) -> Callable[[DataFrame], DataFrame]:
     return query
 
 
+def _bids(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
+    """Bids for auctions, 46 each."""
+    frame = spark.range(rows).select(
+        F.pmod(F.xxhash64("id"), F.lit(max(1, rows // 46))).alias("key"),
+        F.pmod(F.xxhash64("id", F.lit(1)), F.lit(1_000_000)).alias("price"),
+        F.col("id"),
+        (F.col("id") * batches / rows).cast("int").alias("batch"),
+    )
+    write_batches(frame, folder, batches)
+
+
+def _from_bids(raw: DataFrame) -> DataFrame:
+    return changelog.from_changelog(raw, key=["id"])
+
+
+def _best(order: str, last: int, *read: str) -> Callable[[DataFrame], DataFrame]:
+    """Rank the rows of each key and keep those up to a rank."""
+
+    def query(table: DataFrame) -> DataFrame:
+        best = Window.partitionBy("key").orderBy(F.desc(order), "id")
+        ranked = table.withColumn("place", F.row_number().over(best))
+        return ranked.where(F.col("place") <= last).select("key", "id", "price", *read)
+
+    return query
+
+
 _SPLIT = {"split": {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}}
 
 ALL = [
@@ -178,5 +204,10 @@ ALL = [
     Workload(
         "join_hot", _lines(0.2), _join_lines("inner"), mode="append", key=(), stock_mode="append"
     ),
+    Workload("top_10", _bids, _best("price", 10), read=_from_bids, key=("id",), stock=False),
+    Workload(
+        "top_10_numbered", _bids, _best("price", 10, "place"), key=("key", "place"), stock=False
+    ),
+    Workload("keep_last", _bids, _best("id", 1), stock=False),
     Workload("left_join", _lines(0), _join_lines("left"), mode="retract", key=(), stock=False),
 ]
