@@ -11,35 +11,16 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.changelog.testing._
 
 /** What watermarks do to the rows of joins. */
-class JoinTimeSuite extends AnyFunSuite with ChangelogSession {
+class JoinTimeSuite extends AnyFunSuite with TimedChanges {
 
-  private def minute(number: Int): String = f"2026-01-01T${number / 60}%02d:${number % 60}%02d:00"
-
-  /** Runs a query over `l` and `r`, whose watermark follows ten minutes behind. */
+  /** Runs a query over `l` and `r`. */
   private def running(sql: String, conf: Map[String, String] = Map.empty)(
-      body: (RawStream, RunningChanges) => Unit): Unit = {
-    conf.foreach { case (key, value) => spark.conf.set(key, value) }
-    val stream =
-      new RawStream(spark, "changes", "op STRING, side STRING, ts TIMESTAMP, k INT, v INT")
-    stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
-    val query = new RunningChanges(
-      spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH
-           |t AS (SELECT * FROM from_changelog(TABLE(timed), change_type => 'op')),
-           |l AS (SELECT ts, k, v FROM t WHERE side = 'l'),
-           |r AS (SELECT ts, k, v FROM t WHERE side = 'r') $sql))""".stripMargin),
-      QuickFileSystem.temporaryDirectory())
-    try body(stream, query)
-    finally {
-      query.stop()
-      conf.keys.foreach(spark.conf.unset)
-    }
-  }
-
-  private def stateRows(query: RunningChanges): Long =
-    query.progress.stateOperators.map(_.numRowsTotal).sum
-
-  private def dropped(query: RunningChanges): Long =
-    query.progress.stateOperators.map(_.numRowsDroppedByWatermark).sum
+      body: (RawStream, RunningChanges) => Unit): Unit =
+    running(
+      "op STRING, side STRING, ts TIMESTAMP, k INT, v INT",
+      """, l AS (SELECT ts, k, v FROM t WHERE side = 'l'),
+        |r AS (SELECT ts, k, v FROM t WHERE side = 'r') """.stripMargin + sql,
+      conf)(body)
 
   private val within = "l.k = r.k AND l.ts BETWEEN r.ts AND r.ts + INTERVAL 5 MINUTES"
 
@@ -57,7 +38,7 @@ class JoinTimeSuite extends AnyFunSuite with ChangelogSession {
       assert(stateRows(query) == 2)
       stream.add(s"delete l ${minute(4)} 1 21", s"insert l ${minute(5)} 1 22")
       assert(query.next() == Nil)
-      assert(dropped(query) == 2)
+      assert(droppedRows(query) == 2)
       assert(stateRows(query) == 2)
     }
   }
@@ -104,7 +85,7 @@ class JoinTimeSuite extends AnyFunSuite with ChangelogSession {
       query.next()
       stream.add(s"insert l ${minute(3)} 1 20")
       assert(query.next() == Seq("20 10 insert"))
-      assert(dropped(query) == 0)
+      assert(droppedRows(query) == 0)
     }
   }
 

@@ -8,22 +8,11 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.changelog.testing._
 
 /** What watermarks and age do to ranks. */
-class RankTimeSuite extends AnyFunSuite with ChangelogSession {
+class RankTimeSuite extends AnyFunSuite with TimedChanges {
   private val columns = "op STRING, ts TIMESTAMP, g STRING, n INT"
 
-  private def minute(number: Int): String = f"2026-01-01T00:$number%02d:00"
-
-  /** Runs a query over a stream of changes whose watermark follows ten minutes behind. */
-  private def running(sql: String)(body: (RawStream, RunningChanges) => Unit): Unit = {
-    val stream = new RawStream(spark, "changes", columns)
-    stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
-    val query = new RunningChanges(
-      spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
-           |SELECT * FROM from_changelog(TABLE(timed), change_type => 'op')) $sql))""".stripMargin),
-      QuickFileSystem.temporaryDirectory())
-    try body(stream, query)
-    finally query.stop()
-  }
+  private def running(sql: String, conf: Map[String, String] = Map.empty)(
+      body: (RawStream, RunningChanges) => Unit): Unit = running(columns, sql, conf)(body)
 
   private def best(from: String): String =
     "SELECT date_format(window.start, 'mm') AS m, g, n FROM (" +
@@ -38,10 +27,10 @@ class RankTimeSuite extends AnyFunSuite with ChangelogSession {
       assert(query.next() == Seq("30 a 1 insert"))
       stream.add(s"insert ${minute(31)} a 2")
       assert(query.next() == Seq("30 a 1 delete", "30 a 2 insert"))
-      assert(query.progress.stateOperators.map(_.numRowsTotal).sum == 1)
+      assert(stateRows(query) == 1)
       stream.add(s"insert ${minute(3)} a 9")
       assert(query.next() == Nil)
-      assert(query.progress.stateOperators.map(_.numRowsDroppedByWatermark).sum == 1)
+      assert(droppedRows(query) == 1)
     }
   }
 
@@ -59,7 +48,7 @@ class RankTimeSuite extends AnyFunSuite with ChangelogSession {
       assert(query.next() == Seq("30 a 1 insert"))
       stream.add(s"insert ${minute(31)} a 1")
       query.next()
-      assert(query.progress.stateOperators.map(_.numRowsTotal).sum == 2)
+      assert(stateRows(query) == 2)
     }
   }
 

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import org.scalatest.Suite
+
+/** Runs queries over a stream of changes whose watermark follows ten minutes behind. */
+trait TimedChanges extends ChangelogSession { self: Suite =>
+
+  /** A time, so many minutes into a day. */
+  protected def minute(number: Int): String =
+    f"2026-01-01T${number / 60}%02d:${number % 60}%02d:00"
+
+  /**
+   * Runs a query while `body` adds rows and looks at what comes out.
+   *
+   * @param columns
+   *   the columns of the changes; `op` is the change type, `ts` the event time
+   * @param sql
+   *   a query over the table `t`; it may begin with further common table expressions
+   */
+  protected def running(columns: String, sql: String, conf: Map[String, String])(
+      body: (RawStream, RunningChanges) => Unit): Unit = {
+    conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    val stream = new RawStream(spark, "changes", columns)
+    stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
+    val query = new RunningChanges(
+      spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
+           |SELECT * FROM from_changelog(TABLE(timed), change_type => 'op')) $sql))""".stripMargin),
+      QuickFileSystem.temporaryDirectory())
+    try body(stream, query)
+    finally {
+      query.stop()
+      conf.keys.foreach(spark.conf.unset)
+    }
+  }
+
+  protected def stateRows(query: RunningChanges): Long =
+    query.progress.stateOperators.map(_.numRowsTotal).sum
+
+  protected def droppedRows(query: RunningChanges): Long =
+    query.progress.stateOperators.map(_.numRowsDroppedByWatermark).sum
+}
