@@ -18,5 +18,11 @@ object Dependencies {
   /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
   val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
     "org.scalatest" %% "scalatest" % "3.2.19" % Test,
-    "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test)
+    "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
+    ("org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test)
+      .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
+    "io.delta" % "delta-spark_4.2_2.13" % "4.4.0" % Test,
+    "com.h2database" % "h2" % "2.3.232" % Test,
+    "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
+    "org.postgresql" % "postgresql" % "42.7.8" % Test)
 }

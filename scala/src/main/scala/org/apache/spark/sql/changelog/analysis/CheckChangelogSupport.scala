@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, SinkInput}
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
@@ -20,9 +21,18 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
 
   override def apply(plan: LogicalPlan): Unit = plan match {
     case write: WriteToStream if write.inputQuery.exists(_.isInstanceOf[ToChangelog]) =>
-      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      val optimized = AnalysisHelper.allowInvokingTransformsInAnalyzer {
         castToImpl(session).sessionState.optimizer.execute(write.inputQuery)
       }
+      checkSink(write, optimized)
+    case write: WriteToStream => checkSink(write, write.inputQuery)
+    case _ =>
+  }
+
+  /** A sink of ours knows what it can keep. */
+  private def checkSink(write: WriteToStream, query: LogicalPlan): Unit = write.sink match {
+    case sink: ChangelogSink =>
+      sink.check(SinkInput(sink.format, write.inputQuery.output, query))
     case _ =>
   }
 }

@@ -22,6 +22,10 @@ import org.apache.spark.sql.changelog.explain.ExplainNode
  *   the columns of the result
  * @param changeType
  *   the `_change_type` column
+ * @param key
+ *   the columns by which the reader said it replaces rows, if it did
+ * @param upsertKeys
+ *   sets of columns that identify a row of the result, smallest first
  * @param explained
  *   what EXPLAIN says about the query
  */
@@ -31,6 +35,8 @@ case class ChangelogOutput(
     sendsUpdateBefore: Boolean,
     columns: Seq[Attribute],
     changeType: Attribute,
+    key: Seq[Attribute],
+    upsertKeys: Seq[AttributeSet],
     explained: ExplainNode,
     child: LogicalPlan)
     extends UnaryNode {

@@ -54,6 +54,8 @@ private[optimizer] object OutputRewrite {
       sink.mode == OutputMode.Retract,
       sink.child.output,
       sink.changeType,
+      sink.key,
+      root.children.head.upsertKeys,
       ExplainNode(root),
       child)
   }

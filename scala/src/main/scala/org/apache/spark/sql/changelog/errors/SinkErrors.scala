@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.errors
+
+import org.apache.spark.sql.AnalysisException
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
+
+/**
+ * The errors of sinks. None of them shows an option's value, other than that of an option known to
+ * be no secret.
+ */
+object SinkErrors {
+  def batchSuperseded(
+      sink: String,
+      table: String,
+      query: String,
+      batch: Long,
+      stored: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SINK_BATCH_SUPERSEDED",
+      Map(
+        "sink" -> sink,
+        "table" -> table,
+        "query" -> query,
+        "batch" -> batch.toString,
+        "stored" -> stored.toString))
+
+  def changeTypeMissing(sink: String, columns: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_CHANGE_TYPE_MISSING",
+      Map("sink" -> sink, "columns" -> columns.mkString(", ")))
+
+  def keyNotUnique(sink: String, key: Seq[String], keys: Seq[Seq[String]]): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_KEY_NOT_UNIQUE",
+      Map(
+        "sink" -> sink,
+        "key" -> list(key),
+        "keys" -> (if (keys.isEmpty) "none" else keys.map(list).mkString(" or "))))
+
+  def needsAppend(sink: String, producer: String, kinds: String): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_NEEDS_APPEND",
+      Map("sink" -> sink, "producer" -> producer, "kinds" -> kinds))
+
+  def optionInvalid(
+      sink: String,
+      option: String,
+      value: String,
+      expected: String): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_OPTION_INVALID",
+      Map("sink" -> sink, "option" -> option, "value" -> value, "expected" -> expected))
+
+  def optionMissing(sink: String, option: String, expected: String): AnalysisException =
+    optionInvalid(sink, option, "not set", expected)
+
+  def rowsOfOneKey(sink: String, key: String, rows: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SINK_ROWS_OF_ONE_KEY",
+      Map("sink" -> sink, "key" -> key, "rows" -> rows.toString))
+
+  def tableNotFound(sink: String, table: String): AnalysisException =
+    analysis("CHANGELOG_SINK_TABLE_NOT_FOUND", Map("sink" -> sink, "table" -> table))
+
+  private def list(columns: Seq[String]): String = columns.mkString("(", ", ", ")")
+}

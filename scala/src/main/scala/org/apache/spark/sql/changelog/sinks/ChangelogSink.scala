@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.streaming.Sink
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+/**
+ * Writes the changes of a query, batch by batch, so that a batch that is written twice changes
+ * nothing.
+ *
+ * Its batches come from Spark's own front door for sinks. What the query gives it is known when
+ * the query is started, and is checked there; a session without the extension learns the same
+ * from its first batch.
+ *
+ * @param format
+ *   the name it is asked for by, used in errors
+ */
+abstract class ChangelogSink(val format: String) extends Sink {
+  @volatile private var checked = false
+
+  /** Refuses what this sink can't keep. Called before the first batch, and more than once. */
+  def check(input: SinkInput): Unit
+
+  /** Writes a batch. The same batch can come again, also after its writing has failed halfway. */
+  def write(batch: ChangelogBatch): Unit
+
+  final override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
+    val session = castToImpl(data.sparkSession)
+    val execution = castToImpl(data).queryExecution
+    val input = SinkInput(format, execution.analyzed.output, execution.optimizedPlan)
+    if (!checked) {
+      check(input)
+      checked = true
+    }
+    val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+    // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
+    val rows = LogicalRDD.fromDataset(execution.toRdd, data, isStreaming = false)
+    write(ChangelogBatch(queryId, batchId, input, Dataset.ofRows(session, rows)))
+  }
+
+  /** Shown in the progress of the query: never an option, which may be a secret. */
+  override def toString: String = format
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StringType
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
+import org.apache.spark.sql.changelog.explain.ExplainNode
+import org.apache.spark.sql.changelog.plans.ChangelogOutput
+
+/**
+ * What a sink knows of the changes it is asked.
+ *
+ * @param sink
+ *   the sink's name
+ * @param columns
+ *   the columns of the query's rows
+ * @param source
+ *   where the changes come from; none if `to_changelog` is not part of the query, whose rows then
+ *   only look like changes
+ */
+case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[ChangelogOutput]) {
+
+  def columnNames: Seq[String] = columns.map(_.name)
+
+  /** Whether rows only ever come. */
+  def isInsertOnly: Boolean = source.exists(_.explained.symbols == Seq("I"))
+
+  /**
+   * The key to replace rows by: what the user names, else what the query is known to have. None
+   * for rows that only come; refuses rows that change without a key, and a key that doesn't
+   * identify a row.
+   */
+  def key(named: Option[String]): Option[Seq[String]] = {
+    val asked = named.map(_.split(',').toSeq.map(_.trim).filter(_.nonEmpty).map(resolve))
+    asked.foreach { key =>
+      if (key.nonEmpty && source.nonEmpty && isKnownWhole(key) && !knownKeys.exists(
+          _.forall(key.contains))) {
+        throw SinkErrors.keyNotUnique(sink, key, knownKeys)
+      }
+    }
+    asked.filter(_.nonEmpty).orElse(wantedKey).orElse(knownKeys.headOption).orElse {
+      if (isInsertOnly) None else throw needsAppend
+    }
+  }
+
+  /** The key `to_changelog` was told, if all of it is among the columns. */
+  private def wantedKey: Option[Seq[String]] =
+    source.map(_.key).filter(key => key.nonEmpty && key.forall(here)).map(_.map(_.name))
+
+  /** Keys of the query whose columns are all here, by the names they have here. */
+  private def knownKeys: Seq[Seq[String]] = source.toSeq.flatMap { output =>
+    output.upsertKeys.filter(_.forall(here)).map { key =>
+      columns.filter(key.contains).map(_.name)
+    }
+  }
+
+  private def here(column: Attribute): Boolean = AttributeSet(columns).contains(column)
+
+  /** Whether the columns are the query's own, and not made from them after `to_changelog`. */
+  private def isKnownWhole(key: Seq[String]): Boolean =
+    columns.filter(column => key.contains(column.name)).forall { column =>
+      source.exists(_.outputSet.contains(column))
+    }
+
+  private def resolve(name: String): String = columnNames
+    .find(SQLConf.get.resolver(_, name))
+    .getOrElse(throw ChangelogErrors.columnNotFound(sink, "key", name, columnNames))
+
+  private def needsAppend = source match {
+    case Some(output) =>
+      val changes = output.explained.symbols.flatMap(SinkInput.words.get).distinct
+      SinkErrors.needsAppend(sink, producer(output.explained), changes.mkString(" and "))
+    case None =>
+      SinkErrors.optionMissing(sink, "key", "the columns that identify a row are needed")
+  }
+
+  /** The operator that first turns rows that come into rows that change. */
+  private def producer(node: ExplainNode): String =
+    node.children.find(_.symbols != Seq("I")) match {
+      case Some(child) => producer(child)
+      case None => s"${node.node} ${node.detail}".trim
+    }
+}
+
+object SinkInput {
+  private val words = Map("UA" -> "update", "D" -> "delete")
+
+  /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`. */
+  def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {
+    val (changeTypes, columns) =
+      output.partition(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))
+    if (!changeTypes.exists(_.dataType.isInstanceOf[StringType])) {
+      throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
+    }
+    SinkInput(sink, columns, optimized.collectFirst { case source: ChangelogOutput => source })
+  }
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+
+/** The options of a sink, whose values appear in no text but through the methods here. */
+class SinkOptions(val format: String, parameters: Map[String, String]) extends Serializable {
+  private val options = CaseInsensitiveMap(parameters)
+
+  def get(name: String): Option[String] = options.get(name)
+
+  def required(name: String, expected: String): String =
+    get(name).filter(_.nonEmpty).getOrElse {
+      throw SinkErrors.optionMissing(format, name, expected)
+    }
+
+  def boolean(name: String, default: Boolean): Boolean =
+    parsed(name, default, "true or false is expected")(_.toBoolean)
+
+  /** A count of at least one. */
+  def count(name: String, default: Int): Int =
+    parsed(name, default, "a whole number of at least 1 is expected") { text =>
+      Some(text.toInt).filter(_ > 0).get
+    }
+
+  /** The key's columns, as the user names them. */
+  def key: Option[String] = get("key")
+
+  /** All options but those for Spark and for the sink itself. */
+  def without(names: String*): Map[String, String] = {
+    val dropped = (SinkOptions.ofSpark ++ names).map(_.toLowerCase)
+    parameters.filterNot { case (name, _) => dropped.contains(name.toLowerCase) }
+  }
+
+  private def parsed[T](name: String, default: T, expected: String)(parse: String => T): T =
+    get(name).fold(default) { text =>
+      Try(parse(text)).getOrElse(throw SinkErrors.optionInvalid(format, name, text, expected))
+    }
+}
+
+object SinkOptions {
+
+  /** What Spark itself takes from the options of every sink. */
+  private val ofSpark = Set("checkpointLocation", "queryName", "path")
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.jdbc
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
+
+/**
+ * Keeps a table of a database equal to the query's result.
+ *
+ * {{{
+ *   batch ─▶ one change per key ─▶ spread by key over numPartitions ─▶ one transaction each:
+ *            ledger: this batch is mine, or was written before and nothing is done
+ *            deletes, then inserts and updates
+ * }}}
+ *
+ * With one partition, the default, a batch becomes visible at once. A row whose key has a NULL is
+ * deleted and inserted, since no index of a database finds it.
+ */
+class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
+  import JdbcSink._
+
+  private val url = options.required("url", "the JDBC address of the database is needed")
+  private val table = options.required("dbtable", "the name of the table is needed")
+  private val partitions = options.count("numPartitions", 1)
+  private val createsTable = options.boolean("createTable", default = false)
+  private val database = DatabaseSyntax(url)
+
+  private val jdbc = new JdbcOptionsInWrite(
+    Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
+  private val ledger =
+    new Ledger(options.get("ledgerTable").getOrElse(Ledger.DefaultName), table, database)
+  @volatile private var target: Option[TargetTable] = None
+
+  override def check(input: SinkInput): Unit = input.key(options.key)
+
+  override def write(batch: ChangelogBatch): Unit = {
+    val opened = target.getOrElse {
+      val opened = open(batch)
+      target = Some(opened)
+      opened
+    }
+    val count = JdbcUtils.withConnection(jdbc) { connection =>
+      ledger.partitionsOf(connection, batch.queryId, batch.batchId).getOrElse(partitions)
+    }
+    val (queryId, batchId) = (batch.queryId, batch.batchId)
+    val (ledgerOfAll, options) = (ledger, jdbc)
+    val rows = opened.actions(batch, count)
+    rows.foreachPartition { (rows: Iterator[Row]) =>
+      val place = Ledger.Place(queryId, TaskContext.getPartitionId(), count)
+      new JdbcTransaction(options, opened, ledgerOfAll).write(rows.buffered, place, batchId)
+    }
+  }
+
+  private def open(batch: ChangelogBatch): TargetTable =
+    JdbcUtils.withConnection(jdbc) { connection =>
+      val key = batch.input.key(options.key)
+      if (!JdbcUtils.tableExists(connection, jdbc)) {
+        if (!createsTable) throw SinkErrors.tableNotFound(format, table)
+        database.createTable(connection, jdbc, batch.schema, key.getOrElse(Nil))
+      }
+      ledger.create(connection)
+      TargetTable(connection, jdbc, database, batch.schema, key)
+    }
+}
+
+object JdbcSink {
+
+  /** Options that are ours and not the driver's. */
+  private val ownOptions = Seq("key", "createTable", "ledgerTable", "numPartitions")
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.jdbc
+
+import java.sql.{Connection, SQLException}
+
+import scala.util.Using
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+
+/**
+ * A table beside the target that says which batch each partition of a query has written last.
+ *
+ * {{{
+ *   query_id  target  part | parts  batch_id
+ * }}}
+ *
+ * It is written in the transaction that writes the batch, so that a batch that comes again, after
+ * a failure or from a run that should be over, is known. The row is locked until then: of two
+ * runs that write the same batch one waits, and then sees that it is written.
+ *
+ * @param name
+ *   the ledger's own name
+ * @param target
+ *   the table that is kept, for one query can keep several
+ */
+class Ledger(name: String, target: String, database: DatabaseSyntax) extends Serializable {
+  import Ledger._
+
+  def create(connection: Connection): Unit =
+    if (!exists(connection)) {
+      val columns = "query_id VARCHAR(36) NOT NULL, target VARCHAR(255) NOT NULL, " +
+        "part INTEGER NOT NULL, parts INTEGER NOT NULL, batch_id BIGINT NOT NULL, " +
+        "PRIMARY KEY (query_id, target, part)"
+      try
+        Using.resource(connection.createStatement()) { statement =>
+          statement.executeUpdate(s"CREATE TABLE $name ($columns)")
+        }
+      catch {
+        // another writer has been faster
+        case _: SQLException if exists(connection) =>
+      }
+    }
+
+  /** Over how many partitions a batch is spread, if some of them have written it. */
+  def partitionsOf(connection: Connection, queryId: String, batchId: Long): Option[Int] =
+    number(
+      connection,
+      s"SELECT parts FROM $name WHERE query_id = ? AND target = ? AND batch_id = ?",
+      Seq[Any](queryId, target, batchId)).map(_.toInt)
+
+  /**
+   * Notes that a partition writes a batch. False if it has written it before; fails if it has
+   * written a later one.
+   */
+  def claim(connection: Connection, place: Place, batchId: Long): Boolean = {
+    val key = Seq[Any](place.queryId, target, place.partition)
+    val updated = update(
+      connection,
+      s"UPDATE $name SET batch_id = ?, parts = ? " +
+        "WHERE query_id = ? AND target = ? AND part = ? AND batch_id < ?",
+      Seq[Any](batchId, place.partitions) ++ key :+ batchId)
+    updated == 1 || insert(connection, key, place, batchId)
+  }
+
+  private def insert(
+      connection: Connection,
+      key: Seq[Any],
+      place: Place,
+      batchId: Long): Boolean =
+    try {
+      update(
+        connection,
+        s"INSERT INTO $name (query_id, target, part, parts, batch_id) VALUES (?, ?, ?, ?, ?)",
+        key ++ Seq(place.partitions, batchId))
+      true
+    } catch {
+      case conflict: SQLException =>
+        connection.rollback()
+        val condition = "query_id = ? AND target = ? AND part = ?"
+        number(connection, s"SELECT batch_id FROM $name WHERE $condition", key) match {
+          case Some(`batchId`) => false
+          case Some(later) if later > batchId =>
+            throw SinkErrors.batchSuperseded(SinkName, target, place.queryId, batchId, later)
+          case _ => throw conflict
+        }
+    }
+
+  private def exists(connection: Connection): Boolean =
+    try
+      Using.resource(connection.prepareStatement(database.dialect.getTableExistsQuery(name))) {
+        statement => statement.execute()
+      }
+    catch { case _: SQLException => false }
+
+  private def update(connection: Connection, sql: String, values: Seq[Any]): Int =
+    Using.resource(connection.prepareStatement(sql)) { statement =>
+      values.zipWithIndex.foreach { case (value, index) => statement.setObject(index + 1, value) }
+      statement.executeUpdate()
+    }
+
+  private def number(connection: Connection, sql: String, values: Seq[Any]): Option[Long] =
+    Using.resource(connection.prepareStatement(sql)) { statement =>
+      values.zipWithIndex.foreach { case (value, index) => statement.setObject(index + 1, value) }
+      Using.resource(statement.executeQuery()) { rows =>
+        if (rows.next()) Some(rows.getLong(1)) else None
+      }
+    }
+}
+
+object Ledger {
+  val DefaultName = "spark_changelog_ledger"
+
+  private val SinkName = "changelog-jdbc"
+
+  /** Whose part of a batch is written. */
+  case class Place(queryId: String, partition: Int, partitions: Int)
+}

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.jdbc
+
+import java.sql.Connection
+
+import org.apache.spark.sql.jdbc.JdbcDialect
+import org.apache.spark.sql.types._
+
+/**
+ * MySQL and MariaDB.
+ *
+ * The columns of a new table hold any text and the whole fraction of a second, which is not what
+ * these databases do unless told. Text in a key is compared by its bytes, as Spark does.
+ */
+class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
+
+  // VALUES() in place of a row alias, which MariaDB doesn't have
+  override def onConflict(key: Seq[String], others: Seq[String]): Option[String] = {
+    val assigned = if (others.isEmpty) key.take(1) else others
+    val actions = assigned.map(c => s"${quote(c)} = VALUES(${quote(c)})")
+    Some(s"ON DUPLICATE KEY UPDATE ${actions.mkString(", ")}")
+  }
+
+  override protected def columnType(
+      connection: Connection,
+      dataType: DataType,
+      inKey: Boolean): Option[String] = dataType match {
+    case _: StringType if inKey =>
+      val collation =
+        if (isMariaDB(connection)) "utf8mb4_nopad_bin" else "utf8mb4_0900_bin"
+      Some(s"VARCHAR(255) CHARACTER SET utf8mb4 COLLATE $collation")
+    case _: StringType => Some("LONGTEXT CHARACTER SET utf8mb4")
+    case BinaryType => Some(if (inKey) "VARBINARY(255)" else "LONGBLOB")
+    case TimestampType => Some("TIMESTAMP(6)")
+    case TimestampNTZType => Some("DATETIME(6)")
+    case _ => None
+  }
+
+  private def isMariaDB(connection: Connection): Boolean = {
+    val metadata = connection.getMetaData
+    Seq(metadata.getDatabaseProductName, metadata.getDatabaseProductVersion)
+      .exists(_.toLowerCase.contains("mariadb"))
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.jdbc
+
+import java.sql.Connection
+
+import scala.collection.mutable
+import scala.util.Using
+
+import org.apache.spark.sql.classic.DataFrame
+import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{Column, Row}
+
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
+
+/**
+ * The table that is kept: what is done to it, and the statements that do it.
+ *
+ * A row is replaced in one statement where the database has one and finds rows by the key alone.
+ * With another unique index a statement could hit the row of another key, or miss that the row in
+ * the way is about to go; then, and without an index on the key, all rows that change are deleted
+ * before the new ones are inserted.
+ *
+ * @param columns
+ *   the columns of the query, with the names they have in the table
+ * @param key
+ *   those by which rows are replaced; none if rows are only inserted
+ * @param onConflict
+ *   what makes an INSERT replace a row; none to delete and insert
+ */
+case class TargetTable(
+    name: String,
+    database: DatabaseSyntax,
+    columns: StructType,
+    key: Option[Seq[Int]],
+    onConflict: Option[String]) {
+  import TargetTable._
+
+  /** What to do to the table, in order within each partition: deletes come first. */
+  def actions(batch: ChangelogBatch, partitions: Int): DataFrame = key match {
+    case None =>
+      val row = struct(batch.input.columnNames.map(quoted): _*)
+      batch.inserted(partitions).select(lit(Insert), lit(""), row)
+    case Some(ordinals) =>
+      val names = ordinals.map(batch.input.columnNames)
+      val row = coalesce(col(After), col(Before))
+      val rowKey = names.map(name => col(Target).getField(name))
+      def mark(column: Column) = when(column.isNull, lit(Null)).otherwise(lit(Present))
+      val isWhole = !col(Nulls).contains(Null)
+      val steps = when(col(After).isNull, array(lit(Delete)))
+        .when(isWhole && lit(onConflict.nonEmpty && names.nonEmpty), array(lit(Replace)))
+        .otherwise(array(lit(Delete), lit(Insert)))
+      batch
+        .byKey(names, partitions)
+        .withColumn(Target, row)
+        .withColumn(Nulls, concat(rowKey.map(mark): _*))
+        .select(explode(steps).as(Step), col(Nulls), col(Target))
+        .sortWithinPartitions(Seq(col(Step), col(Nulls)) ++ rowKey: _*)
+  }
+
+  /** The statement for rows of the same step that have a NULL at the same places of the key. */
+  def statement(step: String, nulls: String): String = step match {
+    case Delete =>
+      val conditions = key.get.map(ordinal => quote(columns(ordinal).name)).zip(nulls).map {
+        case (column, mark) => if (mark.toString == Null) s"$column IS NULL" else s"$column = ?"
+      }
+      s"DELETE FROM $name" + (if (conditions.isEmpty) ""
+                              else conditions.mkString(" WHERE ", " AND ", ""))
+    case _ =>
+      val insert = database.dialect.insertIntoTable(name, columns.fields)
+      if (step == Replace) s"$insert ${onConflict.get}" else insert
+  }
+
+  /** The columns a statement has parameters for. */
+  def parameters(step: String, nulls: String): StructType =
+    StructType(ordinals(step, nulls).map(columns(_)))
+
+  /** The values for the parameters. */
+  def values(step: String, nulls: String): Row => Row = {
+    val taken = ordinals(step, nulls)
+    row => Row.fromSeq(taken.map(row.get))
+  }
+
+  private def ordinals(step: String, nulls: String): Seq[Int] =
+    if (step == Delete)
+      key.get.zip(nulls).collect { case (at, mark) if mark.toString == Present => at }
+    else columns.indices
+
+  private def quote(column: String): String = database.quote(column)
+}
+
+object TargetTable {
+  // in the order in which they are done
+  val Delete = "delete"
+  val Insert = "insert"
+  val Replace = "replace"
+
+  private val Null = "0"
+  private val Present = "1"
+  private val Step = "step"
+  private val Nulls = "nulls"
+  private val Target = "target"
+
+  /** Looks at the table as it is. */
+  def apply(
+      connection: Connection,
+      options: JdbcOptionsInWrite,
+      database: DatabaseSyntax,
+      schema: StructType,
+      key: Option[Seq[String]]): TargetTable = {
+    val existing = JdbcUtils.getSchemaOption(connection, options)
+    val resolver = SQLConf.get.resolver
+    val columns = StructType(schema.map { field =>
+      val found = existing.flatMap(_.find(column => resolver(column.name, field.name)))
+      field.copy(name = found.map(_.name).getOrElse(field.name))
+    })
+    val ordinals = key.map(_.map(name => schema.fieldIndex(name)))
+    val onConflict = ordinals.filter(_.nonEmpty).map(_.map(columns(_).name)).flatMap { names =>
+      val indexes = uniqueIndexes(connection, options.table, database)
+      val others = columns.fieldNames.filterNot(names.contains).toSeq
+      if (indexes == Set(names.toSet)) database.onConflict(names, others) else None
+    }
+    TargetTable(options.table, database, columns, ordinals, onConflict)
+  }
+
+  /** The columns of each unique index. The database is asked what table the name stands for. */
+  private def uniqueIndexes(
+      connection: Connection,
+      table: String,
+      database: DatabaseSyntax): Set[Set[String]] = {
+    val select = database.dialect.getSchemaQuery(table)
+    val (catalog, schema, plainName) =
+      Using.resource(connection.prepareStatement(select)) { statement =>
+        Using.resource(statement.executeQuery()) { rows =>
+          val metadata = rows.getMetaData
+          def known(text: String) = Option(text).filter(_.nonEmpty).orNull
+          (
+            known(metadata.getCatalogName(1)),
+            known(metadata.getSchemaName(1)),
+            metadata.getTableName(1))
+        }
+      }
+    val indexes = mutable.Map.empty[String, Set[String]].withDefaultValue(Set.empty)
+    val found = connection.getMetaData.getIndexInfo(catalog, schema, plainName, true, false)
+    Using.resource(found) { rows =>
+      while (rows.next()) {
+        // the first row can be statistics, without an index
+        Option(rows.getString("INDEX_NAME")).foreach { index =>
+          // of a part of the rows, or of an expression: it can hit any row
+          val partial = Option(rows.getString("FILTER_CONDITION")).exists(_.nonEmpty)
+          val column = Option(rows.getString("COLUMN_NAME")).filterNot(_ => partial)
+          indexes(index) += column.getOrElse("")
+        }
+      }
+    }
+    indexes.values.toSet
+  }
+}
