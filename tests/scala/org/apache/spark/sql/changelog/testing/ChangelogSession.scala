@@ -24,7 +24,7 @@ trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
 object ChangelogSession {
 
   /** A small local session, with the extension unless `extension` is false. */
-  def start(extension: Boolean = true): SparkSession = {
+  def start(extension: Boolean = true, conf: Map[String, String] = Map.empty): SparkSession = {
     // times are read and shown in UTC, whatever another suite in this process has set
     TimeZone.setDefault(TimeZone.getTimeZone("UTC"))
     val builder = SparkSession
@@ -47,6 +47,7 @@ object ChangelogSession {
     if (extension) {
       builder.config("spark.sql.extensions", "io.sparkchangelog.ChangelogExtensions")
     }
+    conf.foreach { case (key, value) => builder.config(key, value) }
     builder.getOrCreate()
   }
 }

@@ -52,6 +52,15 @@ class KeptQuery(spark: SparkSession, feed: Feed, sql: String, target: => DataFra
 
   def stop(): Unit = if (query != null) query.stop()
 
+  def processAll(): Unit = query.processAllAvailable()
+
+  /** Stops the query, and makes its checkpoint forget that its last batch was written. */
+  def forgetLastBatch(): Unit = {
+    stop()
+    val commits = new File(checkpoint, "commits").listFiles().filter(_.getName.forall(_.isDigit))
+    assert(commits.maxBy(_.getName.toLong).delete())
+  }
+
   /** Lets changes arrive in one batch, and compares what is kept with batch Spark. */
   def check(changes: String*): Unit = {
     add(changes: _*)

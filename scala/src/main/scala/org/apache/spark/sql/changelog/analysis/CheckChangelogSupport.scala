@@ -20,12 +20,14 @@ import org.apache.spark.sql.changelog.sinks.{ChangelogSink, SinkInput}
 class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = plan match {
-    case write: WriteToStream if write.inputQuery.exists(_.isInstanceOf[ToChangelog]) =>
-      val optimized = AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        castToImpl(session).sessionState.optimizer.execute(write.inputQuery)
+    case write: WriteToStream =>
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        val query = write.inputQuery
+        val changes = query.exists(_.isInstanceOf[ToChangelog])
+        checkSink(
+          write,
+          if (changes) castToImpl(session).sessionState.optimizer.execute(query) else query)
       }
-      checkSink(write, optimized)
-    case write: WriteToStream => checkSink(write, write.inputQuery)
     case _ =>
   }
 

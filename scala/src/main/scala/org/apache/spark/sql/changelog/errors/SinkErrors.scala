@@ -40,6 +40,11 @@ object SinkErrors {
         "key" -> list(key),
         "keys" -> (if (keys.isEmpty) "none" else keys.map(list).mkString(" or "))))
 
+  def memoryLost(sink: String, table: String, batch: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SINK_MEMORY_LOST",
+      Map("sink" -> sink, "table" -> table, "batch" -> batch.toString))
+
   def needsAppend(sink: String, producer: String, kinds: String): AnalysisException =
     analysis(
       "CHANGELOG_SINK_NEEDS_APPEND",

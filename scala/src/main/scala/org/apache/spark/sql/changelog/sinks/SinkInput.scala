@@ -31,6 +31,9 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
   /** Whether rows only ever come. */
   def isInsertOnly: Boolean = source.exists(_.explained.symbols == Seq("I"))
 
+  /** Whether rows that go or are replaced come by their key alone, if at all. */
+  def lacksOldRows: Boolean = !isInsertOnly && source.exists(!_.sendsUpdateBefore)
+
   /**
    * The key to replace rows by: what the user names, else what the query is known to have. None
    * for rows that only come; refuses rows that change without a key, and a key that doesn't

@@ -32,6 +32,19 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   /** The key's columns, as the user names them. */
   def key: Option[String] = get("key")
 
+  def all: Map[String, String] = parameters
+
+  /** The options of one of several sinks, whose name they begin with, and Spark's own. */
+  def of(name: String): Map[String, String] = {
+    val prefix = s"$name."
+    parameters.collect {
+      case (option, value) if option.toLowerCase.startsWith(prefix.toLowerCase) =>
+        option.drop(prefix.length) -> value
+      case (option, value) if SinkOptions.ofSpark.exists(_.equalsIgnoreCase(option)) =>
+        option -> value
+    }
+  }
+
   /** All options but those for Spark and for the sink itself. */
   def without(names: String*): Map[String, String] = {
     val dropped = (SinkOptions.ofSpark ++ names).map(_.toLowerCase)

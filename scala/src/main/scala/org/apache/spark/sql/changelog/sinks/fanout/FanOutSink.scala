@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.fanout
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.DataSource
+import org.apache.spark.sql.streaming.OutputMode
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
+
+/**
+ * Gives each batch to several sinks, so that all of them keep the same cut of one query.
+ *
+ * {{{
+ *   .option("sinks", "totals, events")
+ *   .option("totals.format", "changelog-jdbc").option("totals.url", ...)
+ *   .option("events.format", "changelog-kafka").option("events.topic", ...)
+ * }}}
+ *
+ * The query computes a batch once. The batch is done when every sink has it; if one fails, all get
+ * the batch again, and those that have it change nothing.
+ */
+class FanOutSink(session: SparkSession, options: SinkOptions)
+    extends ChangelogSink(options.format) {
+  private val names = options
+    .required("sinks", "the names of the sinks are needed, with commas between them")
+    .split(',')
+    .map(_.trim)
+    .toSeq
+
+  private val sinks: Seq[ChangelogSink] = names.map { name =>
+    val wanted = options.required(s"$name.format", s"the format of the sink $name is needed")
+    DataSource(session, wanted, options = options.of(name))
+      .createSink(OutputMode.Append()) match {
+      case sink: ChangelogSink => sink
+      case _ =>
+        throw SinkErrors.optionInvalid(
+          format,
+          s"$name.format",
+          wanted,
+          "a format whose name begins with changelog- is expected")
+    }
+  }
+
+  override def check(input: SinkInput): Unit =
+    sinks.foreach(sink => sink.check(input.copy(sink = sink.format)))
+
+  override def write(batch: ChangelogBatch): Unit = {
+    batch.changes.persist()
+    try {
+      sinks.foreach(sink => sink.write(batch.copy(input = batch.input.copy(sink = sink.format))))
+    } finally batch.changes.unpersist()
+  }
+}

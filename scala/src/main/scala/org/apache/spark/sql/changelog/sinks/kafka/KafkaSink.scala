@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.kafka
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.functions._
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
+
+/**
+ * Writes the changes of a query to a topic, as JSON, with Spark's own Kafka sink.
+ *
+ * {{{
+ *   value.format       key   value
+ *   json               key   the row of the key; null (a tombstone) if there is none any more
+ *   debezium-json      key   {"before": row, "after": row, "op": "c" | "u" | "d"}
+ * }}}
+ *
+ * There is at most one record per key and batch, and the records of a key are in order. Kafka
+ * gives Spark no way to write a batch once: a batch that is written again, after a failure, has
+ * the same records again, before any later batch. The newest record of each key is then what it
+ * was; who counts records can know them by the header [[KafkaSink.BatchHeader]].
+ */
+class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
+  import KafkaSink._
+
+  private val topic = options.required("topic", "the name of the topic is needed")
+  private val valueFormat = options.get(ValueFormat).getOrElse(Json)
+  if (!Set(Json, DebeziumJson).contains(valueFormat)) {
+    throw SinkErrors.optionInvalid(
+      format,
+      ValueFormat,
+      valueFormat,
+      s"$Json or $DebeziumJson is expected")
+  }
+  private val partitions =
+    options.get("numPartitions").map(_ => options.count("numPartitions", 1))
+  private val forKafka = options.all.filter { case (name, _) =>
+    name.toLowerCase.startsWith("kafka.")
+  } + ("topic" -> topic)
+
+  override def check(input: SinkInput): Unit = {
+    input.key(options.key)
+    if (valueFormat == DebeziumJson && input.lacksOldRows) {
+      throw SinkErrors.optionInvalid(
+        format,
+        ValueFormat,
+        valueFormat,
+        "the query sends no old rows, which that format shows; use mode => 'retract' of to_changelog")
+    }
+  }
+
+  override def write(batch: ChangelogBatch): Unit = {
+    val count =
+      partitions.getOrElse(batch.changes.sparkSession.sessionState.conf.numShufflePartitions)
+    val records = batch.input.key(options.key) match {
+      case Some(key) =>
+        val row = coalesce(col(After), col(Before))
+        val keyOf = struct(key.map(name => row.getField(name).as(name)): _*)
+        batch.byKey(key, count).select(json(keyOf).as("key"), value.as("value"))
+      case None =>
+        batch
+          .inserted(count)
+          .select(struct(batch.input.columnNames.map(quoted): _*).as(After))
+          .withColumn(Before, lit(null).cast(batch.schema))
+          .select(value.as("value"))
+    }
+    val mark = s"${batch.queryId}/${batch.batchId}".getBytes(UTF_8)
+    records
+      .withColumn("headers", array(struct(lit(BatchHeader).as("key"), lit(mark).as("value"))))
+      .write
+      .format("kafka")
+      .options(forKafka)
+      .save()
+  }
+
+  private def value: Column =
+    if (valueFormat == Json) when(col(After).isNotNull, json(col(After)))
+    else {
+      val op = when(col(Before).isNull, "c").when(col(After).isNull, "d").otherwise("u")
+      json(struct(col(Before), col(After), op.as("op")))
+    }
+
+  /** NULL is written out, so that every record has all columns. */
+  private def json(row: Column): Column =
+    to_json(row, java.util.Map.of("ignoreNullFields", "false"))
+}
+
+object KafkaSink {
+
+  /** Names the query and the batch a record was written by: `<query id>/<batch id>`. */
+  val BatchHeader = "spark-changelog-batch"
+
+  private val ValueFormat = "value.format"
+  private val Json = "json"
+  private val DebeziumJson = "debezium-json"
+}

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.memory
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers.normalize
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
+
+/**
+ * Keeps the rows of a query in the driver's memory, as a temporary view of the query's name.
+ *
+ * For shells, notebooks and tests. The rows live as long as the process: a query that goes on
+ * from a checkpoint made by another process is refused, since its changes are not all rows.
+ */
+class MemoryTableSink(session: SparkSession, options: SinkOptions)
+    extends ChangelogSink(options.format) {
+  private val view =
+    options.required("queryName", "the name of the view is needed, as queryName(...)")
+  private val place = s"${session.sessionUUID}/$view"
+  @volatile private var shown: Option[CurrentRows] = None
+
+  override def check(input: SinkInput): Unit = {
+    if (input.lacksOldRows) input.key(options.key)
+    if (shown.isEmpty) show(input, CurrentRows.named(place))
+  }
+
+  override def write(batch: ChangelogBatch): Unit = {
+    val rows = continued(batch)
+    val columns = batch.input.columns
+    val plan = batch.changes.queryExecution.executedPlan
+    val output = batch.changes.queryExecution.analyzed.output
+    val changeType = output.indexWhere(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))
+    val values = output.patch(changeType, Nil, 1)
+    val toRow = ExpressionEncoder(batch.schema).resolveAndBind().createDeserializer()
+    val valuesOf = GenerateUnsafeProjection.generate(values, output)
+    val taken = Set(RowKind.UpdateBefore, RowKind.Delete).map(kind => RowKind.ChangeTypes(kind))
+    def isTaken(row: InternalRow) = taken.contains(row.getUTF8String(changeType).toString)
+    def rowOf(row: InternalRow): Row = toRow(valuesOf(row))
+
+    val changes = plan.executeCollect().iterator
+    if (batch.input.lacksOldRows) {
+      val key = batch.input.key(options.key).get
+      val keyOf =
+        keyProjection(key.map(name => values(columns.indexWhere(_.name == name))), output)
+      rows.replace(
+        batch.queryId,
+        batch.batchId,
+        changes.map(row => (keyOf(row).copy(), if (isTaken(row)) None else Some(rowOf(row)))))
+    } else {
+      val keyOf = keyProjection(values, output)
+      rows.count(
+        batch.queryId,
+        batch.batchId,
+        changes.map(row => (keyOf(row).copy(), rowOf(row), if (isTaken(row)) -1 else 1)))
+    }
+  }
+
+  /** Equal keys have equal bytes. */
+  private def keyProjection(key: Seq[Attribute], output: Seq[Attribute]): UnsafeProjection =
+    GenerateUnsafeProjection.generate(key.map(normalize(_)), output)
+
+  /** The rows as the batch before this one has left them. */
+  private def continued(batch: ChangelogBatch): CurrentRows = {
+    val rows = shown.get
+    val goesOn = rows.lastBatch.exists { case (queryId, batchId) =>
+      queryId == batch.queryId && Seq(batch.batchId - 1, batch.batchId).contains(batchId)
+    }
+    if (goesOn || (batch.batchId == 0 && rows.lastBatch.isEmpty)) rows
+    else if (batch.batchId == 0) {
+      val empty = CurrentRows.reset(place)
+      show(batch.input, empty)
+      empty
+    } else throw SinkErrors.memoryLost(format, view, batch.batchId)
+  }
+
+  private def show(input: SinkInput, rows: CurrentRows): Unit = {
+    shown = Some(rows)
+    val columns = input.columns.map(_.newInstance())
+    Dataset.ofRows(session, MemoryPlan(rows, columns)).createOrReplaceTempView(view)
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.DataFrame
+
+import org.apache.spark.sql.changelog.testing._
+
+/** What sinks refuse, and that they do so when the query is started. */
+class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  private val jdbc = Map("url" -> "jdbc:h2:mem:checks;DB_CLOSE_DELAY=-1", "dbtable" -> "t")
+
+  private lazy val views: Unit = {
+    new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT")
+    new RawStream(spark, "plain", "id INT, city STRING")
+    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
+    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op')").createOrReplaceTempView("bag")
+  }
+
+  private def changes(sql: String, arguments: String = ""): DataFrame = {
+    views
+    spark.sql(s"SELECT * FROM to_changelog(TABLE($sql)$arguments)")
+  }
+
+  private def start(changes: DataFrame, format: String, options: Map[String, String]): Unit =
+    changes.writeStream
+      .format(format)
+      .options(options)
+      .option("checkpointLocation", QuickFileSystem.temporaryDirectory().getPath)
+      .start()
+      .stop()
+
+  private val formats = Map(
+    "changelog-jdbc" -> jdbc,
+    "changelog-kafka" -> Map("topic" -> "t", "kafka.bootstrap.servers" -> "127.0.0.1:9"),
+    "changelog-table" -> Map("table" -> "t"))
+
+  for ((format, options) <- formats) {
+    test(s"$format refuses rows that change and have no key, naming what changes them") {
+      checkError(
+        "CHANGELOG_SINK_NEEDS_APPEND",
+        "sink" -> format,
+        "producer" -> "ChangelogSource [id, city, fare]",
+        "kinds" -> "update and delete")(start(changes("SELECT * FROM bag"), format, options))
+      start(changes("SELECT * FROM plain"), format, options)
+      start(changes("SELECT * FROM t"), format, options)
+    }
+
+    test(s"$format refuses a key that does not identify a row") {
+      val all = options + ("key" -> "city")
+      checkError("CHANGELOG_SINK_KEY_NOT_UNIQUE", "key" -> "(city)", "keys" -> "(id)")(
+        start(changes("SELECT * FROM t"), format, all))
+      start(changes("SELECT city, count(*) FROM t GROUP BY city"), format, all)
+      start(changes("SELECT * FROM t"), format, options + ("key" -> "ID, city"))
+    }
+
+    test(s"$format refuses what is no changelog") {
+      views
+      val error = checkError("CHANGELOG_SINK_CHANGE_TYPE_MISSING", "columns" -> "id, city") {
+        start(spark.table("plain"), format, options)
+      }
+      assert(error.getMessage.contains("Apply to_changelog"))
+    }
+  }
+
+  test("a key that is not among the columns is refused") {
+    checkError("CHANGELOG_COLUMN_NOT_FOUND", "column" -> "town", "argument" -> "key") {
+      start(changes("SELECT * FROM t"), "changelog-jdbc", jdbc + ("key" -> "town"))
+    }
+  }
+
+  test("the key that to_changelog was given is the sink's") {
+    val query = changes("SELECT *, id + 1 AS next FROM t", ", mode => 'upsert', key => 'id'")
+    start(query, "changelog-jdbc", jdbc)
+    checkError("CHANGELOG_SINK_KEY_NOT_UNIQUE") {
+      start(query, "changelog-jdbc", jdbc + ("key" -> "next"))
+    }
+  }
+
+  test("options that are missing or make no sense are refused, without their neighbours") {
+    val query = changes("SELECT * FROM t")
+    def refused(format: String, option: String, options: (String, String)*): Unit = {
+      val all = Map("password" -> "pw-secret") ++ options
+      val error = checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> option) {
+        start(query, format, all)
+      }
+      assert(!error.getMessage.contains("pw-secret"))
+    }
+    refused("changelog-jdbc", "url", "dbtable" -> "t")
+    refused("changelog-jdbc", "dbtable", "url" -> jdbc("url"))
+    refused("changelog-jdbc", "numPartitions", (jdbc + ("numPartitions" -> "0")).toSeq: _*)
+    refused("changelog-jdbc", "createTable", (jdbc + ("createTable" -> "maybe")).toSeq: _*)
+    refused("changelog-kafka", "topic")
+    refused("changelog-kafka", "value.format", "topic" -> "t", "value.format" -> "avro")
+    refused("changelog-table", "table")
+    refused("changelog-memory", "queryName")
+    refused("changelog-fanout", "sinks")
+    refused("changelog-fanout", "a.format", "sinks" -> "a")
+    refused(
+      "changelog-fanout",
+      "a.format",
+      "sinks" -> "a",
+      "a.format" -> "parquet",
+      "path" -> "p")
+  }
+
+  test("Debezium's format needs old rows") {
+    val options = formats("changelog-kafka") + ("value.format" -> "debezium-json")
+    start(changes("SELECT * FROM t"), "changelog-kafka", options)
+    checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> "value.format") {
+      start(changes("SELECT * FROM t", ", mode => 'upsert'"), "changelog-kafka", options)
+    }
+  }
+
+  test("a table that does not exist is created only if asked for") {
+    val query =
+      new KeptQuery(spark, Feed("f", "id INT", key = Seq("id")), "SELECT id FROM f", null)
+    query.start("changelog-jdbc", jdbc + ("dbtable" -> "missing"))
+    query.add("+I 1")
+    checkError("CHANGELOG_SINK_TABLE_NOT_FOUND", "table" -> "missing")(query.processAll())
+  }
+}

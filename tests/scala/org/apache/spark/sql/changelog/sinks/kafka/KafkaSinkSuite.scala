@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.kafka
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.{DataFrame, Row}
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Topics of newest rows, and of changes in Debezium's form. */
+class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
+  private lazy val kafka = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
+  private val rides = Feed("rides", "id INT, city STRING, fare INT", key = Seq("id"))
+  private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
+  private val row = "city STRING, n BIGINT, total BIGINT"
+
+  private def records(topic: String): DataFrame = spark.read
+    .format("kafka")
+    .options(kafka)
+    .option("subscribe", topic)
+    .option("includeHeaders", "true")
+    .load()
+    .selectExpr("*", "CAST(key AS STRING) AS k", "CAST(value AS STRING) AS v")
+
+  /** What a reader of a compacted topic has: the newest record of each key. */
+  private def newest(topic: String): DataFrame = records(topic)
+    .groupBy("k")
+    .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
+    .where("newest.v IS NOT NULL")
+    .select(
+      from_json(col("newest.v"), org.apache.spark.sql.types.StructType.fromDDL(row)).as("r"))
+    .select("r.*")
+
+  for (mode <- Seq("retract", "upsert"))
+    test(s"the newest record of each key is its row, mode $mode") {
+      val topic = s"totals_$mode"
+      val query = new KeptQuery(spark, rides, byCity, newest(topic))
+      val start =
+        () => query.start("changelog-kafka", kafka + ("topic" -> topic), s", mode => '$mode'")
+      start()
+      query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL NULL")
+      query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 NULL NULL")
+      val all = records(topic).collect()
+      assert(all.length == 6, "one record per key and batch")
+      assert(
+        all.map(_.getAs[String]("k")).toSet ==
+          Set("{\"city\":\"Oslo\"}", "{\"city\":\"Rome\"}", "{\"city\":null}"))
+      assert(
+        all
+          .flatMap(r => Option(r.getAs[String]("v")))
+          .contains("{\"city\":null,\"n\":1,\"total\":null}"))
+      query.forgetLastBatch()
+      start()
+      query.check()
+      query.check("+I 4 Oslo 1")
+      query.stop()
+    }
+
+  test("every record says by which batch it was written") {
+    val query = new KeptQuery(spark, rides, byCity, newest("marked"))
+    val id = query.start("changelog-kafka", kafka + ("topic" -> "marked")).id
+    query.check("+I 1 Oslo 5")
+    query.check("+I 2 Oslo 5")
+    query.forgetLastBatch()
+    query.start("changelog-kafka", kafka + ("topic" -> "marked"))
+    query.check()
+    query.stop()
+    val marks = records("marked")
+      .selectExpr("headers[0].key", "CAST(headers[0].value AS STRING)")
+      .collect()
+      .toSeq
+    assert(marks == Seq(0, 1, 1).map(batch => Row("spark-changelog-batch", s"$id/$batch")))
+  }
+
+  test("Debezium's form has the old and the new row") {
+    val query = new KeptQuery(spark, rides, byCity, null)
+    query.start(
+      "changelog-kafka",
+      kafka ++ Map("topic" -> "dbz", "value.format" -> "debezium-json"))
+    def next(changes: String*): Set[String] = {
+      val before = records("dbz").count()
+      query.add(changes: _*)
+      query.processAll()
+      records("dbz")
+        .orderBy("timestamp")
+        .collect()
+        .drop(before.toInt)
+        .map(_.getAs[String]("v"))
+        .toSet
+    }
+    spark.sql("SELECT 1").collect()
+    query.add("+I 1 Oslo 5")
+    query.processAll()
+    assert(
+      records("dbz").head().getAs[String]("v") ==
+        """{"before":null,"after":{"city":"Oslo","n":1,"total":5},"op":"c"}""")
+    assert(next("+I 2 Oslo NULL") == Set(
+      """{"before":{"city":"Oslo","n":1,"total":5},"after":{"city":"Oslo","n":2,"total":5},"op":"u"}"""))
+    assert(
+      next("-D 1 Oslo 5", "-D 2 Oslo NULL", "+I 3 Rome 1") == Set(
+        """{"before":{"city":"Oslo","n":2,"total":5},"after":null,"op":"d"}""",
+        """{"before":null,"after":{"city":"Rome","n":1,"total":1},"op":"c"}"""))
+    query.stop()
+  }
+
+  test("rows that only come have no key") {
+    val plain = Feed("plain", "id INT, city STRING", insertOnly = true)
+    val target = () =>
+      records("appended")
+        .where("k IS NULL")
+        .select(
+          from_json(
+            col("v"),
+            org.apache.spark.sql.types.StructType.fromDDL("id INT, city STRING")).as("r"))
+        .select("r.*")
+    val query = new KeptQuery(spark, plain, "SELECT id, city FROM plain", target())
+    query.start("changelog-kafka", kafka + ("topic" -> "appended"))
+    query.check("+I 1 Oslo", "+I 2 NULL", "+I 2 NULL")
+    query.check("+I 3 Rome")
+    query.stop()
+  }
+}
