@@ -14,6 +14,7 @@ package org.apache.spark.sql
  *                sources up, update kinds from the root down; and what is refused
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *   execution    physical operators, one package each, and where their state lives
+ *   sinks        what keeps tables and topics current from the changes, each batch once
  *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
  *   config       settings
  *   errors       everything a user can be told

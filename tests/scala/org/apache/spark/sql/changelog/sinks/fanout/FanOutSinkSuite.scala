@@ -25,24 +25,24 @@ class FanOutSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     s"$sink.createTable" -> "true")
 
   test("all sinks have every batch, also after one of them has failed") {
-    val query = new KeptQuery(spark, rides, byCity, table("first"))
-    val options = jdbc("a", "first") ++ jdbc("b", "second") ++ Map(
+    val query = new KeptQuery(spark, rides, byCity, table("one"))
+    val options = jdbc("a", "one") ++ jdbc("b", "two") ++ Map(
       "sinks" -> "a, c, b",
       "c.format" -> "changelog-memory",
       "queryName" -> "third")
     def compareAll(): Unit = {
-      val rows = RowMultiset.of(table("first").collect())
-      assert(RowMultiset.of(table("second").collect()) == rows)
+      val rows = RowMultiset.of(table("one").collect())
+      assert(RowMultiset.of(table("two").collect()) == rows)
       assert(RowMultiset.of(spark.table("third").collect()) == rows)
     }
     query.start("changelog-fanout", options)
     query.check("+I 1 Oslo 5", "+I 2 Rome 7")
     compareAll()
-    execute("""ALTER TABLE second ADD CONSTRAINT small CHECK ("total" < 10)""")
+    execute("""ALTER TABLE two ADD CONSTRAINT small CHECK ("total" < 10)""")
     query.add("-U 1 Oslo 5", "+U 1 Rome 5")
     intercept[Exception](query.processAll())
-    assert(table("first").collect().toSeq == Seq(Row("Rome", 12L)))
-    execute("ALTER TABLE second DROP CONSTRAINT small")
+    assert(table("one").collect().toSeq == Seq(Row("Rome", 12L)))
+    execute("ALTER TABLE two DROP CONSTRAINT small")
     query.start("changelog-fanout", options)
     query.check()
     compareAll()

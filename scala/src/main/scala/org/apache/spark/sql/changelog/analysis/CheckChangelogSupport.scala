@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.plans.ToChangelog
-import org.apache.spark.sql.changelog.sinks.{ChangelogSink, SinkInput}
+import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
@@ -34,7 +34,8 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   /** A sink of ours knows what it can keep. */
   private def checkSink(write: WriteToStream, query: LogicalPlan): Unit = write.sink match {
     case sink: ChangelogSink =>
-      sink.check(SinkInput(sink.format, write.inputQuery.output, query))
+      sink.accept(write.inputQuery.output, query)
+      ()
     case _ =>
   }
 }

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sinks
 
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.LogicalRDD
@@ -16,28 +18,36 @@ import org.apache.spark.sql.{DataFrame => AnyDataFrame}
  *
  * Its batches come from Spark's own front door for sinks. What the query gives it is known when
  * the query is started, and is checked there; a session without the extension learns the same
- * from its first batch.
+ * from its first batch. It is not looked at again: the plan of a batch without rows says less.
  *
  * @param format
  *   the name it is asked for by, used in errors
  */
 abstract class ChangelogSink(val format: String) extends Sink {
-  @volatile private var checked = false
+  @volatile private var accepted: Option[SinkInput] = None
 
-  /** Refuses what this sink can't keep. Called before the first batch, and more than once. */
-  def check(input: SinkInput): Unit
+  /** Refuses what this sink can't keep. Called before the first batch. */
+  protected def check(input: SinkInput): Unit
 
   /** Writes a batch. The same batch can come again, also after its writing has failed halfway. */
   def write(batch: ChangelogBatch): Unit
 
+  /** Takes what a query, in columns `output` of the plan `optimized`, will give to this sink. */
+  final def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =
+    accept(SinkInput(format, output, optimized))
+
+  /** The same, if it is known already. */
+  final def accept(input: SinkInput): SinkInput = {
+    check(input)
+    accepted = Some(input)
+    input
+  }
+
   final override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
     val session = castToImpl(data.sparkSession)
     val execution = castToImpl(data).queryExecution
-    val input = SinkInput(format, execution.analyzed.output, execution.optimizedPlan)
-    if (!checked) {
-      check(input)
-      checked = true
-    }
+    val input =
+      accepted.getOrElse(accept(execution.analyzed.output, execution.optimizedPlan))
     val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
     val rows = LogicalRDD.fromDataset(execution.toRdd, data, isStreaming = false)

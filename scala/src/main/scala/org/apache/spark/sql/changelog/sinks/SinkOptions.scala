@@ -38,7 +38,9 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   def of(name: String): Map[String, String] = {
     val prefix = s"$name."
     parameters.collect {
-      case (option, value) if option.toLowerCase.startsWith(prefix.toLowerCase) =>
+      case (option, value)
+          if option.toLowerCase.startsWith(prefix.toLowerCase) && option.drop(
+            prefix.length) != "format" =>
         option.drop(prefix.length) -> value
       case (option, value) if SinkOptions.ofSpark.exists(_.equalsIgnoreCase(option)) =>
         option -> value

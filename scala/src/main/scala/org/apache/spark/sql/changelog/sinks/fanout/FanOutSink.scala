@@ -49,8 +49,8 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
     }
   }
 
-  override def check(input: SinkInput): Unit =
-    sinks.foreach(sink => sink.check(input.copy(sink = sink.format)))
+  override protected def check(input: SinkInput): Unit =
+    sinks.foreach(sink => sink.accept(input.copy(sink = sink.format)))
 
   override def write(batch: ChangelogBatch): Unit = {
     batch.changes.persist()

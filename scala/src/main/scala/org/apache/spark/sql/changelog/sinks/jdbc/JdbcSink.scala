@@ -42,7 +42,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
     new Ledger(options.get("ledgerTable").getOrElse(Ledger.DefaultName), table, database)
   @volatile private var target: Option[TargetTable] = None
 
-  override def check(input: SinkInput): Unit = input.key(options.key)
+  override protected def check(input: SinkInput): Unit = input.key(options.key)
 
   override def write(batch: ChangelogBatch): Unit = {
     val opened = target.getOrElse {

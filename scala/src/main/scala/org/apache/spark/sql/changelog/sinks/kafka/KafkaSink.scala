@@ -49,7 +49,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     name.toLowerCase.startsWith("kafka.")
   } + ("topic" -> topic)
 
-  override def check(input: SinkInput): Unit = {
+  override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
     if (valueFormat == DebeziumJson && input.lacksOldRows) {
       throw SinkErrors.optionInvalid(

@@ -34,7 +34,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   private val place = s"${session.sessionUUID}/$view"
   @volatile private var shown: Option[CurrentRows] = None
 
-  override def check(input: SinkInput): Unit = {
+  override protected def check(input: SinkInput): Unit = {
     if (input.lacksOldRows) input.key(options.key)
     if (shown.isEmpty) show(input, CurrentRows.named(place))
   }

@@ -40,7 +40,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val createsTable = options.boolean("createTable", default = false)
   @volatile private var exists = false
 
-  override def check(input: SinkInput): Unit = input.key(options.key)
+  override protected def check(input: SinkInput): Unit = input.key(options.key)
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession

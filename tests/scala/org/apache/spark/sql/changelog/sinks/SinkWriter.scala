@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import scala.io.Source
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.Trigger
+
+import org.apache.spark.sql.changelog.testing.QuickFileSystem
+
+/**
+ * Keeps queries current over files of changes, in a process of its own that a test may kill.
+ *
+ * What to do comes by standard input: the session's settings on a line, then five lines for each
+ * query. It says `started` when the queries run, and `finished` when they have read all files.
+ */
+object SinkWriter {
+  val Columns = "id INT, city STRING, fare INT"
+
+  def main(arguments: Array[String]): Unit = {
+    val lines = Source.stdin.getLines()
+    val builder = SparkSession.builder().master("local[2]")
+    (QuickFileSystem.conf ++ settings(lines.next())).foreach { case (key, value) =>
+      builder.config(key, value)
+    }
+    val spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    val queries =
+      lines.grouped(5).toSeq.map { query =>
+        val Seq(sql, folder, checkpoint, format, options) = query: @unchecked
+        val raw = spark.readStream
+          .schema(s"$Columns, op STRING")
+          .option("maxFilesPerTrigger", 1)
+          .json(folder)
+        raw.createOrReplaceTempView("raw")
+        val rides = spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')")
+        rides.createOrReplaceTempView("rides")
+        spark
+          .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+          .writeStream
+          .format(format)
+          .options(settings(options))
+          .option("checkpointLocation", checkpoint)
+          .trigger(Trigger.AvailableNow())
+          .start()
+      }
+    println("started")
+    queries.foreach(_.awaitTermination())
+    println("finished")
+    spark.stop()
+  }
+
+  /** Settings as `a=b`, separated by tabs. */
+  private def settings(line: String): Map[String, String] = line
+    .split('\t')
+    .filter(_.nonEmpty)
+    .map { setting =>
+      val (name, value) = setting.splitAt(setting.indexOf('='))
+      name -> value.drop(1)
+    }
+    .toMap
+}
