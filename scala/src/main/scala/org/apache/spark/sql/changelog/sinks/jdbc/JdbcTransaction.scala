@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.sinks.jdbc
 
 import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
-import java.sql.{Connection, Timestamp}
+import java.sql.{Connection, Timestamp, Types}
 import java.time.LocalDateTime
 
 import scala.collection.BufferedIterator
@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.datasources.jdbc.{
   JdbcUtils
 }
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcType}
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, StringType}
 import org.apache.spark.util.TaskInterruptListener
 
 /** Writes one partition of a batch in one transaction, unless it was written before. */
@@ -102,7 +102,14 @@ private object JdbcTransaction {
 
     override def createConnectionFactory(options: JDBCOptions): Int => Connection = _ => kept
 
-    override def getJDBCType(dataType: DataType): Option[JdbcType] = dialect.getJDBCType(dataType)
+    /** A text that is NULL is one for every column, a key's short one among them. */
+    override def getJDBCType(dataType: DataType): Option[JdbcType] = {
+      val known = dialect.getJDBCType(dataType).orElse(JdbcUtils.getCommonJDBCType(dataType))
+      dataType match {
+        case _: StringType => known.map(_.copy(jdbcNullType = Types.VARCHAR))
+        case _ => known
+      }
+    }
 
     override def convertTimestampNTZToJavaTimestamp(value: LocalDateTime): Timestamp =
       dialect.convertTimestampNTZToJavaTimestamp(value)
