@@ -91,10 +91,10 @@ case class ChangelogBatch(queryId: String, batchId: Long, input: SinkInput, chan
 object ChangelogBatch {
 
   /** The row of a key when the batch begins, NULL if there is none or it is not known. */
-  val Before = "before"
+  val Before = "_before"
 
   /** The row of a key when the batch ends, NULL if there is none. */
-  val After = "after"
+  val After = "_after"
 
   private val Taken = "_taken"
   private val Rows = "_rows"

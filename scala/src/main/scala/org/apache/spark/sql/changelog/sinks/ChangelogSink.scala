@@ -18,7 +18,7 @@ import org.apache.spark.sql.{DataFrame => AnyDataFrame}
  *
  * Its batches come from Spark's own front door for sinks. What the query gives it is known when
  * the query is started, and is checked there; a session without the extension learns the same
- * from its first batch. It is not looked at again: the plan of a batch without rows says less.
+ * from its first batch.
  *
  * @param format
  *   the name it is asked for by, used in errors
@@ -47,7 +47,11 @@ abstract class ChangelogSink(val format: String) extends Sink {
     val session = castToImpl(data.sparkSession)
     val execution = castToImpl(data).queryExecution
     val input =
-      accepted.getOrElse(accept(execution.analyzed.output, execution.optimizedPlan))
+      accepted.getOrElse {
+        // the optimizer gives the columns of a batch other ids
+        val optimized = execution.optimizedPlan
+        accept(optimized.output, optimized)
+      }
     val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
     val rows = LogicalRDD.fromDataset(execution.toRdd, data, isStreaming = false)

@@ -88,7 +88,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     if (valueFormat == Json) when(col(After).isNotNull, json(col(After)))
     else {
       val op = when(col(Before).isNull, "c").when(col(After).isNull, "d").otherwise("u")
-      json(struct(col(Before), col(After), op.as("op")))
+      json(struct(col(Before).as("before"), col(After).as("after"), op.as("op")))
     }
 
   /** NULL is written out, so that every record has all columns. */
