@@ -45,7 +45,13 @@ QUERIES = {
     "limit": "SELECT id, fare FROM rides ORDER BY fare DESC, id LIMIT 2",
     "grouping sets": "SELECT city, fare, count(*) AS n FROM rides GROUP BY CUBE (city, fare)",
 }
-UPSERT_KEYS = {"aggregate": ["city"], "cascade": ["n"], "having": ["city"], "filter": ["id"], "best": ["id"]}
+UPSERT_KEYS = {
+    "aggregate": ["city"],
+    "cascade": ["n"],
+    "having": ["city"],
+    "filter": ["id"],
+    "best": ["id"],
+}
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
