@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.analysis.{
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
-import org.apache.spark.sql.changelog.functions.{FromChangelogFunction, ToChangelogFunction}
+import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{RewriteChangelogQuery, ShowSubqueryJoins}
 
 /**
@@ -33,6 +33,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser((_, parser) => new ExplainChangelogParser(parser))
     // analysis
     extensions.injectTableFunction(FromChangelogFunction.description)
+    extensions.injectTableFunction(FromDebeziumFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)

@@ -92,6 +92,22 @@ object ChangelogErrors {
   def keyNull(column: String, row: String): ChangelogRuntimeException =
     runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
 
+  def recordMalformed(
+      function: String,
+      place: Option[String],
+      fault: String,
+      record: String): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_RECORD_MALFORMED",
+      Map(
+        "function" -> function,
+        "place" -> place.map(text => s" ($text)").getOrElse(""),
+        "fault" -> fault,
+        "record" -> record))
+
+  def valueUnavailable(key: String, column: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_VALUE_UNAVAILABLE", Map("key" -> key, "column" -> column))
+
   def unmatchedRetraction(
       operator: String,
       key: String,

@@ -37,7 +37,8 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         normalize.updateKind,
         normalize.outputKind,
         Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
-        planLater(normalize.child)) :: Nil
+        planLater(normalize.child),
+        normalize.unavailable) :: Nil
 
     case replay: ChangelogReplay =>
       val state = AssignStateInfo(castToImpl(session), replay.operatorId)

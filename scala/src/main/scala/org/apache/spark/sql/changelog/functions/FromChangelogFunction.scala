@@ -8,11 +8,9 @@ import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctio
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
 import org.apache.spark.sql.changelog.sources.ChangeTypes
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
@@ -45,14 +43,7 @@ object FromChangelogFunction {
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, parameters, expressions)
     val source = arguments.source
-    source.foreach {
-      case _: FromChangelog | _: ToChangelog =>
-        throw ChangelogErrors.nested(
-          Name,
-          "from_changelog or to_changelog",
-          "Apply from_changelog once, directly to the rows that describe changes.")
-      case _ =>
-    }
+    arguments.checkNotNested()
     val changeType = arguments.text("change_type").map(arguments.column("change_type", _))
     changeType.filterNot(_.dataType.isInstanceOf[StringType]).foreach { column =>
       throw arguments.invalid(
@@ -87,11 +78,7 @@ object FromChangelogFunction {
       if (changeType.exists(_.exprId == column.exprId)) {
         throw arguments.invalid("key", column.name, "that column holds the change type")
       }
-      if (!UnsafeRowUtils.isBinaryStable(column.dataType) ||
-        !RowOrdering.isOrderable(column.dataType)) {
-        val expected = "a key needs a type whose equal values have equal bytes, unlike "
-        throw arguments.invalid("key", column.name, expected + column.dataType.sql)
-      }
+      arguments.checkKey(column.name, column.dataType)
     }
     if (input == InputMode.Upsert && key.isEmpty) {
       throw arguments.invalid(

@@ -9,12 +9,13 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData, UnsafeRowUtils}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**
  * Reads the arguments of a table function by name.
@@ -49,6 +50,16 @@ private[functions] class FunctionArguments(
     case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
   }
 
+  /** Refuses a source that is a table already, or its changes. */
+  def checkNotNested(): Unit = source.foreach {
+    case _: FromChangelog | _: ToChangelog =>
+      throw ChangelogErrors.nested(
+        function,
+        "from_changelog or to_changelog",
+        s"Apply $function once, directly to the rows that describe changes.")
+    case _ =>
+  }
+
   /** A string constant. */
   def text(argument: String): Option[String] = constant(argument).map {
     case value: UTF8String => value.toString
@@ -67,6 +78,19 @@ private[functions] class FunctionArguments(
 
   /** Columns of the source, by one name or an array of names. */
   def columns(argument: String): Seq[Attribute] = names(argument).map(column(argument, _))
+
+  /** Names, as one or an array of them. */
+  def names(argument: String): Seq[String] = constant(argument).toSeq.flatMap {
+    case name: UTF8String => Seq(name.toString)
+    case array: ArrayData if isTexts(argument) =>
+      val names = array.toArray[UTF8String](StringType).toSeq
+      if (names.contains(null)) throw noNames(argument)
+      names.map(_.toString)
+    case _ => throw noNames(argument)
+  }
+
+  /** Whether the argument is given. */
+  def has(argument: String): Boolean = !isNull(byName(argument))
 
   /** A column of the source: its very name, or as one would write it in SQL. */
   def column(argument: String, name: String): Attribute =
@@ -98,17 +122,15 @@ private[functions] class FunctionArguments(
     }
   }
 
+  /** Refuses a key column of a type that can't identify a row. */
+  def checkKey(name: String, dataType: DataType): Unit =
+    if (!UnsafeRowUtils.isBinaryStable(dataType) || !RowOrdering.isOrderable(dataType)) {
+      val expected = "a key needs a type whose equal values have equal bytes, unlike "
+      throw invalid("key", name, expected + dataType.sql)
+    }
+
   def invalid(argument: String, value: String, expected: String): AnalysisException =
     ChangelogErrors.argumentInvalid(function, argument, value, expected)
-
-  private def names(argument: String): Seq[String] = constant(argument).toSeq.flatMap {
-    case name: UTF8String => Seq(name.toString)
-    case array: ArrayData if isTexts(argument) =>
-      val names = array.toArray[UTF8String](StringType).toSeq
-      if (names.contains(null)) throw noNames(argument)
-      names.map(_.toString)
-    case _ => throw noNames(argument)
-  }
 
   private def isTexts(argument: String): Boolean = byName(argument).dataType match {
     case ArrayType(_: StringType, _) => true

@@ -27,6 +27,8 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
+ * @param unavailable
+ *   the names of columns whose values a change did not send; NULL for none
  */
 case class ChangelogNormalize(
     key: Seq[Attribute],
@@ -37,7 +39,8 @@ case class ChangelogNormalize(
     updateKind: UpdateKind,
     outputKind: Attribute,
     operatorId: Long,
-    child: LogicalPlan)
+    child: LogicalPlan,
+    unavailable: Option[Attribute] = None)
     extends UnaryNode {
 
   override def output: Seq[Attribute] = columns :+ outputKind

@@ -44,6 +44,9 @@ object InputMode {
  *   whether the changes come batch by batch; if not, they are netted into a table at once
  * @param output
  *   the columns of the table: those of `child` without the change type
+ * @param unavailable
+ *   the names of columns whose values a change did not send, as an array; NULL for none. They stay
+ *   as they are stored
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -54,7 +57,8 @@ case class FromChangelog(
     skipsBadRows: Boolean,
     streaming: Boolean,
     output: Seq[Attribute],
-    child: LogicalPlan)
+    child: LogicalPlan,
+    unavailable: Option[Attribute] = None)
     extends UnaryNode {
 
   override def isStreaming: Boolean = false

@@ -26,7 +26,8 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  *
  * Several changes of one key are settled by sequence, then by arrival; of two changes with equal
  * sequence an update's before image counts as the older one, in whatever order they come. A row
- * identical to the one stored emits nothing.
+ * identical to the one stored emits nothing. A value that an update does not send, for it did not
+ * change, is taken from the row before.
  */
 case class ChangelogNormalizeExec(
     key: Seq[Attribute],
@@ -37,7 +38,8 @@ case class ChangelogNormalizeExec(
     updateKind: UpdateKind,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    child: SparkPlan)
+    child: SparkPlan,
+    unavailable: Option[Attribute] = None)
     extends UnaryChangelogStateWriter {
 
   override def shortName: String = "changelogNormalize"
@@ -91,10 +93,7 @@ case class ChangelogNormalizeExec(
 
       override protected def nextKey(): Boolean = keys.hasNext && {
         val (_, changes) = keys.next()
-        // looking for a further change overwrites the one before
-        var newest = changes.next().copy()
-        while (changes.hasNext) newest = changes.next().copy()
-        processor.process(newest)
+        processor.process(changes)
         if (processor.removed) numRemovedStateRows += 1 else numUpdatedStateRows += 1
         true
       }

@@ -54,13 +54,42 @@ private[normalize] class ChangelogNormalizeProcessor(
   /** Whether the key's record went with this change. */
   var removed: Boolean = false
 
-  /** Takes the newest change of a key. */
-  def process(newest: InternalRow): Unit = {
+  private val unsent =
+    operator.unavailable.map(names => new UnsentValues(key, columns, names, input))
+
+  /** Takes the changes of a key, the newest last. */
+  def process(changes: Iterator[InternalRow]): Unit = {
+    // looking for a further change overwrites the one before
+    var newest = changes.next().copy()
     val stateKey = keyOf(newest)
     val record = store.get(stateKey)
     val isStored = record != null && !record.getBoolean(deletedOrdinal)
     removed = false
     before = if (isStored) oldRow(record) else null
+    unsent match {
+      case None => while (changes.hasNext) newest = changes.next().copy()
+      case Some(values) =>
+        values.begin(before)
+        newest = complete(values, newest, record)
+        while (changes.hasNext) newest = complete(values, changes.next().copy(), record)
+    }
+    apply(newest, stateKey, record, isStored)
+  }
+
+  /** A change with the values it did not send, unless it is too old to matter. */
+  private def complete(
+      values: UnsentValues,
+      change: InternalRow,
+      record: InternalRow): InternalRow =
+    if (record != null && isOlder(change, record)) change
+    else if (RowKind.retracts(change.getByte(kindOrdinal))) values.removed(change)
+    else values.complete(change)
+
+  private def apply(
+      newest: InternalRow,
+      stateKey: UnsafeRow,
+      record: UnsafeRow,
+      isStored: Boolean): Unit =
     if (record != null && isOlder(newest, record)) after = before
     else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
@@ -74,9 +103,9 @@ private[normalize] class ChangelogNormalizeProcessor(
       }
     } else {
       after = newRow(newest)
+      unsent.foreach(_.check(newest))
       store.put(stateKey, newRecord(newest))
     }
-  }
 
   private def isOlder(newest: InternalRow, record: InternalRow): Boolean =
     sequence.nonEmpty && {

@@ -81,13 +81,15 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       node.mode.updateKind,
       RowKind.newAttribute(),
       ids.next(),
-      Project(rows.output :+ position, rows))
+      Project(rows.output :+ position, rows),
+      source.unavailable)
   }
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
     val key = AttributeSet(source.key)
-    val columns = (source.output ++ source.sequence.filterNot(source.outputSet.contains)).map {
+    val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
+    val columns = (source.output ++ besides).map {
       case column if key.contains(column) =>
         NormalizeFloatingNumbers.normalize(column) match {
           case same: NamedExpression => same
@@ -153,14 +155,19 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     val isAfterImage = Not(EqualTo(kind, Literal(RowKind.UpdateBefore)))
     val ties = if (source.sequence.isEmpty) Nil else Seq(isAfterImage)
     val order = CreateStruct(source.sequence ++ ties :+ position.toAttribute)
-    val change = CreateStruct(source.output :+ kind)
+    val change = CreateStruct(source.output ++ Seq(kind) ++ source.unavailable)
     val newest = Alias(MaxBy(change, order).toAggregateExpression(), "_newest")()
-    val perKey =
-      Aggregate(source.key, Seq(newest), Project(rows.output :+ position, rows))
+    val stored = source.unavailable.map(new StoredValues(source, _, order)).toSeq
+    val perKey = Aggregate(
+      source.key,
+      newest +: stored.flatMap(_.aggregates),
+      Project(rows.output :+ position, rows))
     val newestKind = GetStructField(newest.toAttribute, source.output.size)
     Project(
       source.output.zipWithIndex.map { case (column, index) =>
-        Alias(GetStructField(newest.toAttribute, index), column.name)(
+        val sent = GetStructField(newest.toAttribute, index)
+        val value = stored.headOption.map(_.complete(column, sent, newest)).getOrElse(sent)
+        Alias(value, column.name)(
           exprId = column.exprId,
           explicitMetadata = Some(column.metadata))
       },

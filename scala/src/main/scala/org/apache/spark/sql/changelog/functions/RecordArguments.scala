@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.functions
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.plans.InputMode
+import org.apache.spark.sql.changelog.sources.records.{RecordColumn, RecordFaults}
+
+/**
+ * The arguments that all functions over records share: where the text is, and the table it is to
+ * become.
+ */
+private[functions] class RecordArguments(
+    function: String,
+    parameters: Seq[String],
+    expressions: Seq[Expression]) {
+  import RecordArguments._
+
+  val arguments = new FunctionArguments(function, (common ++ parameters).distinct, expressions)
+
+  val source: LogicalPlan = arguments.source
+  arguments.checkNotNested()
+
+  val timeZone: String = SQLConf.get.sessionLocalTimeZone
+
+  /** The columns of the table. */
+  val fields: Seq[StructField] = {
+    val text = arguments.text("schema").getOrElse {
+      throw arguments.invalid(
+        "schema",
+        "NULL",
+        "the columns of the table are expected, as in schema => 'id BIGINT, name STRING'")
+    }
+    val parsed =
+      try StructType.fromDDL(text)
+      catch {
+        case NonFatal(error) =>
+          val reason = String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")
+          throw arguments.invalid("schema", s"'$text'", s"is not a list of columns: $reason")
+      }
+    val fields = CharVarcharUtils.replaceCharVarcharWithStringInSchema(parsed).fields.toSeq
+    fields.groupBy(_.name.toLowerCase(java.util.Locale.ROOT)).values.find(_.size > 1).foreach {
+      twice =>
+        throw arguments.invalid("schema", s"'$text'", s"it names ${twice.head.name} twice")
+    }
+    fields
+  }
+
+  /** Those that identify a row. */
+  val key: Seq[StructField] = arguments.names("key").distinct.map { name =>
+    val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {
+      throw arguments.invalid(
+        "key",
+        name,
+        s"it is not among ${fields.map(_.name).mkString(", ")}")
+    }
+    arguments.checkKey(field.name, field.dataType)
+    field
+  }
+
+  /** With a key old rows are restored by it, unless the user wants those of the records. */
+  val input: InputMode = {
+    val default = if (key.isEmpty) InputMode.Retract else InputMode.Upsert
+    val input =
+      if (parameters.contains("input")) {
+        arguments.choice("input", InputMode.values).getOrElse(default)
+      } else default
+    if (input == InputMode.Upsert && key.isEmpty) {
+      throw arguments.invalid(
+        "key",
+        "NULL",
+        "the columns that identify a row are expected, as in key => array('id')")
+    }
+    input
+  }
+
+  val drop: Boolean = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
+
+  val faults: RecordFaults = new RecordFaults(function, drop)
+
+  private val valueColumn: Attribute = textColumn("value", Some("value")).get
+
+  /** The text of a record. */
+  val value: Expression = textOf(valueColumn)
+
+  /** The text of its key, if the user says where that is. */
+  lazy val messageKey: Option[Expression] = textColumn("message_key", None).map(textOf)
+
+  /** What tells the place of a record, in errors. */
+  val place: Seq[Attribute] = source.output.filterNot(_.exprId == valueColumn.exprId)
+
+  /** A column of the source that a user names among what is known of each record. */
+  def sourceColumn(name: String): Option[Attribute] =
+    source.output.find(column => SQLConf.get.resolver(column.name, name))
+
+  def columns(encodings: StructField => Option[String]): Seq[RecordColumn] =
+    fields.map(field => new RecordColumn(field, encodings(field), timeZone))
+
+  /** What each column's values are encoded as, by the user's word. */
+  lazy val encodings: Map[String, String] =
+    arguments.mapping("encodings").getOrElse(Map.empty).map { case (name, encoding) =>
+      val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {
+        val known = fields.map(_.name).mkString(", ")
+        throw arguments.invalid("encodings", name, s"it is not among $known")
+      }
+      val last = encoding.split('.').last
+      val known = RecordColumn.Encodings.find(_.equalsIgnoreCase(last)).getOrElse {
+        val expected = RecordColumn.Encodings.mkString("one of ", ", ", " is expected")
+        throw arguments.invalid("encodings", s"'$encoding' for '$name'", expected)
+      }
+      field.name -> known
+    }
+
+  private def textColumn(argument: String, default: Option[String]): Option[Attribute] =
+    arguments.text(argument).orElse(default).map { name =>
+      val column = arguments.column(argument, name)
+      column.dataType match {
+        case _: StringType | BinaryType => column
+        case other =>
+          val expected = s"a STRING or BINARY column is expected, not ${other.sql}"
+          throw arguments.invalid(argument, name, expected)
+      }
+    }
+
+  private def textOf(column: Attribute): Expression =
+    if (column.dataType == StringType) column else Cast(column, StringType, Some(timeZone))
+}
+
+private[functions] object RecordArguments {
+  private val common = Seq("schema", "key", "value", "on_error")
+}

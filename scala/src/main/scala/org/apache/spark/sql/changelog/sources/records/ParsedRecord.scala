@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.records
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * A row as a record holds it: before or after a change.
+ *
+ * @param exists
+ *   whether the record holds it
+ * @param text
+ *   the text of a column, NULL if the column is NULL
+ * @param described
+ *   what the record says about the encoding of a column
+ */
+private[changelog] case class RecordImage(
+    exists: Expression,
+    text: String => Expression,
+    described: String => Option[Description] = _ => None)
+
+/**
+ * A record of any format, parsed: expressions over the rows of `plan`, one row per changed row.
+ *
+ * @param plan
+ *   the rows of the source, with what was parsed of them
+ * @param skipped
+ *   whether it says nothing about the table
+ * @param fault
+ *   why it can't be read, NULL if it can
+ * @param deletes
+ *   whether it removes a row
+ * @param updates
+ *   whether it replaces a row
+ * @param before
+ *   the row before; may be there for an update, and with only its key for a delete
+ * @param after
+ *   the row after, unless it is deleted
+ * @param record
+ *   its text, for errors
+ */
+private[changelog] case class ParsedRecord(
+    plan: LogicalPlan,
+    skipped: Expression,
+    fault: Expression,
+    deletes: Expression,
+    updates: Expression,
+    before: RecordImage,
+    after: RecordImage,
+    record: Expression)
+
+private[changelog] object ParsedRecord {
+
+  /** Adds a column to a plan. Each refers to those before it, so that none is computed twice. */
+  def add(plan: LogicalPlan, name: String, value: Expression): (LogicalPlan, Attribute) = {
+    val column = Alias(value, name)()
+    (Project(plan.output :+ column, plan), column.toAttribute)
+  }
+
+  /** A field of a struct, by its name. */
+  def field(struct: Expression, name: String): Expression =
+    GetStructField(struct, struct.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
+
+  def literal(text: String): Literal = Literal(UTF8String.fromString(text), StringType)
+
+  val NoText: Literal = Literal(null, StringType)
+
+  /** The first fault that holds. */
+  def firstFault(faults: Seq[(Expression, Expression)]): Expression =
+    if (faults.isEmpty) NoText else CaseWhen(faults, NoText)
+
+  def isOneOf(value: Expression, texts: String*): Expression =
+    Coalesce(Seq(In(value, texts.map(literal)), Literal(false)))
+}

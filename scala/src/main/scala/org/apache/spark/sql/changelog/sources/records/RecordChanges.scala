@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.records
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Generate, LogicalPlan, Project}
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
+import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
+
+/**
+ * Reads parsed records as the table they describe.
+ * {{{
+ *   records                  =>   FromChangelog _change_kind
+ *                                 +- Project [id, name, ..., _change_kind, _unavailable, lsn, ...]
+ *                                    +- Generate explode(_changes)
+ *                                       +- Project [..., array of struct(kind, row) AS _changes]
+ *                                          +- records
+ * }}}
+ *
+ * A record is read as a whole, or it is a fault: what a query reads of the table has no say in
+ * that. With `input => 'upsert'` only the key of old rows is read.
+ *
+ * @param columns
+ *   the table's columns
+ * @param key
+ *   the names of its key
+ * @param sequence
+ *   what orders the changes of one key
+ * @param metadata
+ *   columns that tell about the record, next to those of the table
+ * @param unavailable
+ *   the texts that stand for a value that was not sent because it did not change
+ * @param source
+ *   the columns that tell the place of a record in errors
+ */
+private[changelog] case class RecordChanges(
+    columns: Seq[RecordColumn],
+    key: Seq[String],
+    input: InputMode,
+    sequence: Seq[(String, Expression)],
+    metadata: Seq[NamedExpression],
+    unavailable: Seq[String],
+    drop: Boolean,
+    faults: RecordFaults,
+    source: Seq[Attribute],
+    timeZone: String) {
+
+  private val upserts = input == InputMode.Upsert
+  private val isKey: RecordColumn => Boolean = column => key.contains(column.name)
+
+  def read(parsed: ParsedRecord): FromChangelog = {
+    val record = if (upserts) parsed else parsed.copy(after = completed(parsed))
+    val (withAfter, after) = add(record.plan, "_after", row(record.after, columns))
+    val oldColumns = if (upserts) columns.filter(isKey) else columns
+    val (withBoth, before) = add(withAfter, "_before", row(record.before, oldColumns))
+    val (withFault, fault) = add(withBoth, "_fault", faultOf(record, before, after, oldColumns))
+    val changes = changesOf(record, before, after)
+    val refused = faults.refuse(
+      changes.dataType.asInstanceOf[ArrayType],
+      fault,
+      RecordFaults.place(source, timeZone),
+      record.record)
+    val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, refused))
+    fromChangelog(explode(withChanges, all), record.plan.isStreaming)
+  }
+
+  private def fromChangelog(changes: LogicalPlan, streaming: Boolean): FromChangelog = {
+    val change = changes.output.last
+    val kind = Alias(field(change, "kind"), "_change_kind")()
+    val names = columns.map(_.name)
+    val rows =
+      columns.map(column => Alias(field(field(change, "row"), column.name), column.name)())
+    val kept = Alias(field(change, "unavailable"), "_unavailable")()
+    val order = sequence.map { case (name, value) => Alias(value, s"_$name")() }
+    val output = rows.map(_.toAttribute) ++ metadata.map(_.toAttribute)
+    FromChangelog(
+      Some(kind.toAttribute),
+      ModifyKindSet.All,
+      input,
+      key.map(name => rows(names.indexOf(name)).toAttribute),
+      order.map(_.toAttribute),
+      drop,
+      streaming,
+      output,
+      Project((rows ++ metadata ++ order :+ kind :+ kept), changes),
+      if (upserts) Some(kept.toAttribute) else None)
+  }
+
+  private def explode(plan: LogicalPlan, changes: Attribute): LogicalPlan = {
+    val element = changes.dataType.asInstanceOf[ArrayType].elementType
+    val change = AttributeReference("_change", element)()
+    Generate(Explode(changes), Nil, outer = false, None, Seq(change), plan)
+  }
+
+  /** The row of an image; columns that are not `read` are NULL. */
+  private def row(image: RecordImage, read: Seq[RecordColumn]): Expression = {
+    val values = columns.map { column =>
+      if (!read.contains(column)) Literal(null, column.dataType)
+      else {
+        val text = image.text(column.name)
+        val value = column.read(text, image.described(column.name))
+        if (isUnavailableAt(column)) {
+          If(isUnavailable(text), Literal(null, column.dataType), value)
+        } else value
+      }
+    }
+    struct(columns.map(_.name).zip(values): _*)
+  }
+
+  /** The new row, with what was not sent taken from the old row. */
+  private def completed(record: ParsedRecord): RecordImage =
+    record.after.copy(text = name => {
+      val text = record.after.text(name)
+      if (!columns.exists(column => column.name == name && isUnavailableAt(column))) text
+      else If(isUnavailable(text), record.before.text(name), text)
+    })
+
+  private def isUnavailableAt(column: RecordColumn): Boolean =
+    unavailable.nonEmpty && column.mayBeUnavailable && !isKey(column)
+
+  private def isUnavailable(text: Expression): Expression = isOneOf(text, unavailable: _*)
+
+  private def faultOf(
+      record: ParsedRecord,
+      before: Attribute,
+      after: Attribute,
+      oldColumns: Seq[RecordColumn]): Expression = {
+    val readable = Not(record.skipped)
+    val noOldRow =
+      if (upserts) "it is a delete that doesn't tell which row, as its old row is missing"
+      else {
+        "its old row is missing. Let the source send it, as with REPLICA IDENTITY FULL, or give " +
+          "the key of the table, by which it is then restored"
+      }
+    val needsOld = if (upserts) record.deletes else Or(record.deletes, record.updates)
+    val readsOld =
+      And(record.before.exists, if (upserts) Literal(true) else needsOld)
+    val faults = Seq(
+      And(needsOld, Not(record.before.exists)) -> literal(noOldRow),
+      And(Not(record.deletes), Not(record.after.exists)) -> literal("its new row is missing"),
+      Not(record.deletes) -> imageFault(record.after, after, columns),
+      readsOld -> imageFault(record.before, before, oldColumns))
+    val known = faults.map { case (applies, fault) =>
+      And(And(readable, applies), IsNotNull(fault)) -> fault
+    }
+    // of a record that can't be parsed it is not known whether it says nothing
+    firstFault((IsNotNull(record.fault) -> record.fault) +: known)
+  }
+
+  private def imageFault(
+      image: RecordImage,
+      row: Attribute,
+      read: Seq[RecordColumn]): Expression = {
+    val faults = read.flatMap { column =>
+      val text = image.text(column.name)
+      val value = field(row, column.name)
+      val unread = And(IsNotNull(text), IsNull(value))
+      val isFault =
+        if (!isUnavailableAt(column)) unread
+        else if (upserts) And(unread, Not(isUnavailable(text)))
+        else unread
+      val fault = isFault -> column.fault(text, image.described(column.name))
+      val required =
+        if (isKey(column)) Seq(IsNull(text) -> literal(s"its key column ${column.name} is NULL"))
+        else if (!column.field.nullable) {
+          Seq(IsNull(text) -> literal(s"column ${column.name} is NULL, but declared NOT NULL"))
+        } else Nil
+      fault +: required
+    }
+    firstFault(faults)
+  }
+
+  private def changesOf(record: ParsedRecord, before: Attribute, after: Attribute): Expression = {
+    val added = change(RowKind.UpdateAfter, after, notSent(record.after))
+    val removed = change(RowKind.Delete, before)
+    val changes =
+      if (upserts) {
+        val moved = key.map { name =>
+          Not(EqualNullSafe(field(before, name), field(after, name)))
+        }
+        val moves =
+          if (key.isEmpty) Literal(false)
+          else And(record.before.exists, moved.reduce[Expression](Or(_, _)))
+        CaseWhen(
+          Seq(
+            record.deletes -> CreateArray(Seq(removed)),
+            moves -> CreateArray(Seq(removed, added))),
+          CreateArray(Seq(added)))
+      } else {
+        val inserted = change(RowKind.Insert, after)
+        val replaced = Seq(change(RowKind.UpdateBefore, before), added)
+        CaseWhen(
+          Seq(
+            record.deletes -> CreateArray(Seq(removed)),
+            record.updates -> CreateArray(replaced)),
+          CreateArray(Seq(inserted)))
+      }
+    If(record.skipped, Literal(null, changes.dataType), changes)
+  }
+
+  private def change(
+      kind: Byte,
+      row: Expression,
+      unavailable: Expression = Literal(null, ArrayType(StringType))): Expression =
+    struct("kind" -> Literal(kind), "row" -> row, "unavailable" -> unavailable)
+
+  /** The names of the columns whose values an update did not send; NULL if there are none. */
+  private def notSent(image: RecordImage): Expression = {
+    val affected = columns.filter(isUnavailableAt)
+    val none = Literal(null, ArrayType(StringType))
+    if (affected.isEmpty || !upserts) none
+    else {
+      val isAffected = affected.map(column => isUnavailable(image.text(column.name)))
+      val names = affected.zip(isAffected).map { case (column, missing) =>
+        If(missing, literal(column.name), NoText)
+      }
+      If(isAffected.reduce[Expression](Or(_, _)), CreateArray(names), none)
+    }
+  }
+
+  private def struct(fields: (String, Expression)*): Expression =
+    CreateNamedStruct(fields.flatMap { case (name, value) => Seq(literal(name), value) })
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.records
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
+import org.apache.spark.sql.types.{ArrayType, BinaryType, StringType}
+import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.sources.ChangeTypes
+
+/**
+ * Decides what becomes of a record that can't be read: it fails the query, or counts as one change
+ * that is dropped.
+ */
+private[changelog] class RecordFaults(function: String, drop: Boolean) extends Serializable {
+
+  /** Called from generated code. */
+  def refuse(fault: UTF8String, place: UTF8String, record: UTF8String): ArrayData =
+    if (drop) new GenericArrayData(Array[Any](InternalRow(ChangeTypes.Dropped, null, null)))
+    else {
+      val text = Option(record).map(_.toString).getOrElse("NULL")
+      throw ChangelogErrors.recordMalformed(
+        function,
+        Option(place).map(_.toString).filter(_.nonEmpty),
+        fault.toString,
+        if (text.length > RecordFaults.MaxShown) text.take(RecordFaults.MaxShown) + "..."
+        else text)
+    }
+
+  /** The changes of a record with a fault, as an expression. */
+  def refuse(
+      changes: ArrayType,
+      fault: Expression,
+      place: Expression,
+      record: Expression): Expression =
+    Invoke(
+      Literal.fromObject(this),
+      "refuse",
+      changes,
+      Seq(fault, place, record),
+      propagateNull = false,
+      // keeps the optimizer from evaluating it, and the record, twice
+      isDeterministic = false)
+}
+
+private[changelog] object RecordFaults {
+
+  /** How much of a record an error shows. */
+  private val MaxShown = 500
+
+  /** Where a record is: whatever else its row tells, such as `partition=0, offset=17`. */
+  def place(columns: Seq[Attribute], timeZone: String): Expression = {
+    val told = columns.filterNot(_.dataType == BinaryType).map { column =>
+      val name = Literal(UTF8String.fromString(s"${column.name}="), StringType)
+      Concat(Seq(name, ToPrettyString(column, Some(timeZone))))
+    }
+    ConcatWs(Literal(UTF8String.fromString(", "), StringType) +: told)
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.records
+
+import java.math.{BigDecimal, BigInteger}
+import java.util.Base64
+import java.util.concurrent.TimeUnit
+
+import scala.util.Try
+
+import org.apache.spark.sql.types.Decimal
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Reads the encodings of values that Spark has no expression for. All give null for what they
+ * can't read. Called from generated code.
+ */
+object RecordValues {
+
+  /** An instant as microseconds since the epoch. `encoding` tells the unit. */
+  def micros(value: Long, encoding: UTF8String): java.lang.Long = encoding.toString match {
+    case "Timestamp" => Try(Long.box(Math.multiplyExact(value, 1000L))).getOrElse(null)
+    case "MicroTimestamp" => value
+    case "NanoTimestamp" => Math.floorDiv(value, 1000L)
+    case _ => null
+  }
+
+  /** A time of day as nanoseconds since midnight. `encoding` tells the unit. */
+  def nanosOfDay(value: Long, encoding: UTF8String): java.lang.Long = {
+    val unit = encoding.toString match {
+      case "Time" => TimeUnit.MILLISECONDS
+      case "MicroTime" => TimeUnit.MICROSECONDS
+      case "NanoTime" => TimeUnit.NANOSECONDS
+      case _ => null
+    }
+    if (unit == null || value < 0 || value >= unit.convert(1, TimeUnit.DAYS)) null
+    else unit.toNanos(value)
+  }
+
+  /** A decimal sent as the bytes of its unscaled number, big end first, in base64. */
+  def decimal(text: UTF8String, scale: Int, targetPrecision: Int, targetScale: Int): Decimal =
+    Try {
+      val unscaled = new BigInteger(Base64.getDecoder.decode(text.getBytes))
+      val value = Decimal(new BigDecimal(unscaled, scale))
+      if (value.changePrecision(targetPrecision, targetScale)) value else null
+    }.getOrElse(null)
+
+  /** Bytes in one of the encodings of Debezium's `binary.handling.mode`. */
+  def bytes(text: UTF8String, encoding: UTF8String): Array[Byte] = Try {
+    encoding.toString match {
+      case "hex" => org.apache.spark.sql.catalyst.expressions.Hex.unhex(text.getBytes)
+      case "base64-url-safe" => Base64.getUrlDecoder.decode(text.getBytes)
+      case "iso-8859-1" => text.toString.getBytes(java.nio.charset.StandardCharsets.ISO_8859_1)
+      case _ => Base64.getDecoder.decode(text.getBytes)
+    }
+  }.getOrElse(null)
+}

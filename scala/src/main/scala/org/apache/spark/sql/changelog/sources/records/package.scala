@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources
+
+/**
+ * Records that describe changes as text, such as Debezium's and Canal's, as rows with a kind.
+ *
+ * {{{
+ *   DebeziumFormat, CanalFormat,   a record's text, parsed by from_json, as one ParsedRecord
+ *   UpsertFormat
+ *   RecordColumn, RecordValues     the text of one value as a value of its column's type
+ *   RecordChanges                  a ParsedRecord as changes: below FromChangelog
+ *   RecordFaults                   what becomes of a record that can't be read
+ * }}}
+ */
+package object records
