@@ -4,8 +4,8 @@
 """Keep the result of any Spark query current while its inputs change.
 
 >>> import spark_changelog as changelog
->>> [name for name in changelog.__all__]
-['ChangelogConf', 'configure', 'explain', 'from_changelog', 'to_changelog']
+>>> print(*changelog.__all__, sep=", ")
+ChangelogConf, configure, explain, from_canal, from_changelog, from_debezium, to_changelog
 """
 
 from __future__ import annotations
@@ -13,6 +13,15 @@ from __future__ import annotations
 from spark_changelog.conf import ChangelogConf
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, to_changelog
+from spark_changelog.records import from_canal, from_debezium
 from spark_changelog.session import configure
 
-__all__ = ["ChangelogConf", "configure", "explain", "from_changelog", "to_changelog"]
+__all__ = [
+    "ChangelogConf",
+    "configure",
+    "explain",
+    "from_canal",
+    "from_changelog",
+    "from_debezium",
+    "to_changelog",
+]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyspark.sql.types import StructType
+
 Argument = str | Sequence[str] | Mapping[str, str]
 
 
@@ -46,6 +48,17 @@ def columns(names: str | Sequence[str] | None) -> list[str] | None:
     if names is None:
         return None
     return [names] if isinstance(names, str) else list(names)
+
+
+def ddl(schema: str | StructType) -> str:
+    """Return columns as DDL.
+
+    Examples
+    --------
+    >>> ddl(StructType().add("id", "int", nullable=False).add("my name", "string"))
+    'id INT NOT NULL,`my name` STRING'
+    """
+    return schema if isinstance(schema, str) else schema.toDDL()
 
 
 def literal(value: Argument) -> str:

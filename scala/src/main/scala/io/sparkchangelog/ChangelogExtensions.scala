@@ -34,6 +34,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     // analysis
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(FromDebeziumFunction.description)
+    extensions.injectTableFunction(FromCanalFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)

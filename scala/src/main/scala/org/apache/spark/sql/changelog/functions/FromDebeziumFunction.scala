@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records._
 
 /**
@@ -72,43 +71,24 @@ object FromDebeziumFunction {
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val record = new RecordArguments(Name, parameters, expressions)
-    import record.{arguments, timeZone}
-    val sequence = sequenceNames(record)
-    val metadata = metadataNames(record)
-    val sourceFields = (sequence ++ metadata).filter(_.startsWith("source.")).map(_.drop(7))
+    val sequence = record.sequenceNames(DebeziumFormat.DefaultSequence.map("source." + _))
+    val named = (sequence ++ record.metadataNames).filter(_.startsWith("source."))
     val format = new DebeziumFormat(
       record.fields,
       record.key,
-      arguments.text("table"),
-      sourceFields,
-      !arguments.choice("on_truncate", Seq("fail", "ignore")).contains("ignore"),
-      timeZone)
-    val parsed = format.parse(record.source, record.value, messageKey(record))
-    def known(argument: String)(name: String) =
-      record.sourceColumn(name).orElse(parsed.metadata(name)).getOrElse {
-        throw arguments.invalid(
-          argument,
-          name,
-          "a column of the source is expected, or ts_ms, op, transaction.id, source.lsn and the like")
-      }
+      record.arguments.text("table"),
+      named.map(_.stripPrefix("source.")),
+      record.truncateFails,
+      record.timeZone)
+    val debezium = format.parse(record.source, record.value, messageKey(record))
     val placeholder =
-      arguments.text("unavailable_value").getOrElse("__debezium_unavailable_value")
-    RecordChanges(
-      record.columns(encodings(record)),
-      record.key.map(_.name),
-      record.input,
-      sequence.map(name => name.replace('.', '_') -> known("sequence_by")(name)),
-      metadata.map { name =>
-        known("metadata")(name) match {
-          case column: Attribute => column
-          case other => Alias(other, name.replace('.', '_'))()
-        }
-      },
-      DebeziumFormat.unavailableTexts(placeholder),
-      record.drop,
-      record.faults,
-      record.place,
-      timeZone).read(parsed.parsed)
+      record.arguments.text("unavailable_value").getOrElse("__debezium_unavailable_value")
+    record
+      .changes(sequence, encodings(record), DebeziumFormat.unavailableTexts(placeholder)) {
+        name =>
+          debezium.metadata(name)
+      }
+      .read(debezium.parsed)
   }
 
   private def messageKey(record: RecordArguments): Option[Expression] = {
@@ -119,29 +99,6 @@ object FromDebeziumFunction {
         "it is of use only with the key of the table, as in key => array('id')")
     }
     record.messageKey
-  }
-
-  private def sequenceNames(record: RecordArguments): Seq[String] =
-    if (record.input == InputMode.Retract) {
-      if (record.arguments.has("sequence_by")) {
-        throw record.arguments.invalid(
-          "sequence_by",
-          record.arguments.names("sequence_by").mkString(", "),
-          "changes are ordered per key, with input => 'upsert'")
-      }
-      Nil
-    } else if (record.arguments.has("sequence_by")) record.arguments.names("sequence_by")
-    else DebeziumFormat.DefaultSequence.map("source." + _)
-
-  private def metadataNames(record: RecordArguments): Seq[String] = {
-    val names = record.arguments.names("metadata")
-    if (names.nonEmpty && record.input == InputMode.Retract) {
-      throw record.arguments.invalid(
-        "metadata",
-        names.mkString(", "),
-        "an old row does not tell with which change it came; it is known with input => 'upsert'")
-    }
-    names
   }
 
   private def encodings(record: RecordArguments): StructField => Option[String] = {

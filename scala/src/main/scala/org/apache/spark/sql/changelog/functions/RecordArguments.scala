@@ -12,7 +12,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.InputMode
-import org.apache.spark.sql.changelog.sources.records.{RecordColumn, RecordFaults}
+import org.apache.spark.sql.changelog.sources.records.{RecordChanges, RecordColumn, RecordFaults}
 
 /**
  * The arguments that all functions over records share: where the text is, and the table it is to
@@ -84,8 +84,6 @@ private[functions] class RecordArguments(
 
   val drop: Boolean = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
 
-  val faults: RecordFaults = new RecordFaults(function, drop)
-
   private val valueColumn: Attribute = textColumn("value", Some("value")).get
 
   /** The text of a record. */
@@ -97,12 +95,75 @@ private[functions] class RecordArguments(
   /** What tells the place of a record, in errors. */
   val place: Seq[Attribute] = source.output.filterNot(_.exprId == valueColumn.exprId)
 
-  /** A column of the source that a user names among what is known of each record. */
-  def sourceColumn(name: String): Option[Attribute] =
-    source.output.find(column => SQLConf.get.resolver(column.name, name))
+  /** Whether a truncation of the table is a fault; otherwise it is ignored. */
+  def truncateFails: Boolean =
+    !arguments.choice("on_truncate", Seq("fail", "ignore")).contains("ignore")
 
-  def columns(encodings: StructField => Option[String]): Seq[RecordColumn] =
-    fields.map(field => new RecordColumn(field, encodings(field), timeZone))
+  /** What orders the changes of one key: as the user says, or as the format has it. */
+  def sequenceNames(default: => Seq[String]): Seq[String] = {
+    val named = if (arguments.has("sequence_by")) Some(arguments.names("sequence_by")) else None
+    if (input == InputMode.Retract) {
+      named.foreach { names =>
+        throw arguments.invalid(
+          "sequence_by",
+          names.mkString(", "),
+          "changes are ordered per key, with input => 'upsert'")
+      }
+      Nil
+    } else named.getOrElse(default)
+  }
+
+  /** What tells about a record and is to be a column of the table. */
+  lazy val metadataNames: Seq[String] = {
+    val names = arguments.names("metadata")
+    if (names.nonEmpty && input == InputMode.Retract) {
+      throw arguments.invalid(
+        "metadata",
+        names.mkString(", "),
+        "an old row does not tell with which change it came; it is known with input => 'upsert'")
+    }
+    names
+  }
+
+  /**
+   * How the records are read.
+   *
+   * @param unavailable
+   *   the texts that stand for a value that was not sent
+   * @param metadata
+   *   what the format tells about a record, by name
+   */
+  def changes(
+      sequence: Seq[String],
+      encodings: StructField => Option[String],
+      unavailable: Seq[String])(metadata: String => Option[Expression]): RecordChanges = {
+    def known(argument: String)(name: String): Expression =
+      source.output
+        .find(column => SQLConf.get.resolver(column.name, name))
+        .orElse(metadata(name))
+        .getOrElse {
+          val expected =
+            "a column of the source, or a field that tells about a record, is expected"
+          throw arguments.invalid(argument, name, expected)
+        }
+    RecordChanges(
+      fields.map(field => new RecordColumn(field, encodings(field), timeZone)),
+      key.map(_.name),
+      input,
+      sequence.map(name => name.replace('.', '_') -> known("sequence_by")(name)),
+      if (parameters.contains("metadata")) metadataNames.map { name =>
+        known("metadata")(name) match {
+          case column: Attribute => column
+          case other => Alias(other, name.replace('.', '_'))()
+        }
+      }
+      else Nil,
+      unavailable,
+      drop,
+      new RecordFaults(function, drop),
+      place,
+      timeZone)
+  }
 
   /** What each column's values are encoded as, by the user's word. */
   lazy val encodings: Map[String, String] =

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *                                          +- records
  * }}}
  *
- * A record is read as a whole, or it is a fault: what a query reads of the table has no say in
+ * A changed row is read as a whole, or it is a fault: what a query reads of the table has no say in
  * that. With `input => 'upsert'` only the key of old rows is read.
  *
  * @param columns
@@ -60,7 +60,7 @@ private[changelog] case class RecordChanges(
     val (withFault, fault) = add(withBoth, "_fault", faultOf(record, before, after, oldColumns))
     val changes = changesOf(record, before, after)
     val refused = faults.refuse(
-      changes.dataType.asInstanceOf[ArrayType],
+      changes.dataType.asNullable.asInstanceOf[ArrayType], // a dropped change has no row
       fault,
       RecordFaults.place(source, timeZone),
       record.record)
