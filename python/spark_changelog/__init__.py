@@ -4,8 +4,8 @@
 """Keep the result of any Spark query current while its inputs change.
 
 >>> import spark_changelog as changelog
->>> print(*changelog.__all__, sep=", ")
-ChangelogConf, configure, explain, from_canal, from_changelog, from_debezium, to_changelog
+>>> [name for name in changelog.__all__ if name.startswith("from")]
+['from_canal', 'from_changelog', 'from_debezium', 'from_upsert_kafka']
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from spark_changelog.conf import ChangelogConf
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, to_changelog
-from spark_changelog.records import from_canal, from_debezium
+from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.session import configure
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "from_canal",
     "from_changelog",
     "from_debezium",
+    "from_upsert_kafka",
     "to_changelog",
 ]

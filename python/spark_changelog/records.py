@@ -185,7 +185,7 @@ def from_canal(
     >>> messages = spark.createDataFrame(
     ...     [
     ...         ('{"type": "INSERT", "es": 1, "data": [{"id": "1", "n": "5"}, {"id": "2"}]}',),
-    ...         ('{"type": "UPDATE", "es": 2, "data": [{"id": "1", "n": "6"}], "old": [{"n": "5"}]}',),
+    ...         ('{"type": "UPDATE", "es": 2, "data": [{"id": "1", "n": "6"}]}',),
     ...         ('{"type": "DELETE", "es": 3, "data": [{"id": "2"}]}',),
     ...     ],
     ...     "value STRING",
@@ -209,6 +209,76 @@ def from_canal(
         metadata=columns(metadata),
         encodings=encodings,
         on_truncate=on_truncate,
+        on_error=on_error,
+    )
+    return df.sparkSession.sql(select(function), df=df)
+
+
+def from_upsert_kafka(
+    df: DataFrame,
+    schema: str | StructType,
+    key: str | Sequence[str],
+    *,
+    value: str = "value",
+    message_key: str = "key",
+    sequence_by: str | Sequence[str] | None = None,
+    metadata: str | Sequence[str] | None = None,
+    encodings: Mapping[str, str] | None = None,
+    on_error: OnError | None = None,
+) -> DataFrame:
+    """Read a compacted topic, and return the table it holds.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The topic, streaming or not: a row for each record. A value is a JSON object, or NULL when
+        the row with the record's key is gone.
+    schema : str or StructType
+        The columns of the table, named as in the values.
+    key : str or sequence of str
+        Those that identify a row, as the key of a record tells them: in a JSON object, or for a
+        key of one column also as the bare value.
+    value, message_key : str
+        The columns with the value and the key of a record, strings or bytes.
+    sequence_by : str or sequence of str, optional
+        Columns of ``df`` that order the changes of a row. By default they count as they arrive,
+        which for one topic is their order.
+    metadata : str or sequence of str, optional
+        Columns of ``df`` that become columns of the table, such as ``offset``.
+    encodings : mapping of str to str, optional
+        The encodings of single columns, such as ``{"created": "MicroTimestamp"}``.
+    on_error : {"fail", "drop"}, optional
+        What to do with a record that can't be read: ``"fail"``, the default, or ``"drop"`` it and
+        count it.
+
+    Returns
+    -------
+    DataFrame
+        The table, an ordinary data frame.
+
+    Examples
+    --------
+    >>> topic = spark.createDataFrame(
+    ...     [("1", '{"city": "Oslo"}'), ("2", '{"city": "Rome"}'), ("1", None)],
+    ...     "key STRING, value STRING",
+    ... )
+    >>> from_upsert_kafka(topic, "id INT, city STRING", key="id").show()
+    +---+----+
+    | id|city|
+    +---+----+
+    |  2|Rome|
+    +---+----+
+    <BLANKLINE>
+    """
+    function = call(
+        "from_upsert_kafka",
+        schema=ddl(schema),
+        key=columns(key),
+        value=value,
+        message_key=message_key,
+        sequence_by=columns(sequence_by),
+        metadata=columns(metadata),
+        encodings=encodings,
         on_error=on_error,
     )
     return df.sparkSession.sql(select(function), df=df)

@@ -35,6 +35,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(FromDebeziumFunction.description)
     extensions.injectTableFunction(FromCanalFunction.description)
+    extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)

@@ -92,6 +92,10 @@ private[functions] class RecordArguments(
   /** The text of its key, if the user says where that is. */
   lazy val messageKey: Option[Expression] = textColumn("message_key", None).map(textOf)
 
+  /** The text in the column that an argument names, or else in the one of the given name. */
+  def text(argument: String, default: String): Expression =
+    textOf(textColumn(argument, Some(default)).get)
+
   /** What tells the place of a record, in errors. */
   val place: Seq[Attribute] = source.output.filterNot(_.exprId == valueColumn.exprId)
 

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tables from Debezium's and Canal's records, as a Python user reads them from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from processes import ROOT
+from spark_changelog import from_canal, from_debezium, to_changelog
+
+CORPUS = ROOT / "tests" / "resources" / "records"
+
+
+def stream(spark: SparkSession, folder: Path) -> DataFrame:
+    """Read records line by line, a file in each batch."""
+    lines = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder))
+    return lines.select("value", F.col("_metadata.file_name").alias("file"))
+
+
+def split(records: list[str], folder: Path) -> Path:
+    """Put each record into a file of its own."""
+    folder.mkdir()
+    for number, record in enumerate(records):
+        (folder / f"{number:03}.json").write_text(record + "\n")
+    return folder
+
+
+def kept(df: DataFrame, folder: Path) -> list[tuple[Any, ...]]:
+    """Run a changelog to its end, and return the table that its changes keep."""
+    table: list[tuple[Any, ...]] = []
+
+    def apply(batch: DataFrame, _: int) -> None:
+        changes = [(row[-1], tuple(row)[:-1]) for row in batch.collect()]
+        for kind, row in changes:
+            if kind in ("delete", "update_preimage"):
+                table.remove(row)
+        table.extend(row for kind, row in changes if kind in ("insert", "update_postimage"))
+
+    query = (
+        to_changelog(df)
+        .writeStream.foreachBatch(apply)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return sorted(table)
+
+
+def test_debezium_from_files_is_aggregated(spark: SparkSession, tmp_path: Path) -> None:
+    records = (CORPUS / "debezium" / "mysql.jsonl").read_text().splitlines()
+    folder = split(records, tmp_path / "records")
+    schema = (
+        StructType().add("id", "int", nullable=False).add("open", "boolean").add("note", "string")
+    )
+    orders = from_debezium(stream(spark, folder), schema, key="id")
+    notes = orders.groupBy("open").agg(F.count("*").alias("n"), F.max("note").alias("last"))
+    batch = from_debezium(spark.read.text(str(folder)), schema, key="id")
+    assert sorted(map(tuple, batch.collect())) == [(1, False, "a"), (5, False, "b")]
+    assert kept(notes, tmp_path) == [(False, 2, "b")]
+
+
+def test_canal_from_files(spark: SparkSession, tmp_path: Path) -> None:
+    records = (CORPUS / "canal" / "orders.jsonl").read_text().splitlines()
+    folder = split(records, tmp_path / "records")
+    arguments: dict[str, Any] = {"table": "shop.orders", "metadata": ["database"]}
+    orders = from_canal(stream(spark, folder), "id INT, customer STRING", key="id", **arguments)
+    assert kept(orders.orderBy("id"), tmp_path) == [(2, None, "shop"), (4, "Cyd", "shop")]
+
+
+def test_every_argument_reaches_spark(spark: SparkSession) -> None:
+    after = {"id": 1, "d": "1234", "t": 1, "u": 2, "b": "ff", "s": "?"}
+    event = {"op": "u", "after": after, "source": {"table": "t", "lsn": 3}}
+    old = {**event, "after": {**after, "s": "kept"}, "source": {"table": "t", "lsn": 2}}
+    events = [(json.dumps(event), "{}", 1), (json.dumps(old), "{}", 2), ("oops", "{}", 3)]
+    df = spark.createDataFrame(events, "body STRING, name STRING, at INT")
+    table = from_debezium(
+        df,
+        "id INT, d DECIMAL(6, 2), t TIMESTAMP_NTZ, u TIMESTAMP_NTZ, b BINARY, s STRING",
+        key="id",
+        value="body",
+        message_key="name",
+        input="upsert",
+        sequence_by="source.lsn",
+        table="t",
+        metadata=["source.lsn", "at"],
+        decimal_handling_mode="string",
+        time_precision_mode="connect",
+        binary_handling_mode="hex",
+        encodings={"u": "MicroTimestamp"},
+        unavailable_value="?",
+        on_truncate="ignore",
+        on_error="drop",
+    )
+    assert table.columns == ["id", "d", "t", "u", "b", "s", "source_lsn", "at"]
+    [row] = table.select("id", "d", "t", "u", "b", "s", "source_lsn", "at").collect()
+    assert [str(value) for value in row] == [
+        "1",
+        "1234.00",
+        "1970-01-01 00:00:00.001000",
+        "1970-01-01 00:00:00.000002",
+        "bytearray(b'\\xff')",
+        "kept",
+        "3",
+        "1",
+    ]
+
+
+def test_an_error_tells_the_file(spark: SparkSession, tmp_path: Path) -> None:
+    folder = split(["oops"], tmp_path / "records")
+    lines = spark.read.text(str(folder)).select(
+        "value", F.col("_metadata.file_name").alias("file")
+    )
+    with pytest.raises(PySparkException, match=r"CHANGELOG_RECORD_MALFORMED.*\(file=000.json\)"):
+        from_debezium(lines, "id INT", key="id").collect()
