@@ -52,10 +52,12 @@ object FromUpsertKafkaFunction {
       .changes(
         record.sequenceNames(Nil),
         field =>
-          record.encodings.get(field.name).orElse(field.dataType match {
-            case _: DecimalType => Some("string")
-            case _ => None
-          }),
+          record.encodings
+            .get(field.name)
+            .orElse(field.dataType match {
+              case _: DecimalType => Some("string")
+              case _ => None
+            }),
         Nil)(_ => None)
       .read(format.parse(record.source, record.value, messageKey))
   }

@@ -37,9 +37,8 @@ private[changelog] class UpsertFormat(
       val inObject = field(keyRow, name)
       if (key.size > 1) inObject
       else {
-        val quoted = GetJsonObject(
-          Concat(Seq(literal("{\"k\":"), messageKey, literal("}"))),
-          literal("$.k"))
+        val quoted =
+          GetJsonObject(Concat(Seq(literal("{\"k\":"), messageKey, literal("}"))), literal("$.k"))
         CaseWhen(
           Seq(isObject(messageKey) -> inObject, StartsWith(messageKey, literal("\"")) -> quoted),
           messageKey)
