@@ -55,7 +55,7 @@ def ddl(schema: str | StructType) -> str:
 
     Examples
     --------
-    >>> ddl(StructType().add("id", "int", nullable=False).add("my name", "string"))
+    >>> ddl(StructType().add("id", "integer", nullable=False).add("my name", "string"))
     'id INT NOT NULL,`my name` STRING'
     """
     return schema if isinstance(schema, str) else schema.toDDL()

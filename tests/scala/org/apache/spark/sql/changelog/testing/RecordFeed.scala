@@ -5,13 +5,12 @@ package org.apache.spark.sql.changelog.testing
 
 import java.nio.file.{Files, Paths}
 
-import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.{Encoders, Row}
 
 /**
  * Change records as text, as a topic holds them: `key`, `value`, `partition`, `offset`.
@@ -49,40 +48,14 @@ class RecordFeed(spark: SparkSession, records: Seq[String]) {
     val stream = MemoryStream[Row](1)(Encoders.row(RecordFeed.Schema), spark.sqlContext)
     stream.toDF().createOrReplaceTempView("records")
     spark.sql(s"SELECT * FROM $call").createOrReplaceTempView("feed")
-    val changes = spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))")
-    val checkpoint = QuickFileSystem.temporaryDirectory()
-    val table = mutable.ArrayBuffer.empty[String]
-    var running = new RunningRecords(changes, checkpoint, table)
+    val kept = new KeptTable(spark, sql)
+    if (!restarts) kept.start()
     rows.grouped(size).foreach { batch =>
       stream.addData(batch)
-      running.query.processAllAvailable()
-      if (restarts) {
-        running.query.stop()
-        running = new RunningRecords(changes, checkpoint, table)
-      }
+      if (restarts) kept.catchUp() else kept.processAll()
     }
-    running.query.stop()
-    table.sorted.toSeq
-  }
-
-  private class RunningRecords(
-      changes: DataFrame,
-      checkpoint: java.io.File,
-      table: mutable.ArrayBuffer[String]) {
-    val query = changes.writeStream
-      .option("checkpointLocation", checkpoint.getPath)
-      .foreachBatch { (batch: DataFrame, _: Long) =>
-        val emitted = batch.collect().map { row =>
-          row.getString(row.size - 1) -> TextChangelog.format(Row.fromSeq(row.toSeq.init))
-        }
-        emitted.collect { case ("delete" | "update_preimage", row) =>
-          assert(table.contains(row), s"$row is taken back, but is not there")
-          table -= row
-        }
-        emitted.collect { case ("insert" | "update_postimage", row) => table += row }
-        ()
-      }
-      .start()
+    kept.stop()
+    kept.table
   }
 }
 

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.snapshots
+
+import java.util.concurrent.atomic.AtomicLong
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.LongOffset
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.sql.{DataFrame, Row}
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * The changes of a batch query's result, by comparing each snapshot of it with the one before.
+ *
+ * A snapshot is taken for each trigger and kept next to the checkpoint until the next one is
+ * processed, so a batch that is run again sees the same changes. An offset is the number of a
+ * snapshot; a snapshot that equals the one before is no offset.
+ *
+ * @param query
+ *   the query, as SQL
+ * @param folder
+ *   where snapshots are kept
+ */
+class SnapshotSource(session: SparkSession, query: String, folder: Path, columns: StructType)
+    extends Source {
+  import SnapshotSource._
+
+  private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
+
+  /** Until when changes were processed, before the last time. */
+  private val processed = new AtomicLong(0)
+
+  override def schema: StructType = withChangeType(columns)
+
+  override def getOffset: Option[LongOffset] = {
+    val latest = snapshots.maxOption.getOrElse(0L)
+    val next = latest + 1
+    session.sql(query).write.mode("overwrite").parquet(path(next).toString)
+    if (!changes(latest, next).isEmpty) Some(LongOffset(next))
+    else {
+      files.delete(path(next), true)
+      if (latest == 0) None else Some(LongOffset(latest))
+    }
+  }
+
+  override def getBatch(
+      start: Option[org.apache.spark.sql.execution.streaming.Offset],
+      end: org.apache.spark.sql.execution.streaming.Offset): DataFrame = {
+    val from = start.map(numberOf).getOrElse(0L)
+    val until = numberOf(end)
+    val rows = changes(from, until).queryExecution.toRdd
+    session.internalCreateDataFrame(rows, schema, isStreaming = true)
+  }
+
+  /** The last processed snapshot stays, to compare the next one with, and the one before it. */
+  override def commit(end: org.apache.spark.sql.execution.streaming.Offset): Unit = {
+    val before = processed.getAndSet(numberOf(end))
+    if (before != numberOf(end)) {
+      snapshots.filter(_ < before).foreach(number => files.delete(path(number), true))
+    }
+  }
+
+  override def stop(): Unit = ()
+
+  private def numberOf(offset: Offset): Long = offset.json.toLong
+
+  /** What is left of the rows of both snapshots, each as often as it came or went. */
+  private def changes(from: Long, until: Long): DataFrame = {
+    val difference = "_difference"
+    val both = read(until)
+      .withColumn(difference, lit(1L))
+      .union(read(from).withColumn(difference, lit(-1L)))
+    val names = columns.fieldNames.map(name => s"`${name.replace("`", "``")}`")
+    val counted = both.groupBy(names.map(col).toSeq: _*).agg(sum(difference).as(difference))
+    val kind = when(col(difference) > 0, "insert").otherwise("delete")
+    val repeated = explode(array_repeat(kind, abs(col(difference)).cast("INT")))
+    counted
+      .where(col(difference) =!= 0)
+      .select(names.map(col).toSeq :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
+  }
+
+  private def read(number: Long): DataFrame =
+    if (number > 0 && files.exists(path(number))) {
+      session.read.schema(columns).parquet(path(number).toString)
+    } else session.createDataFrame(java.util.List.of[Row](), columns)
+
+  /** The numbers of the snapshots that are complete. */
+  private def snapshots: Seq[Long] =
+    if (!files.exists(folder)) Nil
+    else {
+      files.listStatus(folder).toSeq.map(_.getPath).collect {
+        case path @ Numbered(number) if files.exists(new Path(path, "_SUCCESS")) => number
+      }
+    }
+
+  private def path(number: Long): Path = new Path(folder, s"$Prefix$number")
+}
+
+object SnapshotSource {
+  private val Prefix = "snapshot-"
+
+  def withChangeType(columns: StructType): StructType =
+    columns.add(RowKind.ChangeTypeColumnName, StringType, nullable = false)
+
+  private object Numbered {
+    def unapply(path: Path): Option[Long] =
+      if (path.getName.startsWith(Prefix)) path.getName.drop(Prefix.length).toLongOption else None
+  }
+}
