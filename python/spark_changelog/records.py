@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from spark_changelog._text import call, columns, ddl, select
-from spark_changelog.functions import Input, OnError
+from spark_changelog.functions import Input
 
 DecimalHandling = Literal["precise", "string", "double"]
 TimePrecision = Literal[
@@ -24,6 +24,7 @@ TimePrecision = Literal[
     "nanoseconds",
 ]
 BinaryHandling = Literal["bytes", "base64", "base64-url-safe", "hex"]
+OnRecordError = Literal["fail", "drop", "return"]
 OnTruncate = Literal["fail", "ignore"]
 
 
@@ -44,7 +45,7 @@ def from_debezium(
     encodings: Mapping[str, str] | None = None,
     unavailable_value: str | None = None,
     on_truncate: OnTruncate | None = None,
-    on_error: OnError | None = None,
+    on_error: OnRecordError | None = None,
 ) -> DataFrame:
     """Read Debezium's change events, and return the table they keep.
 
@@ -80,9 +81,10 @@ def from_debezium(
         The connector's ``unavailable.value.placeholder``.
     on_truncate : {"fail", "ignore"}, optional
         What to do when the table is truncated, which no row tells.
-    on_error : {"fail", "drop"}, optional
+    on_error : {"fail", "drop", "return"}, optional
         What to do with an event that can't be read: ``"fail"``, the default, or ``"drop"`` it and
-        count it.
+        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
+        reason in a column ``_error``: write them where they are looked after.
 
     Returns
     -------
@@ -141,7 +143,7 @@ def from_canal(
     metadata: str | Sequence[str] | None = None,
     encodings: Mapping[str, str] | None = None,
     on_truncate: OnTruncate | None = None,
-    on_error: OnError | None = None,
+    on_error: OnRecordError | None = None,
 ) -> DataFrame:
     """Read Canal's flat messages, and return the table they keep.
 
@@ -171,9 +173,10 @@ def from_canal(
         The encodings of single columns, such as ``{"picture": "base64"}``.
     on_truncate : {"fail", "ignore"}, optional
         What to do when the table is truncated or dropped, which no row tells.
-    on_error : {"fail", "drop"}, optional
-        What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it
-        and count it.
+    on_error : {"fail", "drop", "return"}, optional
+        What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it and
+        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
+        reason in a column ``_error``: write them where they are looked after.
 
     Returns
     -------
@@ -224,7 +227,7 @@ def from_upsert_kafka(
     sequence_by: str | Sequence[str] | None = None,
     metadata: str | Sequence[str] | None = None,
     encodings: Mapping[str, str] | None = None,
-    on_error: OnError | None = None,
+    on_error: OnRecordError | None = None,
 ) -> DataFrame:
     """Read a compacted topic, and return the table it holds.
 
@@ -247,9 +250,10 @@ def from_upsert_kafka(
         Columns of ``df`` that become columns of the table, such as ``offset``.
     encodings : mapping of str to str, optional
         The encodings of single columns, such as ``{"created": "MicroTimestamp"}``.
-    on_error : {"fail", "drop"}, optional
+    on_error : {"fail", "drop", "return"}, optional
         What to do with a record that can't be read: ``"fail"``, the default, or ``"drop"`` it and
-        count it.
+        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
+        reason in a column ``_error``: write them where they are looked after.
 
     Returns
     -------

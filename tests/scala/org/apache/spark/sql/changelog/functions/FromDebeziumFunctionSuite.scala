@@ -62,6 +62,14 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
           "1969-12-31T23:59:59.999 1969-12-31T23:59:59.999999 '' [] NULL"))
   }
 
+  test("a table can be joined with itself") {
+    val sql = "SELECT a.id, b.name FROM feed a LEFT JOIN feed b ON a.id = b.id + 2"
+    val from = call("id BIGINT, name STRING", "key => 'id'")
+    val expected = Seq("1 NULL", "3 Ada L.")
+    assert(feed("postgres").batch(from, sql) == expected)
+    assert(feed("postgres").stream(from, size = 3, sql = sql) == expected)
+  }
+
   test("duplicates and late records are settled by the position in the binlog") {
     check(feed("mysql"), "id INT, open BOOLEAN, note STRING", "key => 'id'")(
       "1 false a",
@@ -138,6 +146,19 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
       record("c", "null", "{\"id\":2.5,\"n\":null}", 1),
       "column id has the value '2.5', which is not of its type INT")
     refused("""{"op":"c","after":{"id":2},"source":{"lsn":"x"}}""", "its lsn is not a number")
+  }
+
+  test("records that can't be read can be had, with the reason, as batch and stream") {
+    val records = Seq(good, "oops", record("c", "null", """{"id":"x"}""", 2), good)
+    val feed = new RecordFeed(spark, records)
+    val returned = call("id INT", "key => 'id', on_error => 'return'")
+    val sql = "SELECT offset, value = 'oops' AS oops, _error FROM feed"
+    val expected = Seq(
+      "1 true it is not a JSON object",
+      "2 false column id has the value 'x', which is not of its type INT")
+    assert(feed.batch(returned, sql) == expected)
+    assert(feed.stream(returned, sql = sql) == expected)
+    assert(feed.stream(call("id INT", "key => 'id', on_error => 'drop'")) == Seq("1"))
   }
 
   test("a truncation is refused, unless it is to be ignored") {

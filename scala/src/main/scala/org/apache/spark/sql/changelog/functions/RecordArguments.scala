@@ -12,7 +12,12 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.InputMode
-import org.apache.spark.sql.changelog.sources.records.{RecordChanges, RecordColumn, RecordFaults}
+import org.apache.spark.sql.changelog.sources.records.{
+  OnError,
+  RecordChanges,
+  RecordColumn,
+  RecordFaults
+}
 
 /**
  * The arguments that all functions over records share: where the text is, and the table it is to
@@ -82,7 +87,8 @@ private[functions] class RecordArguments(
     input
   }
 
-  val drop: Boolean = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
+  private val onError: OnError =
+    arguments.choice("on_error", OnError.values).getOrElse(OnError.Fail)
 
   private val valueColumn: Attribute = textColumn("value", Some("value")).get
 
@@ -163,8 +169,9 @@ private[functions] class RecordArguments(
       }
       else Nil,
       unavailable,
-      drop,
-      new RecordFaults(function, drop),
+      onError,
+      new RecordFaults(function, onError == OnError.Drop),
+      source.output,
       place,
       timeZone)
   }

@@ -240,9 +240,6 @@ private[changelog] object DebeziumFormat {
       s"""{"$placeholder":"$placeholder"}""")
   }
 
-  private def struct(fields: (String, Expression)*): Expression =
-    CreateNamedStruct(fields.flatMap { case (name, value) => Seq(literal(name), value) })
-
   /** The field of every struct of an array. */
   private def part(array: Expression, name: String): Expression = {
     val element = array.dataType.asInstanceOf[ArrayType].elementType.asInstanceOf[StructType]

@@ -65,6 +65,9 @@ private[changelog] object ParsedRecord {
   def field(struct: Expression, name: String): Expression =
     GetStructField(struct, struct.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
 
+  def struct(fields: (String, Expression)*): Expression =
+    CreateNamedStruct(fields.flatMap { case (name, value) => Seq(literal(name), value) })
+
   def literal(text: String): Literal = Literal(UTF8String.fromString(text), StringType)
 
   val NoText: Literal = Literal(null, StringType)

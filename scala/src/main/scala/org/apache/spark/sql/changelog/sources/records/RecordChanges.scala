@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.sources.records
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{Generate, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Generate, LogicalPlan, Project}
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
@@ -35,7 +35,9 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  * @param unavailable
  *   the texts that stand for a value that was not sent because it did not change
  * @param source
- *   the columns that tell the place of a record in errors
+ *   the columns of the records
+ * @param place
+ *   those that tell where a record is, in errors
  */
 private[changelog] case class RecordChanges(
     columns: Seq[RecordColumn],
@@ -44,28 +46,33 @@ private[changelog] case class RecordChanges(
     sequence: Seq[(String, Expression)],
     metadata: Seq[NamedExpression],
     unavailable: Seq[String],
-    drop: Boolean,
+    onError: OnError,
     faults: RecordFaults,
     source: Seq[Attribute],
+    place: Seq[Attribute],
     timeZone: String) {
 
   private val upserts = input == InputMode.Upsert
   private val isKey: RecordColumn => Boolean = column => key.contains(column.name)
 
-  def read(parsed: ParsedRecord): FromChangelog = {
+  def read(parsed: ParsedRecord): LogicalPlan = {
     val record = if (upserts) parsed else parsed.copy(after = completed(parsed))
     val (withAfter, after) = add(record.plan, "_after", row(record.after, columns))
     val oldColumns = if (upserts) columns.filter(isKey) else columns
     val (withBoth, before) = add(withAfter, "_before", row(record.before, oldColumns))
     val (withFault, fault) = add(withBoth, "_fault", faultOf(record, before, after, oldColumns))
-    val changes = changesOf(record, before, after)
-    val refused = faults.refuse(
-      changes.dataType.asNullable.asInstanceOf[ArrayType], // a dropped change has no row
-      fault,
-      RecordFaults.place(source, timeZone),
-      record.record)
-    val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, refused))
-    fromChangelog(explode(withChanges, all), record.plan.isStreaming)
+    if (onError == OnError.Return) {
+      Project(source :+ Alias(fault, "_error")(), Filter(IsNotNull(fault), withFault))
+    } else {
+      val changes = changesOf(record, before, after)
+      val refused = faults.refuse(
+        changes.dataType.asNullable.asInstanceOf[ArrayType], // a dropped change has no row
+        fault,
+        RecordFaults.place(place, timeZone),
+        record.record)
+      val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, refused))
+      fromChangelog(explode(withChanges, all), record.plan.isStreaming)
+    }
   }
 
   private def fromChangelog(changes: LogicalPlan, streaming: Boolean): FromChangelog = {
@@ -83,7 +90,7 @@ private[changelog] case class RecordChanges(
       input,
       key.map(name => rows(names.indexOf(name)).toAttribute),
       order.map(_.toAttribute),
-      drop,
+      onError == OnError.Drop,
       streaming,
       output,
       Project((rows ++ metadata ++ order :+ kind :+ kept), changes),
@@ -221,7 +228,4 @@ private[changelog] case class RecordChanges(
       If(isAffected.reduce[Expression](Or(_, _)), CreateArray(names), none)
     }
   }
-
-  private def struct(fields: (String, Expression)*): Expression =
-    CreateNamedStruct(fields.flatMap { case (name, value) => Seq(literal(name), value) })
 }

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.records
+
+import java.math.BigInteger
+import java.util.Base64
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.types.Decimal
+import org.apache.spark.unsafe.types.UTF8String
+
+class RecordValuesSuite extends AnyFunSuite {
+  private def text(value: String): UTF8String = UTF8String.fromString(value)
+
+  test("instants have a unit, and don't overflow") {
+    assert(RecordValues.micros(-1, text("Timestamp")) == -1000)
+    assert(RecordValues.micros(5, text("MicroTimestamp")) == 5)
+    assert(RecordValues.micros(-1, text("NanoTimestamp")) == -1)
+    assert(RecordValues.micros(1999, text("NanoTimestamp")) == 1)
+    assert(RecordValues.micros(Long.MaxValue, text("Timestamp")) == null)
+    assert(RecordValues.micros(5, text("int64")) == null)
+  }
+
+  test("times of day have a unit, and end with the day") {
+    assert(RecordValues.nanosOfDay(1, text("Time")) == 1000000)
+    assert(RecordValues.nanosOfDay(86399999999L, text("MicroTime")) == 86399999999000L)
+    assert(RecordValues.nanosOfDay(7, text("NanoTime")) == 7)
+    assert(RecordValues.nanosOfDay(86400000, text("Time")) == null)
+    assert(RecordValues.nanosOfDay(-1, text("NanoTime")) == null)
+    assert(RecordValues.nanosOfDay(1, text("int64")) == null)
+  }
+
+  test("decimals are bytes of any length, with either sign") {
+    def decimal(unscaled: String, scale: Int, precision: Int = 38, targetScale: Int = 2) = {
+      val bytes = new BigInteger(unscaled).toByteArray
+      val base64 = text(Base64.getEncoder.encodeToString(bytes))
+      Option(RecordValues.decimal(base64, scale, precision, targetScale)).map(_.toString)
+    }
+    assert(decimal("0", 2).contains("0.00"))
+    assert(decimal("-1", 2).contains("-0.01"))
+    assert(decimal("255", 2).contains("2.55"))
+    assert(decimal("-32769", 1).contains("-3276.90"))
+    assert(decimal("9" * 38, 2).contains("9" * 36 + ".99"))
+    assert(decimal("9" * 39, 2).isEmpty)
+    assert(decimal("100", 0, precision = 4).isEmpty)
+    assert(decimal("7", -3).contains("7000.00"))
+    assert(RecordValues.decimal(text("?"), 0, 4, 2) == null)
+    assert(RecordValues.decimal(text(""), 0, 4, 2) == (null: Decimal))
+  }
+
+  test("bytes are read strictly") {
+    def bytes(value: String, encoding: String) =
+      Option(RecordValues.bytes(text(value), text(encoding))).map(_.toSeq.map(_.toInt & 255))
+    assert(bytes("AP8h", "base64").contains(Seq(0, 255, 33)))
+    assert(bytes("_-8=", "base64-url-safe").contains(Seq(255, 239)))
+    assert(bytes("00fF", "hex").contains(Seq(0, 255)))
+    assert(bytes("aé", "iso-8859-1").contains(Seq(97, 233)))
+    assert(bytes("_-8=", "base64").isEmpty)
+    assert(bytes("a b", "base64").isEmpty)
+    assert(bytes("xy", "hex").isEmpty)
+  }
+}
