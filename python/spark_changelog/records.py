@@ -174,9 +174,9 @@ def from_canal(
     on_truncate : {"fail", "ignore"}, optional
         What to do when the table is truncated or dropped, which no row tells.
     on_error : {"fail", "drop", "return"}, optional
-        What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it and
-        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
-        reason in a column ``_error``: write them where they are looked after.
+        What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it
+        and count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with
+        the reason in a column ``_error``: write them where they are looked after.
 
     Returns
     -------
