@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.testing
 
 import scala.collection.mutable
+import scala.util.Try
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.{
@@ -40,6 +41,16 @@ class Oracle(spark: SparkSession) {
 
   /** Does something, such as registering a function, in all sessions that queries run in. */
   def inSessions(body: SparkSession => Unit): Unit = Seq(spark, batchSession).foreach(body)
+
+  /** Whether batch Spark takes the program's query. */
+  def accepts(program: Program): Boolean = {
+    program.feeds.foreach { feed =>
+      batchSession
+        .createDataFrame(java.util.Collections.emptyList[Row](), feed.schema)
+        .createOrReplaceTempView(feed.name)
+    }
+    Try(batchSession.sql(program.sql).queryExecution.optimizedPlan).isSuccess
+  }
 
   /** Runs `program` and checks it after every step. Returns the changes emitted per step. */
   def check(program: Program, variant: Variant = Variant()): Seq[Seq[Change]] =

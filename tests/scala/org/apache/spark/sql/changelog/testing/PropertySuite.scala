@@ -20,6 +20,10 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
   /** The program of a seed, and how to run it. */
   protected def program(seed: Long): (Program, Variant)
 
+  /** How a program is checked. */
+  protected def check(oracle: Oracle, program: Program, variant: Variant): Unit =
+    oracle.check(program, variant)
+
   test("programs that failed once") {
     keptSeeds.foreach(check)
   }
@@ -46,7 +50,7 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   private def check(seed: Long): Unit = {
     val (program, variant) = this.program(seed)
-    try oracle.check(program, variant)
+    try check(oracle, program, variant)
     catch {
       case error: Throwable =>
         // a failed query's own message is its plan

@@ -17,8 +17,10 @@ import org.apache.spark.sql.types._
  *
  * @param wraps
  *   whether sums of `BIGINT` may overflow
+ * @param small
+ *   whether numbers are so small that nothing computed from them overflows
  */
-final class RandomValues(random: Random, val wraps: Boolean) {
+final class RandomValues(random: Random, val wraps: Boolean, small: Boolean = false) {
 
   /** A few values of a type, for one column. */
   def palette(dataType: DataType): Seq[Any] =
@@ -26,6 +28,12 @@ final class RandomValues(random: Random, val wraps: Boolean) {
 
   /** All values of a type that are ever drawn. */
   def all(dataType: DataType): Seq[Any] = dataType match {
+    case IntegerType if small => Seq(-1, 0, 1, 2, 3, 5, 40)
+    case LongType if small => Seq(-1L, 0L, 1L, 2L, 7L, 1000L)
+    case _: DecimalType if small =>
+      Seq("-2.25", "0.00", "0.01", "1.50", "10.00", "999.99").map(new BigDecimal(_))
+    case ArrayType(IntegerType, _) =>
+      Seq[Seq[Any]](Nil, Seq(1), Seq(1, 2), Seq(2, 1), Seq(1, 1, 3), Seq(null), Seq(null, 0))
     case ByteType => Seq(-128, -127, -1, 0, 1, 2, 126, 127).map(_.toByte)
     case ShortType => Seq(-32768, -32767, -1, 0, 1, 2, 32767).map(_.toShort)
     case IntegerType => Seq(Int.MinValue, Int.MinValue + 1, -1, 0, 1, 2, 3, Int.MaxValue)

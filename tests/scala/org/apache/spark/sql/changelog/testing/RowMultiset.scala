@@ -55,7 +55,9 @@ object RowMultiset {
   }
 
   /** The row's values such that equal ones are equal in Scala too. */
-  def normalize(row: Row): Seq[Any] = row.toSeq.map {
+  def normalize(row: Row): Seq[Any] = row.toSeq.map(normalizeValue)
+
+  private def normalizeValue(value: Any): Any = value match {
     case value: Double if value.isNaN => "NaN"
     case value: Float if value.isNaN => "NaN"
     case value: Double if value == 0.0 => 0.0
@@ -63,6 +65,11 @@ object RowMultiset {
     case value: java.math.BigDecimal => value.stripTrailingZeros
     case bytes: Array[Byte] => bytes.toSeq
     case nested: Row => normalize(nested)
+    case elements: scala.collection.Seq[_] => elements.map(normalizeValue).toSeq
+    case entries: scala.collection.Map[_, _] =>
+      entries.toSeq.map { case (key, element) =>
+        (normalizeValue(key), normalizeValue(element))
+      }.toSet
     case other => other
   }
 }

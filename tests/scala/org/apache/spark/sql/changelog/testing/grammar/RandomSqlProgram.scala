@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing.grammar
+
+import scala.util.Random
+
+import org.apache.spark.sql.changelog.testing._
+
+/**
+ * A query of any shape over three small tables, drawn by a seed, with a way to run it. The same for
+ * the same seed.
+ */
+object RandomSqlProgram {
+  private val columns =
+    s"k INT, x INT, n BIGINT, d ${Types.Decimal.sql}, f DOUBLE, s STRING, t DATE, b BOOLEAN, a ARRAY<INT>"
+
+  def apply(seed: Long): (Program, Variant) = {
+    val random = new Random(seed)
+    val values = new RandomValues(random, wraps = false, small = true)
+    val feeds = (1 to 3).map(number => feed(random, s"t$number"))
+    val table = feeds.head.schema.map(field => Column(field.name, field.dataType))
+    val queries = new Queries(new Draw(random), feeds.map(_.name), table)
+    val query = queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5)))
+    val changelogs = feeds.map(feed => feed -> new RandomChangelog(random, feed, values))
+    val steps = (0 until 3).map { number =>
+      Step(changelogs.map { case (feed, changelog) =>
+        val size = if (number == 0) 4 + random.nextInt(8) else Seq(0, 1, 2, 5)(random.nextInt(4))
+        feed.name -> Seq.fill(size)(changelog.next()).flatten
+      }.toMap)
+    }
+    val read = feeds.filter(feed => s"\\b${feed.name}\\b".r.findFirstIn(query.sql).isDefined)
+    (Program(read, query.sql, steps), variant(random))
+  }
+
+  private def feed(random: Random, name: String): Feed = {
+    val feed = Feed(name, columns)
+    random.nextInt(6) match {
+      case 0 => feed.copy(insertOnly = true)
+      case 1 | 2 => feed.copy(key = Seq("k"))
+      case 3 => feed.copy(key = Seq("k"), upsert = true)
+      case _ => feed
+    }
+  }
+
+  private def variant(random: Random): Variant = Variant(
+    restart = random.nextInt(6) == 0,
+    conf = Seq(8 -> Variant.RocksDB, 8 -> Variant.OnePhase, 2 -> Interpreted).flatMap {
+      case (times, conf) => if (random.nextInt(times) == 0) conf else Nil
+    }.toMap)
+
+  /** Compiling takes longer than so few rows are worth. */
+  private val Interpreted = Map(
+    "spark.sql.codegen.wholeStage" -> "false",
+    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
+    "spark.sql.shuffle.partitions" -> "1")
+}
