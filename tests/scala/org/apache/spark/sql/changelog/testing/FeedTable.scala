@@ -35,8 +35,10 @@ final class RetractTable extends FeedTable {
 
   override protected def apply(change: Change): Unit =
     if (change.isRetraction) {
-      val gone = RowMultiset.of(Seq(change.row))
-      val at = table.lastIndexWhere(row => RowMultiset.of(Seq(row)) == gone)
+      lazy val gone = RowMultiset.normalize(change.row)
+      val same = table.lastIndexOf(change.row)
+      val at =
+        if (same >= 0) same else table.lastIndexWhere(RowMultiset.normalize(_) == gone)
       if (at >= 0) table.remove(at) else awaited.add(change.row, 1)
     } else if (awaited.count(change.row) > 0) awaited.add(change.row, -1)
     else table += change.row

@@ -59,17 +59,26 @@ class StaticSideSuite extends InferenceTest {
     assert(find(outer, "ChangelogSource").mode.toString == "[I,UA,D]")
   }
 
-  test("a static side whose rows come out by themselves is refused") {
+  test("a static side whose rows come out by themselves is kept like a changelog") {
     declareTables()
+    def check(sql: String): Unit = {
+      val root = infer(sql)
+      assert(find(root, "ChangelogJoin").state.nonEmpty, sql)
+      assert(find(root, "ChangelogStatic").mode.toString == "[I]", sql)
+    }
     Seq("RIGHT JOIN", "FULL JOIN").foreach { kind =>
-      checkRefused("CHANGELOG_STATIC_SIDE_KEPT", Map("side" -> "right")) {
-        infer(s"SELECT * FROM orders $kind rates $on")
-      }
+      check(s"SELECT * FROM orders $kind rates $on")
     }
     Seq("LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN").foreach { kind =>
-      checkRefused("CHANGELOG_STATIC_SIDE_KEPT", Map("side" -> "left")) {
-        infer(s"SELECT rates.* FROM rates $kind orders $on")
-      }
+      check(s"SELECT rates.* FROM rates $kind orders $on")
     }
+  }
+
+  test("static rows beside changing ones are inserted in the first batch") {
+    declareTables()
+    val root = infer("SELECT cur, amount FROM orders UNION ALL SELECT cur, rate FROM rates")
+    val static = find(root, "ChangelogStatic")
+    assert(static.mode.toString == "[I]" && static.strategy.contains("insert in the first batch"))
+    assert(keys(find(infer("SELECT (SELECT max(amount) FROM orders)"), "ChangelogJoin")) == "()")
   }
 }

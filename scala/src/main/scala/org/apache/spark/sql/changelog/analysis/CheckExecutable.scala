@@ -22,24 +22,22 @@ object CheckExecutable {
       val where = if (place.isEmpty) "root of the query" else place.mkString(", ")
       throw InferenceErrors.notExecutableYet(DescribeNode.short(node.plan), where, what)
     }
-    if (!node.plan.isInstanceOf[FromChangelog]) {
+    if (!isSparksOwn(node.plan)) {
       val name = DescribeNode.short(node.plan)
       node.children.zip(inputNames(node)).foreach { case (child, input) =>
-        if (!isLookedUp(node, child)) check(child, s"$input of $name" +: place)
+        check(child, s"$input of $name" +: place)
       }
     }
   }
 
-  /** Whether Spark reads a side of a join anew in each batch. */
-  private def isLookedUp(node: AnnotatedPlan, side: AnnotatedPlan): Boolean =
-    node.plan.isInstanceOf[Join] && StaticInference.isStatic(side.plan)
+  /** Whether Spark computes the node and all below it. */
+  private def isSparksOwn(plan: LogicalPlan): Boolean =
+    plan.isInstanceOf[FromChangelog] || StaticInference.appliesTo(plan)
 
   /** What about the node can't be executed; none if nothing. */
   private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
     case _: ToChangelog => None
-    case plan if StaticInference.isStatic(plan) =>
-      Some("it reads something that is neither a stream nor a changelog")
-    case _: FromChangelog => None
+    case plan if isSparksOwn(plan) => None
     case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join => None

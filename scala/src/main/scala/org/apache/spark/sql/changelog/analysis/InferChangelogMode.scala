@@ -29,6 +29,7 @@ import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 object InferChangelogMode {
 
   private val rules: Seq[NodeInference] = Seq(
+    StaticInference,
     SourceInference,
     StatelessInference,
     FilterInference,

@@ -65,9 +65,4 @@ object InferenceErrors {
     analysis(
       "CHANGELOG_NOT_EXECUTABLE_YET",
       Map("node" -> node, "place" -> place, "what" -> what))
-
-  def staticSideKept(join: LogicalPlan, side: String): AnalysisException =
-    analysis(
-      "CHANGELOG_STATIC_SIDE_KEPT",
-      Map("node" -> DescribeNode.short(join), "side" -> side))
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.plans.{
+  ChangelogStatic,
   FromChangelog,
   GroupValue,
   Rank,
@@ -59,7 +60,8 @@ object UpsertKeys {
       case _: Project | _: Filter | _: Expand | _: Sort | _: EventTimeWatermark | _: Window |
           _: RepartitionOperation | _: RebalancePartitions | _: CollectMetrics |
           _: UpdateEventTimeWatermarkColumn | _: ToChangelog | _: BaseEvalPython |
-          _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery | _: ResolvedHint =>
+          _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery | _: ResolvedHint |
+          _: ChangelogStatic =>
         ProjectKeys.outputKeys(plan, inputs.head)
       case _ => Nil
     }

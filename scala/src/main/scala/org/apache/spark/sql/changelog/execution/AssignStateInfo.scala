@@ -38,6 +38,10 @@ object AssignStateInfo {
         StatefulOperatorStateInfo("<unknown>", new UUID(0, 0), operatorId, 0, partitions)
     }
 
+  /** Whether no batch came before the one being planned; so it is outside a running query. */
+  def isFirstBatch(session: SparkSession): Boolean =
+    planning(session).forall(_.currentBatchId == 0)
+
   /** What time it is for operator `operatorId` in the batch that runs. Called on the driver. */
   def time(session: SparkSession, operatorId: Long): BatchTime = planning(session) match {
     case Some(execution) =>

@@ -7,14 +7,20 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.{
+  FilterExec,
+  LocalTableScanExec,
+  ProjectExec,
+  SparkPlan,
+  SparkStrategy
+}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
-import org.apache.spark.sql.changelog.execution.output.{ChangelogOutputExec, ChangelogPairExec}
+import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.{ChangelogRankExec, Ranking}
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.plans._
@@ -76,6 +82,14 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         inputKind,
         outputKind,
         planLater(child)) :: Nil
+
+    case ChangelogDrain(child) =>
+      ChangelogDrainExec(planLater(child)) :: Nil
+
+    case static: ChangelogStatic =>
+      val isFirst = AssignStateInfo.isFirstBatch(castToImpl(session))
+      (if (isFirst) planLater(static.child)
+       else LocalTableScanExec(static.output, Nil, None)) :: Nil
 
     case output: ChangelogOutput =>
       ChangelogOutputExec(output.explained, planOutput(output)) :: Nil

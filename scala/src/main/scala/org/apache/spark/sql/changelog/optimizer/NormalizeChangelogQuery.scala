@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
+ *   - static rows come once, unless they are only looked up
  *   - joins get keys of their inputs, and no filters on what they leave out themselves
  *   - a source gives only the columns that are read, so that no operator keeps others
  */
@@ -29,7 +30,7 @@ object NormalizeChangelogQuery {
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
     val unsorted = RecognizeRank(named).transformUp { case Sort(_, _, child, _) => child }
     val grouped = GroupByCollationKey(unsorted)
-    pruneSources(PrepareJoinInputs(grouped)).asInstanceOf[ToChangelog]
+    pruneSources(PrepareJoinInputs(InsertStaticRows(grouped))).asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

@@ -44,7 +44,6 @@ object JoinInference extends NodeInference {
     val join = plan.asInstanceOf[Join]
     val (left, right) = (inputs(0), inputs(1))
     if (inputs.exists(_.isStatic)) {
-      StaticSide.check(join, left, right)
       StaticSide.other(left, right).kinds
     } else {
       join.joinType match {

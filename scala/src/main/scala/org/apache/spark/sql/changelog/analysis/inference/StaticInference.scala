@@ -6,12 +6,12 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
-import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToChangelog}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Anything that never changes while a query runs, as no stream lies below it. Spark computes it as
- * in a batch query.
+ * in a batch query; where its rows stand among changing ones they are inserted once.
  */
 object StaticInference extends NodeInference {
 
@@ -20,13 +20,14 @@ object StaticInference extends NodeInference {
 
   private[analysis] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
     plan match {
-      case _: ToChangelog => false
+      case _: ToChangelog | _: ChangelogStatic => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
       case _ => inputsAreStatic
     }
 
-  override def appliesTo(plan: LogicalPlan): Boolean = isStatic(plan)
+  override def appliesTo(plan: LogicalPlan): Boolean =
+    plan.isInstanceOf[ChangelogStatic] || isStatic(plan)
 
   override def kinds(
       plan: LogicalPlan,
@@ -35,6 +36,8 @@ object StaticInference extends NodeInference {
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
-  override def decide(node: InferredNode, demand: Demand): Decision =
-    Decision(node.children.map(_ => Demand.nothing), strategy = Some("static"))
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val strategy = if (node.isStatic) "static" else "insert in the first batch"
+    Decision(node.children.map(_ => Demand.nothing), strategy = Some(strategy))
+  }
 }

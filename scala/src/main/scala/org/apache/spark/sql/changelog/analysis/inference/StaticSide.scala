@@ -8,38 +8,42 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.analysis.InferenceErrors
 
 /**
  * Joins of a changelog with something static, done as Spark joins a stream with a table: the static
  * side is read again in each batch, each change meets its rows, and no state is kept.
  *
  * Such a join can only look up. A static side whose rows must come out by themselves (padded, or
- * depending on what the changelog lacks) would need a memory of what came before.
+ * depending on what the changelog lacks) needs a memory of what came before, and is joined like a
+ * changelog of rows that all come in the first batch.
  */
-private[inference] object StaticSide {
+private[changelog] object StaticSide {
 
   /** The side that changes. */
-  def other(left: InferredNode, right: InferredNode): InferredNode =
+  private[inference] def other(left: InferredNode, right: InferredNode): InferredNode =
     if (left.isStatic) right else left
 
-  def check(join: Join, left: InferredNode, right: InferredNode): Unit = {
-    val kept = join.joinType match {
+  /** Whether one side of the join is static, and no row of it comes out without a changing one. */
+  def looksUp(join: Join): Boolean = {
+    val (left, right) =
+      (StaticInference.isStatic(join.left), StaticInference.isStatic(join.right))
+    val isKept = join.joinType match {
       case _: InnerLike => false
-      case RightOuter => right.isStatic
+      case RightOuter => right
       case FullOuter => true
-      case _ => left.isStatic
+      case _ => left
     }
-    if (kept) {
-      throw InferenceErrors.staticSideKept(join, if (left.isStatic) "left" else "right")
-    }
+    (left || right) && !isKept
   }
 
   /**
    * Like a filter: a row whose new version finds other partners leaves pairs behind, unless what it
    * finds them by is in its key, or every row comes out exactly once anyway.
    */
-  def objection(node: InferredNode, join: Join, key: AttributeSet): Option[String] = {
+  private[inference] def objection(
+      node: InferredNode,
+      join: Join,
+      key: AttributeSet): Option[String] = {
     val side = changing(node)
     changingKey(node, key) match {
       case Some(sideKey) =>
@@ -55,7 +59,7 @@ private[inference] object StaticSide {
     }
   }
 
-  def decide(node: InferredNode, demand: Demand): Decision = {
+  private[inference] def decide(node: InferredNode, demand: Demand): Decision = {
     val asked = demand.kind match {
       case OnlyUpdateAfter => demand.copy(key = demand.key.flatMap(changingKey(node, _)))
       case _ => demand

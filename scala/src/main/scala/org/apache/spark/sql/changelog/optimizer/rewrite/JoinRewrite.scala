@@ -5,12 +5,12 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
-import org.apache.spark.sql.changelog.plans.ChangelogJoin
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EquiJoin}
+import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -20,7 +20,9 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  *   :- orders  [I,UB,UA,D]                                   :- orders  [I,UB,UA,D]
  *   +- users   [I,UB,UA,D]                                   +- users   [I,UB,UA,D]
  * }}}
- * A join with something static stays Spark's own, and the row kind passes through.
+ * A join with something static stays Spark's own, and the row kind passes through. Operators below
+ * it must not suffer from how Spark joins: it may stop before it has read all changes, and without
+ * an equality it may read them several times, unless the static side is broadcast.
  */
 private[optimizer] object JoinRewrite extends NodeRewrite {
 
@@ -32,10 +34,28 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       ids: OperatorIds): LogicalPlan = {
     val rewritten =
       if (node.children.exists(side => StaticInference.isStatic(side.plan))) {
-        node.plan.withNewChildren(inputs)
+        lookup(node, inputs)
       } else join(node, inputs, ids)
     NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)
   }
+
+  private def lookup(node: AnnotatedPlan, inputs: Seq[LogicalPlan]): LogicalPlan = {
+    val sides = node.children.zip(inputs).map { case (side, input) =>
+      if (keepsState(side)) ChangelogDrain(input) else input
+    }
+    val join = node.plan.asInstanceOf[Join]
+    val hint =
+      if (EquiJoin(join).key(left = true).nonEmpty || !node.children.exists(keepsState)) join.hint
+      else {
+        val broadcast = Some(HintInfo(Some(BROADCAST)))
+        if (StaticInference.isStatic(join.left)) JoinHint(broadcast, None)
+        else JoinHint(None, broadcast)
+      }
+    join.copy(left = sides(0), right = sides(1), hint = hint)
+  }
+
+  private def keepsState(node: AnnotatedPlan): Boolean =
+    node.state.nonEmpty || node.children.exists(keepsState)
 
   private def join(
       node: AnnotatedPlan,

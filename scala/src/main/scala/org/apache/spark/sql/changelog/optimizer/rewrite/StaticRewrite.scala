@@ -8,10 +8,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 
-/** Leaves alone what never changes: Spark computes it as in a batch query. */
+/**
+ * Leaves alone what never changes: Spark computes it as in a batch query, in the first batch only if
+ * its rows stand among changing ones.
+ */
 private[optimizer] object StaticRewrite extends NodeRewrite {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = StaticInference.isStatic(node.plan)
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = StaticInference.appliesTo(node.plan)
 
   override def apply(
       node: AnnotatedPlan,

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.output
+
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+/**
+ * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogDrain]]: what its consumer has not read
+ * is read when the task ends, unless it fails.
+ */
+case class ChangelogDrainExec(child: SparkPlan) extends UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+
+  override protected def doExecute(): RDD[InternalRow] = child.execute().mapPartitions { rows =>
+    // registered after those of the operators below, which clean up, and so called before them
+    TaskContext.get().addTaskCompletionListener[Unit] { context =>
+      if (!context.isFailed() && !context.isInterrupted()) rows.foreach(_ => ())
+    }
+    rows
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogDrainExec =
+    copy(child = newChild)
+}

@@ -1,0 +1,16 @@
+-- Nexmark, query 15: bidding statistics report.
+SELECT date_format(dateTime, 'yyyy-MM-dd') AS day,
+  count(*) AS total_bids,
+  count(*) FILTER (WHERE price < 1000) AS rank1_bids,
+  count(*) FILTER (WHERE price >= 1000 AND price < 5000) AS rank2_bids,
+  count(*) FILTER (WHERE price >= 5000) AS rank3_bids,
+  count(DISTINCT bidder) AS total_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price < 1000) AS rank1_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price >= 1000 AND price < 5000) AS rank2_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price >= 5000) AS rank3_bidders,
+  count(DISTINCT auction) AS total_auctions,
+  count(DISTINCT auction) FILTER (WHERE price < 1000) AS rank1_auctions,
+  count(DISTINCT auction) FILTER (WHERE price >= 1000 AND price < 5000) AS rank2_auctions,
+  count(DISTINCT auction) FILTER (WHERE price >= 5000) AS rank3_auctions
+FROM bid
+GROUP BY date_format(dateTime, 'yyyy-MM-dd')
