@@ -20,7 +20,8 @@ class NexmarkSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
     test(s"$name is as in batch after every batch") {
       val query = Files.readString(home.resolve(s"tests/sql/nexmark/$name.sql")).stripTrailing
       val feeds =
-        Nexmark.tables.filter(feed => s"\\b(FROM|JOIN) ${feed.name}\\b".r.findFirstIn(query).isDefined)
+        Nexmark.tables.filter(feed =>
+          s"\\b(FROM|JOIN) ${feed.name}\\b".r.findFirstIn(query).isDefined)
       val changes = oracle.check(Program(feeds, query, Nexmark.steps))
       assert(changes.count(_.nonEmpty) > 2, s"batches: ${changes.map(_.size)}")
     }

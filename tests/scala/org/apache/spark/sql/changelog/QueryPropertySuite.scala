@@ -21,8 +21,10 @@ class QueryPropertySuite extends PropertySuite(numSeeds = 25) {
 
   override protected def program(seed: Long): (Program, Variant) = RandomSqlProgram(seed)
 
-  override protected def check(oracle: Oracle, program: Program, variant: Variant): Unit =
+  override protected def check(oracle: Oracle, program: Program, variant: Variant): Unit = {
+    if (outcomes.isEmpty) oracle.inSessions(_.sql(RandomSqlProgram.function))
     outcomes(outcome(oracle, program, variant)) += 1
+  }
 
   private def outcome(oracle: Oracle, program: Program, variant: Variant): String =
     if (program.feeds.isEmpty) "without tables"

@@ -55,6 +55,15 @@ class StaticRowsSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("limits, offsets and ranks of static rows are as in batch") {
+    val second = s"(SELECT name FROM $cities ORDER BY name, country LIMIT 1 OFFSET 1)"
+    check(s"SELECT city FROM rides UNION ALL SELECT name FROM $second")
+    val ranked =
+      s"(SELECT *, row_number() OVER (ORDER BY name, country) AS place FROM $cities)"
+    check(
+      s"SELECT city, place FROM rides JOIN (SELECT * FROM $ranked WHERE place < 3) ON city = name")
+  }
+
   private def withSetting(key: String, value: String)(body: => Unit): Unit = {
     spark.conf.set(key, value)
     try body

@@ -35,6 +35,26 @@ class CheckDeterminismSuite extends InferenceTest {
     }
   }
 
+  test("chance is refused wherever it could meet a row that is taken back") {
+    changelog("t", "a INT, v DOUBLE", All, key = Seq("a"))
+    changelog("u", "a INT, w DOUBLE", All)
+    Seq(
+      "SELECT t.a FROM t JOIN u ON t.a = u.a AND t.v < u.w * rand()",
+      "SELECT t.a FROM t LEFT JOIN u ON t.a = u.a AND t.v < u.w + rand()",
+      "SELECT t.a FROM t LEFT ANTI JOIN u ON t.a = u.a AND t.v < u.w + rand()",
+      "SELECT a, sum(v) FILTER (WHERE v < rand()) FROM t GROUP BY a",
+      "SELECT a, sum(v + rand()) FROM t GROUP BY a",
+      "SELECT a, count(*) FROM t GROUP BY a HAVING max(v) < rand()",
+      "SELECT v > rand(), count(*) FROM t GROUP BY 1",
+      "SELECT a, sum(v * rand()) OVER (PARTITION BY a) FROM t",
+      "SELECT a, x FROM t LATERAL VIEW explode(array(v, rand())) AS x",
+      "SELECT a FROM t UNION ALL SELECT a FROM u WHERE w < rand()",
+      "SELECT a FROM t WHERE a IN (SELECT a FROM u WHERE w < rand())",
+      "SELECT a, (SELECT max(w + rand()) FROM u) FROM t").foreach { sql =>
+      withClue(sql)(checkRefused(condition, Map("expression" -> "rand()"))(infer(sql)))
+    }
+  }
+
   test("a function that is not declared deterministic is refused") {
     changelog("t", "a INT, v DOUBLE", All)
     spark.udf.register("guess", udf((x: Int) => x + 1).asNondeterministic())

@@ -67,16 +67,35 @@ object Nexmark {
     def extra = random.alphanumeric.take(6).mkString.toLowerCase
     number % 50 match {
       case 0 =>
-        val name = one("Peter", "Sarah", "Ines", "Walter") + " " + one("Shultz", "Abrams", "Smith")
+        val name =
+          one("Peter", "Sarah", "Ines", "Walter") + " " + one("Shultz", "Abrams", "Smith")
         val email = s"$extra@example.com"
         val (city, state) = (one("Boise", "Portland", "Phoenix"), one("OR", "ID", "CA", "AZ"))
-        "person" -> Row(persons - 1L, name, email, s"${random.nextInt(9999)}", city, state, time, extra)
+        "person" -> Row(
+          persons - 1L,
+          name,
+          email,
+          s"${random.nextInt(9999)}",
+          city,
+          state,
+          time,
+          extra)
       case n if n < 4 =>
         val (id, price) = (auctions + n - 1L, 1L + random.nextInt(500))
         val expires = new Timestamp(time.getTime + 1000L + random.nextInt(9000))
         val category = 10L + random.nextInt(3)
         val seller = random.nextInt(persons).toLong
-        "auction" -> Row(id, s"item $id", extra, price, 2 * price, time, expires, seller, category, extra)
+        "auction" -> Row(
+          id,
+          s"item $id",
+          extra,
+          price,
+          2 * price,
+          time,
+          expires,
+          seller,
+          category,
+          extra)
       case _ =>
         // half of the bids are for few auctions
         val hot = random.nextInt(2) == 0
@@ -85,7 +104,14 @@ object Nexmark {
         val id = if (random.nextBoolean()) s"&channel_id=${random.nextInt(9)}" else ""
         val url = s"https://www.nexmark.com/${extra.take(2)}/$extra/item.htm?query=1$id"
         val price = 10L + random.nextInt(9000)
-        "bid" -> Row(auction.toLong, random.nextInt(persons).toLong, price, channel, url, time, extra)
+        "bid" -> Row(
+          auction.toLong,
+          random.nextInt(persons).toLong,
+          price,
+          channel,
+          url,
+          time,
+          extra)
     }
   }
 }

@@ -11,8 +11,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
- * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`. With `CHANGELOG_PROPERTY_SECONDS` set
- * (see `dev/property`) ever new ones for that long instead.
+ * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`. With `CHANGELOG_PROPERTY_SECONDS` or
+ * `CHANGELOG_PROPERTY_PROGRAMS` set (see `dev/property`) ever new ones instead, for that long or so
+ * many, whatever fails on the way.
  */
 abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
@@ -28,18 +29,25 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
     keptSeeds.foreach(check)
   }
 
-  sys.env.get("CHANGELOG_PROPERTY_SECONDS") match {
+  private val seconds = sys.env.get("CHANGELOG_PROPERTY_SECONDS").map(_.toLong)
+  private val programs = sys.env.get("CHANGELOG_PROPERTY_PROGRAMS").map(_.toInt)
+
+  seconds.map(n => s"for $n seconds").orElse(programs.map(n => s"$n of them")) match {
     case None =>
       val last = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(numSeeds)
       test(s"seeds 1 to $last") {
         (1L to last.toLong).foreach(check)
       }
-    case Some(seconds) =>
+    case Some(length) =>
       val first =
         sys.env.get("CHANGELOG_PROPERTY_SEED").map(_.toLong).getOrElse(System.currentTimeMillis())
-      test(s"seeds from $first, for $seconds seconds") {
-        val end = System.nanoTime() + seconds.toLong * 1000000000L
-        val seeds = Iterator.from(0).map(first + _).takeWhile(_ => System.nanoTime() < end)
+      test(s"seeds from $first, $length") {
+        val end = seconds.map(System.nanoTime() + _ * 1000000000L)
+        val seeds = Iterator
+          .from(0)
+          .takeWhile(number => programs.forall(number < _))
+          .takeWhile(_ => end.forall(System.nanoTime() < _))
+          .map(first + _)
         val failures = seeds.map { seed => (seed, scala.util.Try(check(seed))) }.toSeq
         val failed = failures.collect { case (seed, scala.util.Failure(error)) => seed -> error }
         failed.foreach { case (_, error) => info(error.getMessage) }

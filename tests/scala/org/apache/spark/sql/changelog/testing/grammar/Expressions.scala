@@ -14,6 +14,8 @@ import org.apache.spark.sql.changelog.testing.grammar.Types.{Decimal, Ints}
  * as which of -0.0 and 0.0 stands for both is chance; sums of DOUBLEs are of numbers with few
  * digits, so that their order does not matter.
  *
+ * `twice(INT)` is a SQL function.
+ *
  * @param subquery
  *   draws a subquery as an expression of a type, if one may stand here
  */
@@ -75,7 +77,7 @@ private[grammar] final class Expressions(
     def some(wanted: DataType): String = of(wanted, scope, depth).sql
     val sql = dataType match {
       case IntegerType =>
-        below(9) match {
+        below(10) match {
           case 0 => s"(${some(IntegerType)} % 100 + ${some(IntegerType)} % 100)"
           case 1 => s"length(${some(StringType)})"
           case 2 => s"year(${some(DateType)})"
@@ -84,6 +86,7 @@ private[grammar] final class Expressions(
           case 5 => s"get(${some(Ints)}, 0)"
           case 6 => s"pmod(${some(IntegerType)}, 3)"
           case 7 => s"aggregate(${some(Ints)}, 0, (sum, e) -> sum + coalesce(e, 1) % 10)"
+          case 8 => s"twice(${some(IntegerType)} % 100)"
           case _ => s"(${some(IntegerType)} % 50 - ${some(IntegerType)} % 50)"
         }
       case LongType =>

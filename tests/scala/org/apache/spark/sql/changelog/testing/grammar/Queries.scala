@@ -8,7 +8,7 @@ import org.apache.spark.sql.types._
 /**
  * Draws queries over tables that all have the columns of `table`.
  *
- * Left out is what Spark answers by chance: LIMIT and window functions without a full order,
+ * Left out is what Spark answers by chance: limits and window functions without a full order,
  * `first`, `any_value`, samples; and what it answers only now: `current_date`, `rand`.
  */
 private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq[Column]) {
@@ -28,6 +28,8 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
         1 -> (() => distinct(depth, types, outer)),
         2 -> (() => setOperation(depth, types, outer)),
         2 -> (() => windowed(depth, types)),
+        1 -> (() => ranked(depth, types)),
+        1 -> (() => limited(depth, types)),
         1 -> (() => withCommonTable(depth, types)),
         1 -> (() => new Reshapes(draw, this).query(depth, types)))
   }
@@ -142,6 +144,30 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
       else expressions(0).of(dataType, from.columns, 1)
     }
     select(outputs, s" FROM ${from.sql}${where(from.columns, expressions(0))}")
+  }
+
+  /** The first rows of each partition. */
+  private def ranked(depth: Int, types: Seq[DataType]): Query = {
+    val from = this.from(depth - 1)
+    val rank = new Windows(draw, expressions(0)).rank(from.columns)
+    val inner =
+      select(types.map(expressions(0).of(_, from.columns, 1)) :+ rank, s" FROM ${from.sql}")
+    val (kept, place) = (inner.columns.init, inner.columns.last)
+    val shown = if (types.last == IntegerType && oneIn(2)) Seq(place) else Nil
+    val columns = kept.dropRight(shown.size) ++ shown
+    val bound = word("= 1", "<= 2", "< 3", "BETWEEN 2 AND 3")
+    val alias = name("r")
+    select(
+      columns.map(c => Typed(s"$alias.${c.sql}", c.dataType, c.exact)),
+      s" FROM (${inner.sql}) AS $alias WHERE $alias.${place.sql} $bound")
+  }
+
+  /** The first rows of all; rows that no column tells apart may stand for each other. */
+  private def limited(depth: Int, types: Seq[DataType]): Query = {
+    val query = this.query(depth - 1, Some(types))
+    val order = query.columns.map(_.sql + word("", " DESC", " NULLS LAST")).mkString(", ")
+    val offset = if (oneIn(3)) s" OFFSET ${below(3)}" else ""
+    query.copy(sql = s"SELECT * FROM (${query.sql}) ORDER BY $order LIMIT ${1 + below(4)}$offset")
   }
 
   /** A query that may name another one, several times. */

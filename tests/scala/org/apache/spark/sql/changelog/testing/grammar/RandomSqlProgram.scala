@@ -15,6 +15,10 @@ object RandomSqlProgram {
   private val columns =
     s"k INT, x INT, n BIGINT, d ${Types.Decimal.sql}, f DOUBLE, s STRING, t DATE, b BOOLEAN, a ARRAY<INT>"
 
+  /** The function that queries may call, to be made in each session. */
+  val function: String =
+    "CREATE OR REPLACE TEMPORARY FUNCTION twice(x INT) RETURNS INT RETURN 2 * x"
+
   def apply(seed: Long): (Program, Variant) = {
     val random = new Random(seed)
     val values = new RandomValues(random, wraps = false, small = true)

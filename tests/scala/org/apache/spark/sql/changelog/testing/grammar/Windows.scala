@@ -23,13 +23,8 @@ private[grammar] final class Windows(draw: Draw, expressions: Expressions) {
       "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
       "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
     dataType match {
-      case IntegerType if oneIn(2) =>
-        below(4) match {
-          case 0 => Typed(s"row_number() OVER ($partition $full)", dataType)
-          case 1 => Typed(s"rank() OVER ($partition $partial)", dataType)
-          case 2 => Typed(s"dense_rank() OVER ($partition $partial)", dataType)
-          case _ => Typed(s"ntile(2) OVER ($partition $full)", dataType)
-        }
+      case IntegerType if oneIn(3) => rank(scope)
+      case IntegerType if oneIn(3) => Typed(s"ntile(2) OVER ($partition $full)", dataType)
       case DoubleType if oneIn(3) =>
         Typed(
           s"${word("percent_rank", "cume_dist")}() OVER ($partition $partial)",
@@ -52,6 +47,18 @@ private[grammar] final class Windows(draw: Draw, expressions: Expressions) {
         }
         Typed(call, dataType, input.exact)
     }
+  }
+
+  /** The place of a row in its partition. */
+  def rank(scope: Seq[Column]): Typed = {
+    val partition = if (oneIn(3)) "" else s"PARTITION BY ${one(scope).sql}"
+    def by(columns: Seq[Column]) = s"ORDER BY ${columns.map(_.sql + order).mkString(", ")}"
+    val sql = below(3) match {
+      case 0 => s"row_number() OVER ($partition ${by(some(scope, scope.size))})"
+      case 1 => s"rank() OVER ($partition ${by(some(scope, 1 + below(2)))})"
+      case _ => s"dense_rank() OVER ($partition ${by(some(scope, 1))})"
+    }
+    Typed(sql, IntegerType)
   }
 
   private def order: String = word("", " DESC", " NULLS LAST", " DESC NULLS FIRST")

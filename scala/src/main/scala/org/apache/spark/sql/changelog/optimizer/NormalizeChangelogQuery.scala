@@ -28,8 +28,10 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
-    val unsorted = RecognizeRank(named).transformUp { case Sort(_, _, child, _) => child }
-    val grouped = GroupByCollationKey(unsorted)
+    val grouped = HideStaticRows.during(named) { changing =>
+      val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
+      GroupByCollationKey(unsorted)
+    }
     pruneSources(PrepareJoinInputs(InsertStaticRows(grouped))).asInstanceOf[ToChangelog]
   }
 
