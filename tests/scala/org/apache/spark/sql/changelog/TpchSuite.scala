@@ -29,7 +29,7 @@ class TpchSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
     test(s"$name is as in batch after every batch") {
       val query = sql(name).stripTrailing
       val changes = oracle.check(Program(feeds(query), query, tpch.steps))
-      assert(changes.count(_.nonEmpty) > 2, s"changes: ${changes.map(_.size)}")
+      assert(changes.count(_.nonEmpty) > 1, s"changes: ${changes.map(_.size)}")
     }
   }
 

@@ -83,7 +83,7 @@ final class Tpch(spark: SparkSession, home: Path) {
           .filterNot(change => goes(change.row))),
       "supplier" -> updates("supplier", 3, set(_, 3, 7)),
       "part" -> updates("part", 5, row => set(set(row, 3, "Brand#12"), 5, 5)),
-      "partsupp" -> updates("partsupp", 6, row => set(row, 3, new java.math.BigDecimal("1.00"))),
+      "partsupp" -> updates("partsupp", 2, row => set(set(row, 2, 1), 3, java.math.BigDecimal.ONE.setScale(2))),
       "customer" -> updates("customer", 4, set(_, 6, "BUILDING")))
     // an order and its lines come back, to another customer and by another supplier
     val fourth = Map(

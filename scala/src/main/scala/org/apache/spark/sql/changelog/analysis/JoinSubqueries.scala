@@ -28,7 +28,10 @@ import org.apache.spark.sql.changelog.plans.{SubqueryJoin, ToChangelog}
  */
 object JoinSubqueries extends Rule[LogicalPlan] {
 
-  /** What the optimizer does to subqueries, in its order. */
+  /**
+   * What the optimizer does to subqueries, in its order. Rewriting one may bring another one, from
+   * within it, to the top: its predicates must be pulled up before it is rewritten, too.
+   */
   private val rules: Seq[Rule[LogicalPlan]] = Seq(
     EliminateSubqueryAliases,
     EliminateView,
@@ -36,7 +39,9 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     PullOutNestedDataOuterRefExpressions,
     PullupCorrelatedPredicates,
     RewritePredicateSubquery,
+    PullupCorrelatedPredicates,
     RewriteCorrelatedScalarSubquery,
+    PullupCorrelatedPredicates,
     RewriteLateralSubquery,
     JoinScalarSubqueries)
 

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
-import org.apache.spark.sql.catalyst.optimizer.RewritePredicateSubquery
+import org.apache.spark.sql.catalyst.optimizer.{ColumnPruning, RewritePredicateSubquery}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *
  *   - each reading of a source has its own columns
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
- *     so do scalar subqueries
+ *     so do scalar subqueries; what only they have read is not kept
  *   - columns have names without expression ids
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val joined = JoinScalarSubqueries(RewritePredicateSubquery(root))
+    val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(root)))
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
     val grouped = HideStaticRows.during(named) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }

@@ -103,8 +103,14 @@ private[aggregate] final class PlanChangelogAggregate(
     node.updateKind,
     node.emitsClosed,
     node.outputKind,
-    Some(ownState),
+    Some(stateFor(layout.grouping, ownState)),
     if (parts.distinct.isEmpty) combine(layout.grouping) else combineDistinct)
+
+  /** Without columns to cluster by one partition has all rows, and opens its store. */
+  private def stateFor(
+      clustering: Seq[Attribute],
+      state: StatefulOperatorStateInfo): StatefulOperatorStateInfo =
+    if (clustering.isEmpty) state.copy(numPartitions = 1) else state
 
   /** One row per group, and one per group and changed value where values are told apart. */
   private def combine(clustering: Seq[Attribute]): SparkPlan = {
@@ -128,7 +134,7 @@ private[aggregate] final class PlanChangelogAggregate(
     val distinct = ChangelogDistinctExec(
       distinctLayout,
       clustering,
-      Some(stateInfo(node.distinctOperatorId.get)),
+      Some(stateFor(clustering, stateInfo(node.distinctOperatorId.get))),
       combine(clustering))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
