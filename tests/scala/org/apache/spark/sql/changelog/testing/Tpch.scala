@@ -58,9 +58,9 @@ final class Tpch(spark: SparkSession, home: Path) {
     val all = tables.map(feed => feed.name -> rows(feed)).toMap
     def part(name: String, accepts: Row => Boolean): Seq[Row] = all(name).filter(accepts)
     def kinds(kind: String, rows: Seq[Row]): Seq[Change] = rows.map(Change(kind, _))
-    def updates(name: String, every: Int, changed: Row => Row): Seq[Change] =
+    def updates(name: String, every: Int, changed: Row => Row, first: Int = 0): Seq[Change] =
       all(name).zipWithIndex.collect {
-        case (row, index) if index % every == 0 =>
+        case (row, index) if index % every == first =>
           Seq(Change("-U", row), Change("+U", changed(row)))
       }.flatten
     def isLate(row: Row): Boolean = row.getInt(0) % 4 == 3
@@ -81,14 +81,18 @@ final class Tpch(spark: SparkSession, home: Path) {
           2,
           row => set(row, 5, row.getDecimal(5).add(java.math.BigDecimal.ONE)))
           .filterNot(change => goes(change.row))),
-      "supplier" -> updates("supplier", 3, set(_, 3, 7)),
+      "supplier" -> updates("supplier", 2, set(_, 3, 7)),
       "part" -> updates("part", 5, row => set(set(row, 3, "Brand#12"), 5, 5)),
-      "partsupp" -> updates("partsupp", 2, row => set(set(row, 2, 1), 3, java.math.BigDecimal.ONE.setScale(2))),
+      "partsupp" -> updates(
+        "partsupp",
+        2,
+        row => set(set(row, 2, 1), 3, java.math.BigDecimal.ONE.setScale(2))),
       "customer" -> updates("customer", 4, set(_, 6, "BUILDING")))
     // an order and its lines come back, to another customer and by another supplier
     val fourth = Map(
       "orders" -> kinds("+I", part("orders", goes).take(20).map(set(_, 1, 1))),
       "lineitem" -> kinds("+I", part("lineitem", goes).take(80).map(set(_, 2, 2))),
+      "supplier" -> updates("supplier", 2, set(_, 3, 20), first = 1),
       "nation" -> updates("nation", 25, set(_, 2, 3)),
       "customer" -> kinds(
         "-D",
