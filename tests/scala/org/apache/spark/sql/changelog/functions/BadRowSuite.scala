@@ -114,8 +114,7 @@ class BadRowSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   test("an expression that fails in ANSI mode is named, and the query goes on once mended") {
     val stream = new RawStream(spark, "feed", "op STRING, k STRING, n INT")
     val checkpoint = directory()
-    def shares(share: String) = spark.sql(
-      s"""SELECT * FROM to_changelog(TABLE(
+    def shares(share: String) = spark.sql(s"""SELECT * FROM to_changelog(TABLE(
          |  SELECT k, $share AS share FROM from_changelog(TABLE(feed), 'op') GROUP BY k))
          |""".stripMargin)
     val strict = new RunningChanges(shares("6 DIV sum(n)"), checkpoint)
@@ -123,10 +122,11 @@ class BadRowSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(strict.next() == Seq("a 3 insert", "b 2 insert"))
     stream.add("+I a -2", "-D b 3")
     val failure = intercept[Exception](strict.next())
-    val named = Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null).collectFirst {
-      case error: SparkThrowable if error.getCondition == "DIVIDE_BY_ZERO" =>
-        error.getQueryContext.head.fragment
-    }
+    val named =
+      Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null).collectFirst {
+        case error: SparkThrowable if error.getCondition == "DIVIDE_BY_ZERO" =>
+          error.getQueryContext.head.fragment
+      }
     assert(named.contains("6 DIV sum(n)"))
 
     val mended = new RunningChanges(shares("6 DIV nullif(sum(n), 0)"), checkpoint)

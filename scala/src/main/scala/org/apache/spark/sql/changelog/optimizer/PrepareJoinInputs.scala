@@ -38,13 +38,9 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
   private def prepare: PartialFunction[LogicalPlan, LogicalPlan] = {
     case join: Join if !join.children.exists(StaticInference.isStatic) =>
       val equi = EquiJoin(join)
-      def input(isLeft: Boolean, other: LogicalPlan) = {
-        val plan = if (isLeft) join.left else join.right
-        val keyed = withKey(withoutNullFilter(plan, nullable(join, equi, isLeft)))
-        withOwnIds(keyed, keyed.outputSet -- plan.outputSet, other.outputSet)
-      }
-      val left = input(isLeft = true, join.right)
-      val prepared = join.copy(left = left, right = input(isLeft = false, left))
+      val prepared = join.copy(
+        left = withKey(withoutNullFilter(join.left, nullable(join, equi, isLeft = true))),
+        right = withKey(withoutNullFilter(join.right, nullable(join, equi, isLeft = false))))
       if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
   }
 
@@ -98,24 +94,6 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
         below)
     case other => other
   }
-
-  /**
-   * The input with other ids for added columns that the other input has too: of a table that is
-   * joined with itself Spark tells apart only the columns that are read.
-   */
-  private def withOwnIds(
-      plan: LogicalPlan,
-      added: AttributeSet,
-      others: AttributeSet): LogicalPlan =
-    if (!added.exists(others.contains)) plan
-    else {
-      Project(
-        plan.output.map { column =>
-          if (added.contains(column) && others.contains(column)) Alias(column, column.name)()
-          else column
-        },
-        plan)
-    }
 
   private def keys(plan: LogicalPlan): Seq[AttributeSet] =
     UpsertKeys(plan, plan.children.map(keys))

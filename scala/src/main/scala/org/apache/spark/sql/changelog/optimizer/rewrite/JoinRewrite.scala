@@ -62,7 +62,7 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): ChangelogJoin = {
     val state = JoinState(node)
-    val Seq(left, right) = if (haveCommonIds(inputs)) inputs.map(keepingIds) else inputs
+    val Seq(left, right) = inputs
     val replaces = node.children.map(_.required == UpdateKind.OnlyUpdateAfter)
     ChangelogJoin(
       state.join.joinType,
@@ -87,34 +87,6 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       ids.next(),
       left,
       right)
-  }
-
-  private def haveCommonIds(inputs: Seq[LogicalPlan]): Boolean = {
-    val ids = inputs.map(_.collect { case node => node.outputSet }.reduce(_ ++ _))
-    ids.head.exists(ids.last.contains)
-  }
-
-  /**
-   * The same columns, of which none is a plain alias. A table joined with itself through a subquery
-   * has the same ids on both sides, and only aliases tell its columns apart. Spark removes aliases
-   * it finds redundant later on, and spares those it needs only below joins of its own.
-   */
-  private def keepingIds(input: LogicalPlan): LogicalPlan = {
-    val aliases = AttributeSet(input.collect { case node =>
-      node.expressions.collect { case alias @ Alias(_: Attribute, _) => alias.toAttribute }
-    }.flatten)
-    if (!input.output.exists(aliases.contains)) input
-    else {
-      Project(
-        input.output.map {
-          case column if aliases.contains(column) =>
-            Alias(KnownFloatingPointNormalized(column), column.name)(
-              exprId = column.exprId,
-              explicitMetadata = Some(column.metadata))
-          case column => column
-        },
-        input)
-    }
   }
 
   /** The key the consumer replaces rows by, or any. */
