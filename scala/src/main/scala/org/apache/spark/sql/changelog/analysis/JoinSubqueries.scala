@@ -35,6 +35,7 @@ object JoinSubqueries extends Rule[LogicalPlan] {
   private val rules: Seq[Rule[LogicalPlan]] = Seq(
     EliminateSubqueryAliases,
     EliminateView,
+    RewriteNonCorrelatedExists,
     OptimizeOneRowRelationSubquery,
     PullOutNestedDataOuterRefExpressions,
     PullupCorrelatedPredicates,
