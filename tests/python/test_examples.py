@@ -30,6 +30,31 @@ SECOND_BATCH = """
 """
 
 
+BEST_BEFORE = """
++--------+-----+-----+
+|customer|total|place|
++--------+-----+-----+
+|     Ada|   30|    1|
+|     Ben|   20|    2|
++--------+-----+-----+
+"""
+BEST_AFTER = """
++--------+-----+-----+
+|customer|total|place|
++--------+-----+-----+
+|     Cyd|   25|    1|
+|     Ben|   20|    2|
++--------+-----+-----+
+"""
+
+
+def test_best_customers(jar: Path, tmp_path: Path) -> None:
+    path = str(EXAMPLES / "best_customers.py")
+    printed = "\n" + run_script(f"import runpy\nrunpy.run_path({path!r})", jar, tmp_path)
+    assert BEST_BEFORE in printed
+    assert BEST_AFTER in printed
+
+
 def test_word_count_in_python(jar: Path, tmp_path: Path) -> None:
     path = str(EXAMPLES / "word_count.py")
     printed = run_script(f"import runpy\nrunpy.run_path({path!r})", jar, tmp_path)
