@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidate
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output._
-import org.apache.spark.sql.changelog.execution.rank.{ChangelogRankExec, Ranking}
+import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.plans._
 
@@ -62,13 +62,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case rank: ChangelogRank =>
       val state = AssignStateInfo(castToImpl(session), rank.operatorId)
-      ChangelogRankExec(
-        Ranking(rank),
-        rank.inputKind,
-        rank.outputKind,
-        // a store that is never opened would be missed when the batch is committed
-        Some(if (rank.partition.isEmpty) state.copy(numPartitions = 1) else state),
-        planLater(rank.child)) :: Nil
+      PlanChangelogRank(rank, state, planLater(rank.child)) :: Nil
 
     case join: ChangelogJoin =>
       val state = AssignStateInfo(castToImpl(session), join.operatorId)

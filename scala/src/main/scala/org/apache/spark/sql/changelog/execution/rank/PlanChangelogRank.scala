@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.rank
+
+import org.apache.spark.sql.catalyst.expressions.{DenseRank, Expression, Rank, RowNumber}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
+import org.apache.spark.sql.execution.{LocalLimitExec, SparkPlan}
+
+import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy}
+
+/** Plans a [[ChangelogRank]]. */
+object PlanChangelogRank {
+
+  def apply(
+      rank: ChangelogRank,
+      state: StatefulOperatorStateInfo,
+      child: SparkPlan): SparkPlan = {
+    val ranking = Ranking(rank)
+    val isSingle = rank.partition.isEmpty
+    ChangelogRankExec(
+      ranking,
+      rank.inputKind,
+      rank.outputKind,
+      // a store that is never opened would be missed when the batch is committed
+      Some(if (isSingle) state.copy(numPartitions = 1) else state),
+      if (isSingle && rank.end >= 1 && rank.end <= Int.MaxValue) limited(ranking, child)
+      else child)
+  }
+
+  /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */
+  private def limited(ranking: Ranking, input: SparkPlan): SparkPlan = {
+    val end = ranking.end.toInt
+    // limits stop reading early, and operators that keep state must be read to the end
+    val child = ChangelogDrainExec(input)
+    ranking.strategy match {
+      case RankStrategy.FirstCome => LocalLimitExec(end, child)
+      case RankStrategy.AppendFast =>
+        val order = ranking.function match {
+          case RankFunction.RowNumber => ranking.layout.rowOrder
+          case _ => ranking.order
+        }
+        WindowGroupLimitExec(Nil, order, function(ranking), end, Partial, child)
+      case _ => input
+    }
+  }
+
+  private def function(ranking: Ranking): Expression = {
+    val order = ranking.order.map(_.child)
+    ranking.function match {
+      case RankFunction.RowNumber => RowNumber()
+      case RankFunction.RankWithGaps => Rank(order)
+      case RankFunction.DenseRank => DenseRank(order)
+    }
+  }
+}
