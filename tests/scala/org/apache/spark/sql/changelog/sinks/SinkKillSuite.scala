@@ -51,7 +51,7 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
   test("PostgreSQL, a batch at once") {
     val options = jdbc(Services.postgres(), "killed")
     new KilledWriter(spark, Seq(Query(byCity, "changelog-jdbc", options)))
-      .run(rounds(few = 3), atomic = true)(read(options, "city, n, total").map(row =>
+      .run(rounds(few = 2), atomic = true)(read(options, "city, n, total").map(row =>
         Row(row(0), row(1), row(2))))
   }
 
