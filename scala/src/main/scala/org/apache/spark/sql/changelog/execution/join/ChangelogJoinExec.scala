@@ -126,7 +126,9 @@ case class ChangelogJoinExec(
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
 
-  override protected def isBoundedByTime: Boolean = timeBounds.forall(_.isBounded)
+  // asked before the batch knows its time
+  override protected def isBoundedByTime: Boolean =
+    JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition).forall(identity)
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only

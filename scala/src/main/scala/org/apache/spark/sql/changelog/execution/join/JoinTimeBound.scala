@@ -32,20 +32,33 @@ private[join] final case class JoinSideTimeBound(
 
 private[join] object JoinSideTimeBound {
 
+  /** Whether a watermark bounds the left and the right side, at whatever time. */
+  def isBounded(
+      left: JoinSideLayout,
+      right: JoinSideLayout,
+      condition: Option[Expression]): Seq[Boolean] =
+    over(left, right, condition, watermark = 1L).map(_.isDefined)
+
+  private def over(
+      left: JoinSideLayout,
+      right: JoinSideLayout,
+      condition: Option[Expression],
+      watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] =
+    JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
+
   /** The bounds of both sides. */
   def apply(
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression],
       time: BatchTime): Seq[JoinSideTimeBound] = {
-    def over(watermark: Long) =
-      JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
-    val isBounded = over(1L).map(_.isDefined)
-    val ordinalInKey = over(1L).flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
+    val sometime = over(left, right, condition, watermark = 1L)
+    val isBounded = sometime.map(_.isDefined)
+    val ordinalInKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
       key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
     }
     val moved = time.overWatermark.filter(_ > time.lateWatermark.getOrElse(0L))
-    val overNow = moved.map(over).getOrElse(Seq(None, None))
+    val overNow = moved.map(over(left, right, condition, _)).getOrElse(Seq(None, None))
     Seq(left, right).zip(isBounded).zip(overNow).map { case ((side, bounded), predicate) =>
       val eventTime = ordinalInKey
         .map(side.key(_))
