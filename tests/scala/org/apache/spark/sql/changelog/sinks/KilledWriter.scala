@@ -164,6 +164,9 @@ object KilledWriter {
   private val Ids = 150
   private val LatestKillMillis = 8000
 
+  /** Whether `dev/kill` runs, and not all tests. */
+  def isLong: Boolean = sys.env.contains("CHANGELOG_KILL_ROUNDS")
+
   /** How often writers are killed: as the environment says, else a few times. */
   def rounds(few: Int): Int = sys.env.get("CHANGELOG_KILL_ROUNDS").fold(few)(_.toInt)
 }

@@ -49,9 +49,16 @@ class RunningChanges(changes: DataFrame, checkpoint: File) {
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
   def next(): Seq[String] = {
     emitted.clear()
+    val known = query.recentProgress.map(_.batchId).toSet
     query.processAllAvailable()
+    // a batch is done before it is reported
+    while (query.status.isTriggerActive) Thread.sleep(1)
+    reports = query.recentProgress.filterNot(report => known.contains(report.batchId)).toSeq
     emitted.map(TextChangelog.format).sorted.toSeq
   }
+
+  /** What the batches since the last call say: more than one, if rows came while one ran. */
+  var reports: Seq[StreamingQueryProgress] = Nil
 
   def progress: StreamingQueryProgress = query.recentProgress.filter(_.numInputRows > 0).last
 
