@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.rank
 
-import java.util.{ArrayList, Arrays, Comparator}
+import java.util.{ArrayList, Comparator}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -34,12 +34,11 @@ private[rank] final class RankChanges(
   import operator.{child, ranking}
 
   private val state = new RankStateManager(layout, store)
-  private val ties: Comparator[UnsafeRow] = ordering(ranking.order)
-  private val rowOrder: Comparator[UnsafeRow] = ordering(layout.rowOrder)
-  private val totalOrder: Comparator[UnsafeRow] = { (left, right) =>
-    val compared = rowOrder.compare(left, right)
-    if (compared != 0) compared else Arrays.compareUnsigned(left.getBytes, right.getBytes)
-  }
+  private val ranked = ordering(ranking.order)
+  private val sorted = ordering(layout.rowOrder)
+  private val ties: Comparator[UnsafeRow] = ranked.compare(_, _)
+  private val rowOrder: Comparator[UnsafeRow] = sorted.compare(_, _)
+  private val totalOrder: Comparator[UnsafeRow] = RowOrder.total(sorted)
   private val head = new RankHead(
     ranking.function,
     ranking.start,
@@ -70,10 +69,8 @@ private[rank] final class RankChanges(
   private var position = -1
   private var partition: UnsafeRow = _
 
-  private def ordering(order: Seq[SortOrder]): Comparator[UnsafeRow] = {
-    val generated = GenerateOrdering.generate(order, layout.rowColumns)
-    (left, right) => generated.compare(left, right)
-  }
+  private def ordering(order: Seq[SortOrder]): Comparator[InternalRow] =
+    GenerateOrdering.generate(order, layout.rowColumns)
 
   /** The columns of a key, which the partition's are left out of. */
   private def keyOf(key: Seq[Attribute]): UnsafeRow => UnsafeRow = {

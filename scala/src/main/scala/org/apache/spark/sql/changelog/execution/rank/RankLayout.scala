@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.execution.rank
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
 import org.apache.spark.sql.changelog.plans.RankStrategy
 
 /**
@@ -55,16 +55,8 @@ final case class RankLayout(
   /** Their values, over the columns of a row. */
   val key: Seq[Expression] = if (partition.isEmpty) Seq(Literal(0)) else partition
 
-  /**
-   * A fixed order of rows: as wanted, and equals by their columns. What is left is ordered by its
-   * bytes.
-   */
-  val rowOrder: Seq[SortOrder] = {
-    val ties = rowColumns
-      .filter(column => RowOrdering.isOrderable(column.dataType))
-      .filterNot(column => order.exists(_.child.semanticEquals(column)))
-    order ++ ties.map(SortOrder(_, Ascending))
-  }
+  /** How a partition's rows are ordered, ties settled. */
+  val rowOrder: Seq[SortOrder] = RowOrder(order, rowColumns)
 
   val keepsOthers: Boolean = strategy == RankStrategy.Retract
 

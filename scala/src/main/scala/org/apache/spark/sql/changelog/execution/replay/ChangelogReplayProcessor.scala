@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.execution.{RowOrder, UnmatchedRetractions}
 
 /** A row with the number of times it was and is there. */
 private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
@@ -43,11 +43,8 @@ private[replay] class ChangelogReplayProcessor(
     refreshes: Boolean = false) {
   private val changes = new LinkedHashMap[UnsafeRow, Array[Long]]
 
-  private val byBytes: Comparator[ReplayedRow] = { (left, right) =>
-    val compared = order.compare(left.row, right.row)
-    if (compared != 0) compared
-    else Arrays.compareUnsigned(left.row.getBytes, right.row.getBytes)
-  }
+  private val total = RowOrder.total(order)
+  private val byRow: Comparator[ReplayedRow] = (left, right) => total.compare(left.row, right.row)
 
   /** Takes a change of a row in the partition that is being looked at. */
   def add(row: UnsafeRow, sign: Long): Unit = {
@@ -89,7 +86,7 @@ private[replay] class ChangelogReplayProcessor(
 
   private def sorted(rows: LinkedHashMap[UnsafeRow, ReplayedRow]): Array[ReplayedRow] = {
     val result = rows.values.toArray(ChangelogReplayProcessor.NoRows)
-    Arrays.sort(result, byBytes)
+    Arrays.sort(result, byRow)
     result
   }
 }

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.execution.replay
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
 
 /**
  * Says in which columns rows are kept, and in which order they are given out.
@@ -53,15 +53,8 @@ final case class ReplayLayout(
     if (column.exprId == table.exprId) Literal(1) else Literal(null, column.dataType)
   }
 
-  /**
-   * How a partition's rows are ordered: as wanted, and equals by their columns. What is left is
-   * ordered by its bytes.
-   */
-  val rowOrder: Seq[SortOrder] = order ++
-    others
-      .filter(column => RowOrdering.isOrderable(column.dataType))
-      .filterNot(column => order.exists(_.child.semanticEquals(column)))
-      .map(SortOrder(_, Ascending))
+  /** How a partition's rows are ordered. */
+  val rowOrder: Seq[SortOrder] = RowOrder(order, others)
 
   def keySchema: StructType = StateColumns.ofKey(key)
 
