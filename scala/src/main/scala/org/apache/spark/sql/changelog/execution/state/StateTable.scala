@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.state
+
+import java.util.{Arrays, BitSet}
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
+import org.apache.spark.sql.types.StructType
+
+/**
+ * The entries of a state store in memory, by key and by a prefix of the key.
+ *
+ * An entry has an id for as long as it is there; the entries of one prefix form a chain. There is
+ * one version, changed in place. What a batch changes can be taken back until the next one
+ * begins: for each entry it touches, the address of its record before is noted.
+ *
+ * @param numPrefixColumns
+ *   how many columns of the key are its prefix; 0 if nobody scans by it
+ * @param largestPage
+ *   in bytes
+ */
+private[state] final class StateTable(
+    keySchema: StructType,
+    numValueColumns: Int,
+    numPrefixColumns: Int,
+    largestPage: Int = StateTable.LargestPage) {
+  private val numKeyColumns = keySchema.length
+  private val hasPrefixes = numPrefixColumns > 0
+  // one for the prefix that is looked for, one for those it is compared with
+  private val prefixOf = prefixProjection()
+  private val storedPrefixOf = prefixProjection()
+  private val pages = new RowPages(largestPage)
+  private val slots = new HashSlots
+  private val prefixSlots = new HashSlots
+  private val storedKey = new UnsafeRow(numKeyColumns)
+
+  // by id; an address of 0 says that there is no such entry
+  private var addresses = new Array[Long](16)
+  private var nextIds = new Array[Int](if (hasPrefixes) 16 else 0)
+  private var previousIds = new Array[Int](nextIds.length)
+  private var numIds = 0
+  private var freeIds = new Array[Int](16)
+  private var numFreeIds = 0
+
+  // what the batch has touched
+  private val touched = new BitSet
+  private var touchedIds = new Array[Int](16)
+  private var addressesBefore = new Array[Long](16)
+  private var numTouched = 0
+
+  private var numEntries = 0
+
+  def size: Int = numEntries
+
+  /** Bytes held. */
+  def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
+    8L * addresses.length + 4L * (nextIds.length + previousIds.length + freeIds.length) +
+    12L * touchedIds.length
+
+  /** Bytes of what is stored, as it is now. */
+  def numEntryBytes: Long = pages.numWantedBytes
+
+  def get(key: UnsafeRow): UnsafeRow = {
+    val id = find(key, key.hashCode)
+    if (id < 0) null else pages.readValue(addresses(id), new UnsafeRow(numValueColumns))
+  }
+
+  def put(key: UnsafeRow, value: UnsafeRow): Unit = {
+    val hash = key.hashCode
+    val id = find(key, hash)
+    if (id >= 0) {
+      val before = addresses(id)
+      touch(id, before)
+      addresses(id) = pages.append(id, pages.hashAt(before), key, value)
+      pages.release(before)
+    } else {
+      val added = takeId()
+      touch(added, 0)
+      val prefix = if (hasPrefixes) prefixOf(key) else null
+      val prefixHash = if (hasPrefixes) prefix.hashCode else 0
+      addresses(added) = pages.append(added, prefixHash, key, value)
+      link(added, hash, prefix)
+    }
+  }
+
+  /** Whether the key was there. */
+  def remove(key: UnsafeRow): Boolean = {
+    val hash = key.hashCode
+    val id = find(key, hash)
+    if (id >= 0) {
+      touch(id, addresses(id))
+      unlink(id, hash)
+    }
+    id >= 0
+  }
+
+  /** All entries, whatever is changed meanwhile. */
+  def entries(): Iterator[UnsafeRowPair] = new Entries {
+    private val end = numIds
+
+    override protected def first: Int = 0
+
+    override protected def isOver(id: Int): Boolean = id >= end
+
+    override protected def following(id: Int): Int = id + 1
+  }
+
+  /** The entries with a prefix, whatever is changed meanwhile. */
+  def entries(prefix: UnsafeRow): Iterator[UnsafeRowPair] = new Entries {
+    override protected def first: Int = {
+      val place = findPrefix(prefix, prefix.hashCode)
+      if (place < 0) -1 else prefixSlots.idAt(place)
+    }
+
+    override protected def isOver(id: Int): Boolean = id < 0
+
+    // ids removed in this batch are not given away again, and keep what they led to
+    override protected def following(id: Int): Int = nextIds(id)
+  }
+
+  /** From now on what was changed before can't be taken back. */
+  def begin(): Unit = {
+    var index = 0
+    while (index < numTouched) {
+      val id = touchedIds(index)
+      touched.clear(id)
+      if (addresses(id) == 0) giveBack(id)
+      index += 1
+    }
+    numTouched = 0
+    pages.reclaim((id, address) => addresses(id) == address, (id, to) => addresses(id) = to)
+  }
+
+  /** Takes back what has been changed since [[begin]]. */
+  def rollback(): Unit = {
+    // backwards: a key that was removed and added has two ids
+    var index = numTouched - 1
+    while (index >= 0) {
+      val id = touchedIds(index)
+      val before = addressesBefore(index)
+      touched.clear(id)
+      if (addresses(id) != 0 && before != 0) {
+        if (addresses(id) != before) {
+          pages.release(addresses(id))
+          pages.restore(before)
+          addresses(id) = before
+        }
+      } else if (before != 0) {
+        pages.restore(before)
+        addresses(id) = before
+        val key = pages.readKey(before, storedKey)
+        val hash = key.hashCode
+        link(id, hash, if (hasPrefixes) prefixOf(key) else null)
+      } else {
+        if (addresses(id) != 0) unlink(id, pages.readKey(addresses(id), storedKey).hashCode)
+        giveBack(id)
+      }
+      index -= 1
+    }
+    numTouched = 0
+  }
+
+  /** What has been changed since [[begin]]. */
+  def changes(): StateTable.View = {
+    val (removed, put) = (Array.newBuilder[Long], Array.newBuilder[Long])
+    var index = 0
+    while (index < numTouched) {
+      val (before, after) = (addressesBefore(index), addresses(touchedIds(index)))
+      if (after != 0) { if (after != before) put += after }
+      else if (before != 0) removed += before
+      index += 1
+    }
+    new StateTable.View(pages.view(), removed.result(), put.result())
+  }
+
+  /** All entries as they are now, whatever happens to the table. */
+  def view(): StateTable.View =
+    new StateTable.View(pages.view(), Array.emptyLongArray, Arrays.copyOf(addresses, numIds))
+
+  private def prefixProjection(): UnsafeProjection =
+    GenerateUnsafeProjection.generate(keySchema.take(numPrefixColumns).zipWithIndex.map {
+      case (field, ordinal) => BoundReference(ordinal, field.dataType, field.nullable)
+    })
+
+  private def find(key: UnsafeRow, hash: Int): Int = {
+    var place = slots.first(hash)
+    while (place >= 0 && !pages.hasKey(addresses(slots.idAt(place)), key)) {
+      place = slots.next(place, hash)
+    }
+    if (place < 0) -1 else slots.idAt(place)
+  }
+
+  private def findPrefix(prefix: UnsafeRow, hash: Int): Int = {
+    var place = prefixSlots.first(hash)
+    while (place >= 0 && !hasPrefix(prefixSlots.idAt(place), prefix)) {
+      place = prefixSlots.next(place, hash)
+    }
+    place
+  }
+
+  private def hasPrefix(id: Int, prefix: UnsafeRow): Boolean =
+    storedPrefixOf(pages.readKey(addresses(id), storedKey)) == prefix
+
+  private def link(id: Int, hash: Int, prefix: UnsafeRow): Unit = {
+    slots.add(hash, id)
+    if (hasPrefixes) linkPrefix(id, prefix, pages.hashAt(addresses(id)))
+    numEntries += 1
+  }
+
+  private def linkPrefix(id: Int, prefix: UnsafeRow, hash: Int): Unit = {
+    val place = findPrefix(prefix, hash)
+    previousIds(id) = -1
+    if (place < 0) {
+      nextIds(id) = -1
+      prefixSlots.add(hash, id)
+    } else {
+      val head = prefixSlots.idAt(place)
+      nextIds(id) = head
+      previousIds(head) = id
+      prefixSlots.setIdAt(place, id)
+    }
+  }
+
+  private def unlink(id: Int, hash: Int): Unit = {
+    slots.removeAt(placeOf(slots, id, hash))
+    if (hasPrefixes) {
+      val (previous, next) = (previousIds(id), nextIds(id))
+      if (next >= 0) previousIds(next) = previous
+      if (previous >= 0) nextIds(previous) = next
+      else {
+        val place = placeOf(prefixSlots, id, pages.hashAt(addresses(id)))
+        if (next >= 0) prefixSlots.setIdAt(place, next) else prefixSlots.removeAt(place)
+      }
+    }
+    pages.release(addresses(id))
+    addresses(id) = 0
+    numEntries -= 1
+  }
+
+  private def placeOf(slots: HashSlots, id: Int, hash: Int): Int = {
+    var place = slots.first(hash)
+    while (slots.idAt(place) != id) place = slots.next(place, hash)
+    place
+  }
+
+  private def touch(id: Int, before: Long): Unit =
+    if (!touched.get(id)) {
+      touched.set(id)
+      if (numTouched == touchedIds.length) {
+        touchedIds = Arrays.copyOf(touchedIds, 2 * numTouched)
+        addressesBefore = Arrays.copyOf(addressesBefore, 2 * numTouched)
+      }
+      touchedIds(numTouched) = id
+      addressesBefore(numTouched) = before
+      numTouched += 1
+    }
+
+  private def takeId(): Int =
+    if (numFreeIds > 0) {
+      numFreeIds -= 1
+      freeIds(numFreeIds)
+    } else {
+      if (numIds == addresses.length) {
+        addresses = Arrays.copyOf(addresses, 2 * numIds)
+        if (hasPrefixes) {
+          nextIds = Arrays.copyOf(nextIds, 2 * numIds)
+          previousIds = Arrays.copyOf(previousIds, 2 * numIds)
+        }
+      }
+      numIds += 1
+      numIds - 1
+    }
+
+  private def giveBack(id: Int): Unit = {
+    if (numFreeIds == freeIds.length) freeIds = Arrays.copyOf(freeIds, 2 * numFreeIds)
+    freeIds(numFreeIds) = id
+    numFreeIds += 1
+  }
+
+  /** Goes from id to id. */
+  private abstract class Entries extends Iterator[UnsafeRowPair] {
+    private val pair = new UnsafeRowPair
+    private var current = -1
+    private var isStarted = false
+    private var isAhead = false
+
+    protected def first: Int
+
+    protected def isOver(id: Int): Boolean
+
+    protected def following(id: Int): Int
+
+    override def hasNext: Boolean = {
+      if (!isAhead) {
+        current = if (isStarted) following(current) else first
+        isStarted = true
+        while (!isOver(current) && addresses(current) == 0) current = following(current)
+        isAhead = true
+      }
+      !isOver(current)
+    }
+
+    override def next(): UnsafeRowPair = {
+      if (!hasNext) Iterator.empty.next()
+      isAhead = false
+      val address = addresses(current)
+      pair.withRows(
+        pages.readKey(address, new UnsafeRow(numKeyColumns)),
+        pages.readValue(address, new UnsafeRow(numValueColumns)))
+    }
+  }
+}
+
+private[state] object StateTable {
+
+  /** Below half a region of the usual collector, so that a page is an ordinary object. */
+  val LargestPage: Int = 256 * 1024
+
+  /**
+   * Entries at some time.
+   *
+   * @param removed
+   *   addresses of entries that are gone
+   * @param put
+   *   addresses of entries that are there, and zeros
+   */
+  final class View(val records: RowPages.View, val removed: Array[Long], val put: Array[Long])
+}
