@@ -68,7 +68,7 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
   private def checkCut(scenario: Scenario, seed: Int): Unit = {
     val random = new Random(scenario.name.hashCode + seed)
     val sizes = cut(scenario.program.steps.size, random)
-    val conf = if (random.nextBoolean()) Variant.RocksDB else Map.empty[String, String]
+    val conf = Variant.Providers(random.nextInt(3))._2
     val how = variant(scenario, conf).copy(restart = random.nextInt(4) == 0)
     withClue(s"in batches of ${sizes.mkString(", ")} [$how]: ") {
       oracle.check(scenario.inBatches(sizes), how)

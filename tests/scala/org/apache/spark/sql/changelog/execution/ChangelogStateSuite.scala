@@ -36,16 +36,15 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       .sorted
       .toSeq
 
-  private def onBothProviders(check: => Unit): Unit = {
-    val (key, rocksDB) = Variant.RocksDB.head
-    check
-    spark.conf.set(key, rocksDB)
-    try check
-    finally spark.conf.unset(key)
+  private def onAllProviders(check: => Unit): Unit = Variant.Providers.foreach {
+    case (name, conf) =>
+      conf.foreach { case (key, value) => spark.conf.set(key, value) }
+      try withClue(name)(check)
+      finally conf.keys.foreach(spark.conf.unset)
   }
 
   test("the state of an aggregate is readable, column by column") {
-    onBothProviders {
+    onAllProviders {
       val checkpoint = directory()
       stream.reset()
       val running = start(
@@ -68,7 +67,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   }
 
   test("the state of min and max is readable, heads and tails") {
-    onBothProviders {
+    onAllProviders {
       val checkpoint = directory()
       stream.reset()
       spark.conf.set("spark.sql.changelog.aggregate.headSize", 2L)
@@ -91,7 +90,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   }
 
   test("the state of an upsert feed is readable, tombstones included") {
-    onBothProviders {
+    onAllProviders {
       val checkpoint = directory()
       stream.reset()
       val running = start(s"SELECT a, b, n FROM $upsert", checkpoint)

@@ -41,9 +41,7 @@ class StateExpirySuite extends AnyFunSuite with ChangelogSession {
 
   private val sql = "SELECT g, count(*), min(n), count(DISTINCT n) FROM t GROUP BY g"
 
-  for ((provider, conf) <- Seq(
-      "in memory" -> Map.empty[String, String],
-      "RocksDB" -> Variant.RocksDB)) {
+  for ((provider, conf) <- Variant.Providers) {
     test(s"what nothing changes is forgotten and counted, $provider") {
       val stream = new RawStream(spark, "raw", raw)
       withTtl("1ms", conf) {

@@ -108,9 +108,15 @@ object Variant {
   val RocksDB: Map[String, String] = Map(
     "spark.sql.streaming.stateStore.providerClass" ->
       "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+  val Paged: Map[String, String] = Map(
+    "spark.sql.streaming.stateStore.providerClass" -> "io.sparkchangelog.PagedStateStoreProvider")
+
+  /** Every state store provider, by name. */
+  val Providers: Seq[(String, Map[String, String])] =
+    Seq("in memory" -> Map.empty, "in pages" -> Paged, "RocksDB" -> RocksDB)
   val OnePhase: Map[String, String] = Map("spark.sql.changelog.twoPhase.enabled" -> "false")
 
-  /** In-memory and RocksDB state, restarts, one and two phases. */
+  /** State of all providers, restarts, one and two phases. */
   val all: Seq[Variant] =
-    Seq(Variant(), Variant(conf = OnePhase), Variant(restart = true, conf = RocksDB))
+    Seq(Variant(), Variant(conf = OnePhase ++ Paged), Variant(restart = true, conf = RocksDB))
 }

@@ -56,7 +56,10 @@ object RandomJoinProgram {
       mode = if (upsert) "upsert" else "retract",
       key = if (upsert) key.get else Nil,
       restart = rocksDB || random.nextInt(8) == 0,
-      conf = if (rocksDB) Variant.RocksDB else Map.empty)
+      conf =
+        if (rocksDB) Variant.RocksDB
+        else if (random.nextBoolean()) Variant.Paged
+        else Map.empty)
   }
 
   private final class Queries(random: Random, feeds: Seq[Feed]) {

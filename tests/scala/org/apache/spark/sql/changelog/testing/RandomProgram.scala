@@ -73,6 +73,7 @@ object RandomProgram {
       conf = Map("spark.sql.ansi.enabled" -> (!wraps).toString) ++
         (if (rocksDB) Variant.RocksDB else Map.empty) ++
         some(Variant.OnePhase) ++
-        some(Map("spark.sql.changelog.aggregate.headSize" -> "1")))
+        some(Map("spark.sql.changelog.aggregate.headSize" -> "1")) ++
+        (if (rocksDB) Map.empty else some(Variant.Paged)))
   }
 }

@@ -51,9 +51,7 @@ class ChangelogAggregateStateSuite extends AnyFunSuite with ChangelogSession {
   private val smallHeads = Map("spark.sql.changelog.aggregate.headSize" -> "1")
   private val values = (1 to 8).map(n => s"a $n")
 
-  for ((provider, conf) <- Seq(
-      "in memory" -> Map.empty[String, String],
-      "RocksDB" -> Variant.RocksDB)) {
+  for ((provider, conf) <- Variant.Providers) {
     test(s"an emptied group leaves no state, $provider") {
       val sql = "SELECT g, count(*), sum(n) FROM t GROUP BY g"
       assert(

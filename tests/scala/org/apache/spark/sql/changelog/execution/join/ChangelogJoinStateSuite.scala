@@ -25,17 +25,16 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
     new RunningChanges(spark.sql(s"SELECT * FROM to_changelog(TABLE($query))"), checkpoint)
   }
 
-  private def onBothProviders(check: => Unit): Unit = {
-    val (key, rocksDB) = Variant.RocksDB.head
-    check
-    spark.conf.set(key, rocksDB)
-    try check
-    finally spark.conf.unset(key)
+  private def onAllProviders(check: => Unit): Unit = Variant.Providers.foreach {
+    case (name, conf) =>
+      conf.foreach { case (key, value) => spark.conf.set(key, value) }
+      try withClue(name)(check)
+      finally conf.keys.foreach(spark.conf.unset)
   }
 
   /** The state after one batch, and whether none is left when all rows are deleted. */
   private def checkState(query: String, keys: Boolean)(columns: String*)(
-      expected: String*): Unit = onBothProviders {
+      expected: String*): Unit = onAllProviders {
     val checkpoint = QuickFileSystem.temporaryDirectory()
     val running = start(query, checkpoint, keys)
     val leftRows = Seq("1 x", "2 y", "3 y") ++ (if (keys) Nil else Seq("NULL n"))

@@ -17,9 +17,7 @@ class ChangelogRankStateSuite extends AnyFunSuite with StateRecords {
     s"SELECT g, n FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY n) AS r FROM t) " +
       s"WHERE r <= $count"
 
-  for ((provider, conf) <- Seq(
-      "in memory" -> Map.empty[String, String],
-      "RocksDB" -> Variant.RocksDB)) {
+  for ((provider, conf) <- Variant.Providers) {
     test(s"over new rows the best are kept, and a row beyond the last rank is not, $provider") {
       val kept = records(best(2), inserts, s"concat($keyAsJson, ' ', $head)", conf)(
         Seq("+I a 5 x", "+I a 3 x", "+I b 1 x"),

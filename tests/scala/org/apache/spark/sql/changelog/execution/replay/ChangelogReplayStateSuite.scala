@@ -17,9 +17,7 @@ class ChangelogReplayStateSuite extends AnyFunSuite with StateRecords {
     records(sql, feed, s"concat($keyAsJson, ' -> ', value.count)", conf)(batches: _*)
   }
 
-  for ((provider, conf) <- Seq(
-      "in memory" -> Map.empty[String, String],
-      "RocksDB" -> Variant.RocksDB)) {
+  for ((provider, conf) <- Variant.Providers) {
     test(s"a group's rows are counted, in the columns that are read, $provider") {
       val sql = "SELECT g, median(n) FROM t GROUP BY g"
       assert(

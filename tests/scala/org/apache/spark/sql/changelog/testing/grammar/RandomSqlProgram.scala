@@ -49,8 +49,12 @@ object RandomSqlProgram {
 
   private def variant(random: Random): Variant = Variant(
     restart = random.nextInt(6) == 0,
-    conf = Seq(8 -> Variant.RocksDB, 8 -> Variant.OnePhase, 2 -> Interpreted).flatMap {
-      case (times, conf) => if (random.nextInt(times) == 0) conf else Nil
+    conf = Seq(
+      8 -> Variant.RocksDB,
+      8 -> Variant.OnePhase,
+      2 -> Interpreted,
+      4 -> Variant.Paged).flatMap { case (times, conf) =>
+      if (random.nextInt(times) == 0) conf else Nil
     }.toMap)
 
   /** Compiling takes longer than so few rows are worth. */

@@ -33,6 +33,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   private var newTable: () => StateTable = _
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
+  private var hadoopConf: Configuration = _
   private var storeId: StateStoreId = _
 
   /** Reads versions and removes files that are no longer needed. */
@@ -80,6 +81,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
     newTable = () => new StateTable(keySchema, valueSchema.length, numPrefixColumns)
     storeConf = storeConfs
     storeId = stateStoreId
+    this.hadoopConf = hadoopConf
     files = new StateFiles(stateStoreId.storeCheckpointLocation(), storeConfs, hadoopConf)
     reader = newReader()
   }
@@ -190,6 +192,9 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
           version += 1
           canRollBack = true
           snapshot(forceSnapshot)
+          if (storeConf.commitValidationEnabled) {
+            StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
+          }
         } else table.rollback()
         store = null
         notifyAll()

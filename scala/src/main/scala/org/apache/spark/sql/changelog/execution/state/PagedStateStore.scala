@@ -82,6 +82,9 @@ private[state] final class PagedStateStore(
       finish(this, false)
     }
 
+  /** A store that is only read has nothing to let go of. */
+  override def release(): Unit = ()
+
   override def hasCommitted: Boolean = state == Committed
 
   override def metrics: StateStoreMetrics = StateStoreMetrics(
