@@ -10,7 +10,8 @@ import org.apache.spark.sql.changelog.analysis.{
   CheckChangelogSupport,
   CheckWatermarks,
   InlineCommonTables,
-  JoinSubqueries
+  JoinSubqueries,
+  RecognizeTemporalJoin
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
@@ -40,7 +41,8 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
-    extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // of what then is in place
+    extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
+    extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // what is left of them
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ShowSubqueryJoins)

@@ -3,19 +3,19 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, Literal}
-import org.apache.spark.sql.catalyst.expressions.{
-  NamedExpression,
-  PrettyAttribute,
-  TaggingExpression,
-  TimeWindow
-}
+import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.NumericType
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  FromChangelog,
+  InputMode,
+  Rank,
+  TemporalJoin,
+  ToChangelog
+}
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.
@@ -35,6 +35,7 @@ object DescribeNode {
     case _ if StaticInference.isStatic(plan) => plan.nodeName
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
+    case _: TemporalJoin => "ChangelogTemporalJoin"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _ => plan.nodeName
@@ -46,6 +47,7 @@ object DescribeNode {
     case filter: Filter => expression(filter.condition)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
+    case join: TemporalJoin => temporalJoinDetail(join)
     case rank: Rank => rankDetail(rank)
     case window: Window =>
       val over = Seq(list(window.partitionSpec), list(window.orderSpec)).mkString(" ")
@@ -66,6 +68,7 @@ object DescribeNode {
     val mark = plan match {
       case agg: Aggregate => bracketed(groups(agg))
       case join: Join => joinType(join)
+      case join: TemporalJoin => join.joinType.toString
       case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"
       case window: Window => list(window.partitionSpec)
       case _: Project => ""
@@ -123,13 +126,33 @@ object DescribeNode {
   }
 
   /** `LeftOuter (k = R.k)`: a name that both sides have is qualified, where a qualifier is known. */
-  private def joinDetail(join: Join): String = {
+  private def joinDetail(join: Join): String =
+    (joinType(join) +: join.condition.toSeq.map(namedInJoin(join, _))).mkString(" ")
+
+  private def namedInJoin(join: BinaryNode, expression: Expression): String = {
     val onBothSides =
       join.left.output.map(_.name).toSet.intersect(join.right.output.map(_.name).toSet)
     def name(column: Attribute): String =
       if (onBothSides(column.name)) (column.qualifier.takeRight(1) :+ column.name).mkString(".")
       else column.name
-    (joinType(join) +: join.condition.toSeq.map(named(_, name))).mkString(" ")
+    named(expression, name)
+  }
+
+  /** `Inner (cur = r.cur) last (since <= at)`. */
+  private def temporalJoinDetail(join: TemporalJoin): String = {
+    val keys: Seq[Expression] = join.leftKey.zip(join.rightKey).zip(join.matchesNull).map {
+      case ((left, right), true) => EqualNullSafe(left, right)
+      case ((left, right), false) => EqualTo(left, right)
+    }
+    val time = (join.isForward, join.allowsEqual) match {
+      case (false, true) => LessThanOrEqual(join.rightTime, join.leftTime)
+      case (false, false) => LessThan(join.rightTime, join.leftTime)
+      case (true, true) => GreaterThanOrEqual(join.rightTime, join.leftTime)
+      case (true, false) => GreaterThan(join.rightTime, join.leftTime)
+    }
+    val which = if (join.isForward) "first" else "last"
+    val conditions = (keys ++ join.condition).reduceOption(And(_, _)).map(namedInJoin(join, _))
+    (join.joinType.toString +: conditions.toSeq :+ which :+ namedInJoin(join, time)).mkString(" ")
   }
 
   private def joinType(join: Join): String = join.joinType match {

@@ -36,6 +36,7 @@ object InferChangelogMode {
     UnionInference,
     AggregateInference,
     JoinInference,
+    TemporalJoinInference,
     RankInference,
     RecomputeInference,
     StockStatefulInference,

@@ -4,8 +4,9 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.optimizer._
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftSingle}
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -68,9 +69,21 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     node.subqueries.exists(subquery => !StaticInference.isStatic(subquery))
   }
 
+  /**
+   * Lets a limit be right above the sort it belongs to, where Spark looks for its order as it
+   * computes the limit for each outer row.
+   */
+  private def limitSorted(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressions {
+    case subquery: SubqueryExpression if subquery.isCorrelated =>
+      subquery.withNewPlan(limitSorted(subquery.plan).transform {
+        case limit @ GlobalLimit(_, LocalLimit(count, Project(columns, sort: Sort))) =>
+          Project(columns, limit.copy(child = LocalLimit(count, sort)))
+      })
+  }
+
   /** Those of the top level become joins; then those within them are at the top. */
   private def join(plan: LogicalPlan, levels: Int): LogicalPlan = {
-    val joined = rules.foldLeft(plan)((plan, rule) => rule(plan)).transformUp {
+    val joined = rules.foldLeft(limitSorted(plan))((plan, rule) => rule(plan)).transformUp {
       case Join(left, right, joinType @ (_: ExistenceJoin | LeftSingle), condition, _) =>
         SubqueryJoin(joinType, condition, left, right)
     }

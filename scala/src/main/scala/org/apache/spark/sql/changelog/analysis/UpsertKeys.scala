@@ -14,6 +14,7 @@ import org.apache.spark.sql.changelog.plans.{
   GroupValue,
   Rank,
   RankFunction,
+  TemporalJoin,
   ToChangelog
 }
 
@@ -54,6 +55,7 @@ object UpsertKeys {
       case leaf: LeafNode => if (isOneRow(leaf)) Seq(AttributeSet.empty) else Nil
       case agg: Aggregate => ofGroups(agg)
       case join: Join => ofJoin(join, inputs(0), inputs(1))
+      case _: TemporalJoin => inputs(0)
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil
       case sample: Sample => if (sample.withReplacement) Nil else inputs.head

@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
+import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
@@ -67,6 +68,10 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
     case join: ChangelogJoin =>
       val state = AssignStateInfo(castToImpl(session), join.operatorId)
       PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
+
+    case join: ChangelogTemporalJoin =>
+      val state = AssignStateInfo(castToImpl(session), join.operatorId)
+      PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child) =>
       ChangelogConsolidateExec(

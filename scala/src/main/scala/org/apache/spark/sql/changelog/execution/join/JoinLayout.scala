@@ -114,14 +114,14 @@ object JoinLayout {
     })
 
   /** What a column is called, without what makes equal values have equal bytes. */
-  private def nameOf(column: Expression): String =
+  private[join] def nameOf(column: Expression): String =
     DescribeNode.expression(column.transform {
       case NormalizeNaNAndZero(child) => child
       case CollationKey(child) => child
     })
 
   /** The type under which state keeps values: texts by their bytes, whatever their collation. */
-  private def plain(dataType: DataType): DataType = dataType.transformRecursively {
+  private[join] def plain(dataType: DataType): DataType = dataType.transformRecursively {
     case _: StringType => StringType
   }
 }

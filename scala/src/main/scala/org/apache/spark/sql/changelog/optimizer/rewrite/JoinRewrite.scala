@@ -4,9 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EquiJoin}
@@ -66,16 +64,16 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
     val replaces = node.children.map(_.required == UpdateKind.OnlyUpdateAfter)
     ChangelogJoin(
       state.join.joinType,
-      state.equi.key(left = true).map(sameBytes),
-      state.equi.key(left = false).map(sameBytes),
+      state.equi.key(left = true).map(NodeRewrite.sameBytes),
+      state.equi.key(left = false).map(NodeRewrite.sameBytes),
       state.equi.matchesNull,
       state.equi.rest.reduceOption(And(_, _)),
       RowKind.find(left.output),
       RowKind.find(right.output),
       state.side(isLeft = true),
       state.side(isLeft = false),
-      state.rowKey(isLeft = true).map(sameBytes),
-      state.rowKey(isLeft = false).map(sameBytes),
+      state.rowKey(isLeft = true).map(NodeRewrite.sameBytes),
+      state.rowKey(isLeft = false).map(NodeRewrite.sameBytes),
       state.tracksMatches(isLeft = true),
       state.tracksMatches(isLeft = false),
       replaces(0),
@@ -94,9 +92,4 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
     node.requiredKey
       .orElse(node.upsertKeys.headOption)
       .map(key => node.plan.output.filter(key.contains))
-
-  /** An expression that has equal bytes where `key` has equal values. */
-  private def sameBytes(key: Expression): Expression =
-    if (UnsafeRowUtils.isBinaryStable(key.dataType)) NormalizeFloatingNumbers.normalize(key)
-    else CollationKey(key)
 }

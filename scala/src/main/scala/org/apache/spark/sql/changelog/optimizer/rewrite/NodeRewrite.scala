@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
@@ -56,7 +57,8 @@ private[optimizer] object NodeRewrite {
       AggregateRewrite,
       WindowRewrite,
       RankRewrite,
-      JoinRewrite)
+      JoinRewrite,
+      TemporalJoinRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {
@@ -82,6 +84,11 @@ private[optimizer] object NodeRewrite {
         case value => Alias(value, "partition")()
       }
     }
+
+  /** An expression that has equal bytes where `key` has equal values. */
+  def sameBytes(key: Expression): Expression =
+    if (UnsafeRowUtils.isBinaryStable(key.dataType)) NormalizeFloatingNumbers.normalize(key)
+    else CollationKey(key)
 
   /** The row kind of a rewritten plan, `+I` where it has none. */
   private def rowKind(plan: LogicalPlan): NamedExpression =

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join.temporal
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.JoinType
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.{BinaryExecNode, SparkPlan}
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.plans.ChangelogJoin
+
+/**
+ * Joins each left row with the version of its time.
+ *
+ *   - in: any changes of left rows and of versions, each sorted by join key and time
+ *   - out: left rows beside their version, or beside NULLs in a left outer join. A version that comes
+ *     or goes takes back the left rows of its time only, up to the next version, and brings them
+ *     again with the other
+ *   - state: see [[TemporalJoinLayout]]
+ *   - law: replaying `out` into an empty table gives each left row, beside the last version that is
+ *     not after it
+ *
+ * With event times on both sides no change can come below the watermark: late ones are dropped, left
+ * rows below it are certain and go, and of the versions below it only the last one stays. Where the
+ * result only grows, a left row comes out when it is certain.
+ */
+case class ChangelogTemporalJoinExec(
+    joinType: JoinType,
+    layout: TemporalJoinLayout,
+    matchesNull: Seq[Boolean],
+    allowsEqual: Boolean,
+    condition: Option[Expression],
+    isTimed: Boolean,
+    appends: Boolean,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    left: SparkPlan,
+    right: SparkPlan)
+    extends BinaryExecNode
+    with ChangelogStateWriter {
+
+  private val sides = Seq(layout.left, layout.right)
+
+  override def shortName: String = "changelogTemporalJoin"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = sides.map(side => truncatedString(side.key, "[", ", ", "]", maxFields))
+    val times = sides.map(_.time).mkString(", ")
+    val rest = condition.map(condition => s", condition=$condition").mkString
+    s"$nodeName $joinType(keys=${keys.mkString(" ")}, times=$times$rest, appends=$appends)"
+  }
+
+  override def output: Seq[Attribute] =
+    ChangelogJoin.output(joinType, layout.left.columns, layout.right.columns) :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(output) -- inputSet
+
+  override def outputPartitioning: Partitioning = left.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] = sides.map { side =>
+    if (side.key.isEmpty) AllTuples
+    else StatefulOperatorPartitioning.getCompatibleDistribution(side.key, getStateInfo, conf)
+  }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    sides.map(side => side.key.map(SortOrder(_, Ascending)) ++ side.order)
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  override protected def isBoundedByTime: Boolean = isTimed
+
+  /** A watermark that moves on makes rows certain, without any change. */
+  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
+    appends && batchTime.overWatermark.forall(newInputWatermark > _)
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    // known on the driver only
+    val time = if (isTimed) Some(batchTime) else None
+    val pairs = left.execute().zipPartitions(right.execute()) { (left, right) =>
+      Iterator.single((left, right))
+    }
+    executeWithStore(pairs) { (store, pairs) =>
+      val (leftRows, rightRows) = pairs.next()
+      new TemporalJoinChanges(
+        this,
+        store,
+        inTime(leftRows, layout.left, left.output, time),
+        inTime(rightRows, layout.right, right.output, time),
+        time.flatMap(certain),
+        unmatchedRetractions())
+    }
+  }
+
+  /** The time, in microseconds, up to which everything is certain after this batch; none if it was before. */
+  private def certain(time: BatchTime): Option[Long] =
+    time.overWatermark.filter(_ > time.lateWatermark.getOrElse(0L)).map(_ * 1000)
+
+  private def inTime(
+      rows: Iterator[InternalRow],
+      side: TemporalSideLayout,
+      columns: Seq[Attribute],
+      time: Option[BatchTime]): Iterator[InternalRow] =
+    time.flatMap(_.lateWatermark) match {
+      case Some(watermark) =>
+        val late = LessThanOrEqual(side.time, Literal(watermark * 1000, side.time.dataType))
+        applyRemovingRowsOlderThanWatermark(rows, Predicate.create(late, columns))
+      case None => rows
+    }
+
+  override protected def withNewChildrenInternal(
+      newLeft: SparkPlan,
+      newRight: SparkPlan): ChangelogTemporalJoinExec = copy(left = newLeft, right = newRight)
+}

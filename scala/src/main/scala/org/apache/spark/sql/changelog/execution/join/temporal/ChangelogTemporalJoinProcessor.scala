@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join.temporal
+
+import java.util.Comparator
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, UnsafeRow}
+
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.execution.join.JoinOutput
+
+/**
+ * Gives left rows their versions, for one join key after the other.
+ *
+ * For each join key: [[begin]], then [[step]] until it is false; each step leaves rows in `output`
+ * that are to be emitted before the next. Left rows are gone through in order of time, together with
+ * their changes, but only where there are changes or versions are others than before.
+ *
+ * @param besideUnmatched
+ *   what stands beside a left row without a version; null if it doesn't come out
+ * @param emits
+ *   whether rows come out as they come, not when they are certain
+ */
+private[temporal] final class ChangelogTemporalJoinProcessor(
+    rows: OrderedRows,
+    order: Comparator[UnsafeRow],
+    versions: Versions,
+    condition: Option[BasePredicate],
+    besideUnmatched: InternalRow,
+    emits: Boolean,
+    output: JoinOutput,
+    unmatched: UnmatchedRetractions) {
+  private val predicate = condition.orNull
+  private val joined = new JoinedRow
+  private val side = rows.side
+
+  private var changes: NetChanges = _
+  private var run = 0
+  private var stored: Run = _
+  private var at = 0
+  // the first row of the next run
+  private var until: UnsafeRow = _
+  private var rewrite: OrderedRows#Rewrite = _
+
+  /** Starts with a join key, given all changes of left rows; those of versions are known. */
+  def begin(key: UnsafeRow, changes: NetChanges): Unit = {
+    rows.load(key)
+    this.changes = changes
+    run = 0
+    stored = null
+  }
+
+  /** Does the next part of the work; false if the join key is done. */
+  def step(): Boolean =
+    if (stored != null) {
+      stepRow()
+      true
+    } else if (beginRun()) true
+    else {
+      versions.save()
+      rows.save()
+      false
+    }
+
+  /** Goes to the next run with something to do; false if there is none. */
+  private def beginRun(): Boolean = {
+    var isFound = false
+    while (!isFound && run < math.max(1, rows.numRuns)) {
+      until = if (run + 1 < rows.numRuns) rows.bound(run + 1) else null
+      val changes = isWithin(this.changes.head)
+      if (changes || emits && run < rows.numRuns && mayDiffer()) {
+        stored = if (run < rows.numRuns) rows.read(run) else Run.empty
+        at = 0
+        rewrite = if (changes) rows.rewrite(run) else null
+        isFound = true
+      } else run += 1
+    }
+    isFound
+  }
+
+  private def mayDiffer(): Boolean =
+    !versions.areSame && versions.mayDiffer(
+      if (run == 0) None else Some(timeOf(rows.bound(run))),
+      Option(until).map(timeOf))
+
+  private def isWithin(change: NetChange): Boolean =
+    change != null && (until == null || order.compare(change.row, until) < 0)
+
+  private def stepRow(): Unit = {
+    val change = if (rewrite == null) null else changes.head
+    val row = if (at < stored.size) stored.rows(at) else null
+    val compared =
+      if (!isWithin(change)) -1 else if (row == null) 1 else order.compare(row, change.row)
+    if (row == null && !isWithin(change)) {
+      run += (if (rewrite == null) 1 else rewrite.finish())
+      stored = null
+    } else if (compared > 0) {
+      changes.removeHead()
+      if (timeOf(change.row) == null) emitUnmatched(change.row, change.delta)
+      else put(change.row, 0, change.delta)
+    } else {
+      if (compared == 0) changes.removeHead()
+      put(row, stored.counts(at), if (compared == 0) change.delta else 0)
+      at += 1
+    }
+  }
+
+  private def put(row: UnsafeRow, count: Long, delta: Long): Unit = {
+    val after = count + delta
+    val missing = math.max(0L, -after) - math.max(0L, -count)
+    if (missing > 0) unmatched(missing, s"${side.time.name} = ${timeOf(row)}")
+    if (emits) emit(row, math.max(0L, count), math.max(0L, after))
+    if (rewrite != null && after != 0) rewrite.add(row, after)
+  }
+
+  private def emit(row: UnsafeRow, before: Long, after: Long): Unit = {
+    val time = timeOf(row)
+    val was = if (before > 0) beside(row, time, isAfter = false) else null
+    val is = if (after > 0) beside(row, time, isAfter = true) else null
+    val (copiesBefore, copiesAfter) =
+      (if (was == null) 0L else before, if (is == null) 0L else after)
+    if (was eq is) output.recount(row, is, copiesBefore, copiesAfter)
+    else output.replace(row, was, copiesBefore, row, is, copiesAfter)
+  }
+
+  /** Lets a row that is certain come out, so many times. */
+  def emitFinal(row: UnsafeRow, count: Long): Unit = {
+    val version = beside(row, timeOf(row), isAfter = true)
+    if (version != null && count > 0) output.recount(row, version, 0, count)
+  }
+
+  /** Lets rows come out that no version can be found for. */
+  def emitUnmatched(row: InternalRow, delta: Long): Unit =
+    if (besideUnmatched != null) {
+      output.recount(row, besideUnmatched, math.max(0L, -delta), math.max(0L, delta))
+    }
+
+  private def beside(row: UnsafeRow, time: Any, isAfter: Boolean): InternalRow = {
+    val version = versions.find(time, isAfter)
+    val isFound =
+      version != null && (predicate == null || predicate.eval(joined(row, version)))
+    if (isFound) version else besideUnmatched
+  }
+
+  private def timeOf(row: UnsafeRow): Any =
+    if (row.isNullAt(side.timeOrdinal)) null else row.get(side.timeOrdinal, side.time.dataType)
+}

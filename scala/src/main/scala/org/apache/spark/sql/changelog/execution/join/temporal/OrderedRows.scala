@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join.temporal
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.{ByteType, LongType}
+
+/**
+ * The rows of one side and one join key in order, cut into runs that are read and written as a
+ * whole. So a row is found without looking at more than a directory of runs and one of them.
+ *
+ * For each join key: [[load]], then read and rewrite runs, and at last [[save]].
+ *
+ * @param rewritesDirectory
+ *   whether the directory is written whenever a run is, so that it never gets older
+ */
+private[temporal] final class OrderedRows(
+    layout: TemporalJoinLayout,
+    val side: TemporalSideLayout,
+    store: StateStore,
+    rewritesDirectory: Boolean,
+    numUpdated: SQLMetric,
+    numRemoved: SQLMetric) {
+  private val numColumns = side.columns.size
+  private val keyOf = GenerateUnsafeProjection.generate(
+    BoundReference(0, ByteType, nullable = false) +:
+      layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)) :+
+      BoundReference(layout.joinKey.size + 1, LongType, nullable = false))
+  private val valueOf = GenerateUnsafeProjection.generate(layout.valueSchema.zipWithIndex.map {
+    case (field, ordinal) =>
+      BoundReference(ordinal, field.dataType, nullable = true)
+  })
+  private val table = new GenericInternalRow(1)
+  private val number = new GenericInternalRow(1)
+  private val tableAndKey = new JoinedRow
+  private val keyRow = new JoinedRow
+  private val valueRow = new GenericInternalRow(3)
+
+  private var joinKey: InternalRow = _
+  private val bounds = new mutable.ArrayBuffer[UnsafeRow]
+  private val numbers = new mutable.ArrayBuffer[Long]
+  private var isListed = false
+  private var isChanged = false
+
+  /** Goes to another join key. */
+  def load(key: InternalRow): Unit = {
+    joinKey = key
+    bounds.clear()
+    numbers.clear()
+    isChanged = false
+    val directory = store.get(stateKey(side.number + 2, 0))
+    isListed = directory != null
+    if (isListed) {
+      val record = directory.copy()
+      val firsts = record.getArray(side.number)
+      val listed = record.getArray(2)
+      (0 until firsts.numElements()).foreach { index =>
+        bounds += rowAt(firsts, index)
+        numbers += listed.getLong(index)
+      }
+    } else if (store.get(stateKey(side.number, 0)) != null) {
+      bounds += null
+      numbers += 0L
+    }
+  }
+
+  def numRuns: Int = numbers.size
+
+  /** No row of this run or a later one comes before it; of the first run anything may. */
+  def bound(run: Int): UnsafeRow = bounds(run)
+
+  def read(run: Int): Run = {
+    val value = store.get(stateKey(side.number, numbers(run)))
+    // old ones may be forgotten
+    if (value == null) Run.empty
+    else {
+      val record = value.copy()
+      val rows = record.getArray(side.number)
+      val size = rows.numElements()
+      val counts =
+        if (record.isNullAt(2)) Array.fill(size)(1L) else record.getArray(2).toLongArray()
+      new Run(Array.tabulate(size)(rowAt(rows, _)), counts)
+    }
+  }
+
+  /** Starts to write what takes the place of a run, or of none yet. */
+  def rewrite(run: Int): Rewrite = new Rewrite(run)
+
+  def remove(run: Int): Unit = {
+    store.remove(stateKey(side.number, numbers(run)))
+    numRemoved += 1
+    numbers.remove(run)
+    bounds.remove(run)
+    isChanged = true
+  }
+
+  /** Writes which runs there are. */
+  def save(): Unit =
+    if (isChanged) {
+      val isNeeded = numbers.size > 1 || numbers.headOption.exists(_ != 0)
+      if (isNeeded) {
+        // what the first run begins with does not matter
+        if (bounds.head == null) bounds(0) = bounds(1)
+        put(side.number + 2, 0, bounds, new GenericArrayData(numbers.toArray))
+      } else if (isListed) {
+        store.remove(stateKey(side.number + 2, 0))
+        numRemoved += 1
+      }
+    }
+
+  private def rowAt(rows: ArrayData, index: Int): UnsafeRow =
+    rows.getStruct(index, numColumns).asInstanceOf[UnsafeRow]
+
+  private def stateKey(tableNumber: Int, run: Long): UnsafeRow = {
+    table.update(0, tableNumber.toByte)
+    number.update(0, run)
+    keyOf(keyRow(tableAndKey(table, joinKey), number))
+  }
+
+  private def put(
+      tableNumber: Int,
+      run: Long,
+      rows: mutable.ArrayBuffer[UnsafeRow],
+      counts: ArrayData): Unit = {
+    valueRow.update(side.number, new GenericArrayData(rows.toArray[Any]))
+    valueRow.update(1 - side.number, null)
+    valueRow.update(2, counts)
+    store.put(stateKey(tableNumber, run), valueOf(valueRow))
+    numUpdated += 1
+  }
+
+  /** Takes the rows of one run, in order, and cuts them where they are too many. */
+  final class Rewrite(run: Int) {
+    private val isNew = run == numbers.size
+    private val rows = new mutable.ArrayBuffer[UnsafeRow]
+    private val counts = new mutable.ArrayBuffer[Long]
+    private var numWritten = 0
+
+    def add(row: UnsafeRow, count: Long): Unit = {
+      if (rows.size == OrderedRows.RunSize) flush()
+      rows += row
+      counts += count
+    }
+
+    /** How many runs there are in its place. */
+    def finish(): Int = {
+      if (rows.nonEmpty) flush()
+      if (numWritten == 0 && !isNew) remove(run)
+      numWritten
+    }
+
+    private def flush(): Unit = {
+      val at = run + numWritten
+      if (numWritten > 0 || isNew) {
+        val free = if (numbers.isEmpty) 0L else numbers.max + 1
+        numbers.insert(at, free)
+        bounds.insert(at, if (at == 0) null else rows.head)
+        isChanged = true
+      }
+      val counted = if (counts.forall(_ == 1)) null else new GenericArrayData(counts.toArray)
+      put(side.number, numbers(at), rows, counted)
+      if (rewritesDirectory) isChanged = true
+      numWritten += 1
+      rows.clear()
+      counts.clear()
+    }
+  }
+}
+
+private[temporal] object OrderedRows {
+
+  /** How many rows are read and written together. */
+  val RunSize = 128
+}
+
+/** Rows in order, and how often each is there. */
+private[temporal] final class Run(val rows: Array[UnsafeRow], val counts: Array[Long]) {
+  def size: Int = rows.length
+}
+
+private[temporal] object Run {
+  val empty: Run = new Run(Array.empty, Array.empty)
+}

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join.temporal
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.plans.LeftOuter
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.execution.join.JoinOutput
+
+/**
+ * What one join key after the other has to say in a batch; then what the watermark has made certain
+ * comes out, if it has not yet, and goes from state.
+ *
+ * @param certain
+ *   the time, in microseconds, up to which everything is certain after this batch
+ */
+private[temporal] final class TemporalJoinChanges(
+    join: ChangelogTemporalJoinExec,
+    store: StateStore,
+    leftRows: Iterator[InternalRow],
+    rightRows: Iterator[InternalRow],
+    certain: Option[Long],
+    unmatched: UnmatchedRetractions)
+    extends Iterator[InternalRow] {
+  import join.layout
+
+  private val numOutputRows = join.longMetric("numOutputRows")
+  private val numRetractions = join.longMetric("numRetractions")
+  private val kindOrdinal = join.output.size - 1
+
+  private val leftOrder = layout.left.comparator()
+  private val rightOrder = layout.right.comparator()
+  private val left = orderedRows(layout.left)
+  private val right = orderedRows(layout.right)
+  private val leftChanges = new NetChanges(layout.left, join.left.output, leftOrder)
+  private val rightChanges = new NetChanges(layout.right, join.right.output, rightOrder)
+  private val versions = new Versions(right, rightOrder, join.allowsEqual, unmatched)
+  private val buffer =
+    new JoinOutput(join.output.init, pairBy = None, sendsUpdateBefore = true, deletes = true)
+  private val processor = new ChangelogTemporalJoinProcessor(
+    left,
+    leftOrder,
+    versions,
+    join.condition.map(Predicate.create(_, layout.left.columns ++ layout.right.columns)),
+    if (join.joinType == LeftOuter) new GenericInternalRow(layout.right.columns.size) else null,
+    !join.appends,
+    buffer,
+    unmatched)
+  private val groups = new CoGroupedIterator(
+    GroupedIterator(leftRows, layout.left.key, join.left.output),
+    GroupedIterator(rightRows, layout.right.key, join.right.output),
+    layout.left.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+  private val nullMatchesNothing = join.matchesNull.indices.filterNot(join.matchesNull).toArray
+
+  // the keys that may have rows that are certain, once the batch's changes are done
+  private lazy val certainKeys: Iterator[UnsafeRow] =
+    if (certain.isEmpty) Iterator.empty else keysInState().iterator
+
+  private var isProcessing = false
+  private var isForgetting = false
+  private var row: UnsafeRow = _
+
+  private def orderedRows(side: TemporalSideLayout): OrderedRows = new OrderedRows(
+    layout,
+    side,
+    store,
+    rewritesDirectory = join.conf.getConf(ChangelogConf.STATE_TTL) > 0,
+    join.longMetric("numUpdatedStateRows"),
+    join.longMetric("numRemovedStateRows"))
+
+  override def hasNext: Boolean = {
+    var isDone = false
+    while (row == null && !isDone) {
+      row = buffer.poll()
+      if (row == null) {
+        if (isProcessing) isProcessing = processor.step()
+        else if (isForgetting) isForgetting = forgetRun()
+        else {
+          // the next join key has nothing to do with a row held back for this one
+          row = buffer.pollHeld()
+          if (row == null) {
+            if (groups.hasNext) nextKey()
+            else if (certainKeys.hasNext) nextCertainKey()
+            else isDone = true
+          }
+        }
+      }
+    }
+    row != null
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException
+    val result = row
+    row = null
+    numOutputRows += 1
+    if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
+    result
+  }
+
+  private def nextKey(): Unit = {
+    val (key, leftRows, rightRows) = groups.next()
+    leftChanges.begin(leftRows)
+    rightChanges.begin(rightRows)
+    if (nullMatchesNothing.exists(key.isNullAt(_))) {
+      while (leftChanges.head != null) {
+        processor.emitUnmatched(leftChanges.head.row, leftChanges.head.delta)
+        leftChanges.removeHead()
+      }
+    } else {
+      val joinKey = key.copy().asInstanceOf[UnsafeRow]
+      versions.load(joinKey, rightChanges)
+      processor.begin(joinKey, leftChanges)
+      isProcessing = true
+    }
+  }
+
+  private def keysInState(): Iterable[UnsafeRow] = {
+    val joinKey = GenerateUnsafeProjection.generate(
+      layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
+    val runOrdinal = layout.keySchema.size - 1
+    val keys = mutable.LinkedHashSet.empty[UnsafeRow]
+    val entries = store.iterator()
+    try {
+      // a directory, or the only run
+      entries.foreach { entry =>
+        if (entry.key.getLong(runOrdinal) == 0) keys += joinKey(entry.key).copy()
+      }
+    } finally entries.close()
+    keys
+  }
+
+  private def nextCertainKey(): Unit = {
+    val key = certainKeys.next()
+    versions.view(key)
+    left.load(key)
+    isForgetting = true
+  }
+
+  /** Forgets left rows of one run; false if the join key is done. */
+  private def forgetRun(): Boolean = {
+    val timeOrdinal = layout.left.timeOrdinal
+    val run = if (left.numRuns > 0) left.read(0) else Run.empty
+    val numCertain = run.rows.takeWhile(_.getLong(timeOrdinal) <= certain.get).length
+    if (join.appends) {
+      (0 until numCertain).foreach { index =>
+        processor.emitFinal(run.rows(index), run.counts(index))
+      }
+    }
+    val isAll = left.numRuns > 0 && numCertain == run.size
+    if (isAll) left.remove(0)
+    else {
+      if (numCertain > 0) {
+        val rewrite = left.rewrite(0)
+        (numCertain until run.size).foreach { index =>
+          rewrite.add(run.rows(index), run.counts(index))
+        }
+        rewrite.finish()
+      }
+      left.save()
+      versions.forgetBefore(certain.get)
+    }
+    isAll
+  }
+}
