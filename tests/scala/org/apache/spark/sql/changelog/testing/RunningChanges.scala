@@ -35,7 +35,7 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
 }
 
 /** A running query that keeps what it emits. */
-class RunningChanges(changes: DataFrame, checkpoint: File) {
+class RunningChanges(changes: DataFrame, val checkpoint: File) {
   private val emitted = mutable.ArrayBuffer.empty[Row]
 
   val query: StreamingQuery = changes.writeStream

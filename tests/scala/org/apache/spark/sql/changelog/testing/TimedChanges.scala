@@ -21,13 +21,19 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
    *   a query over the table `t`; it may begin with further common table expressions
    */
   protected def running(columns: String, sql: String, conf: Map[String, String])(
+      body: (RawStream, RunningChanges) => Unit): Unit =
+    runningIn("retract", columns, sql, conf)(body)
+
+  /** The same in a mode of `to_changelog`; in `append` the stream only inserts, without an `op`. */
+  protected def runningIn(mode: String, columns: String, sql: String, conf: Map[String, String])(
       body: (RawStream, RunningChanges) => Unit): Unit = {
     conf.foreach { case (key, value) => spark.conf.set(key, value) }
     val stream = new RawStream(spark, "changes", columns)
     stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
+    val changeType = if (mode == "append") "" else ", change_type => 'op'"
     val query = new RunningChanges(
       spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
-           |SELECT * FROM from_changelog(TABLE(timed), change_type => 'op')) $sql))""".stripMargin),
+           |SELECT * FROM from_changelog(TABLE(timed)$changeType)) $sql), '$mode')""".stripMargin),
       QuickFileSystem.temporaryDirectory())
     try body(stream, query)
     finally {

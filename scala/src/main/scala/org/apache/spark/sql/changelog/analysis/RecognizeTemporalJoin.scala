@@ -67,28 +67,30 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
 
   private def ofLateral(join: LateralJoin, subquery: LogicalPlan): Option[LogicalPlan] = {
     val plan = EliminateView(EliminateSubqueryAliases(subquery))
+    // both may read one table, so that columns of the left row need names of their own at first
+    val outer = AttributeMap(join.left.output.map(column => column -> column.newInstance()))
     for {
-      parts <- takeApart(Parts(plan.output, isLimited = false, Nil, Nil, plan))
-      ownBase = separate(parts, join.left)
-      order <- ownBase.order.headOption
+      taken <- takeApart(Parts(plan.output, isLimited = false, Nil, Nil, plan), outer)
+      parts = separate(taken, outer)
+      order <- parts.order.headOption
       joinType: JoinType = if (join.joinType == LeftOuter) LeftOuter else Inner
       found <- temporalJoin(
         joinType,
         join.left,
-        ownBase.base,
-        ownBase.conditions,
+        parts.base,
+        parts.conditions,
         order.child,
         isForward = order.direction == Ascending,
-        ownBase.order.tail)
+        parts.order.tail)
     } yield {
-      val computed = AttributeMap(ownBase.outputs.collect { case alias: Alias =>
+      val computed = AttributeMap(parts.outputs.collect { case alias: Alias =>
         alias.toAttribute -> alias.child
       })
       val on = join.condition.toSeq
         .flatMap(splitConjunctivePredicates)
         .map(_.transform { case column: Attribute => computed.getOrElse(column, column) })
       val checked = found.copy(condition = (found.condition ++ on).reduceOption(And(_, _)))
-      Project(join.left.output ++ ownBase.outputs.map(shown(_, checked)), checked)
+      Project(join.left.output ++ parts.outputs.map(shown(_, checked)), checked)
     }
   }
 
@@ -100,51 +102,55 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
     case other => other
   }
 
-  private def takeApart(parts: Parts): Option[Parts] = parts.base match {
-    case Project(columns, child) if columns.forall(isPlain) && reads(parts.base) =>
-      val aliases = AttributeMap(columns.collect { case alias: Alias =>
-        alias.toAttribute -> alias
-      })
-      def below[E <: Expression](expression: E): E = expression
-        .transform { case column: Attribute =>
-          aliases.get(column).map(alias => inner(alias.child)).getOrElse(column)
-        }
+  private def takeApart(parts: Parts, outer: AttributeMap[Attribute]): Option[Parts] = {
+    def inner[E <: Expression](expression: E): E =
+      expression
+        .transform { case OuterReference(column) => outer(column.toAttribute) }
         .asInstanceOf[E]
-      val outputs = parts.outputs.map {
-        case column: Attribute =>
-          aliases
-            .get(column)
-            .map { alias =>
-              Alias(inner(alias.child), alias.name)(column.exprId, column.qualifier)
-            }
-            .getOrElse(column)
-        case alias => below(alias)
-      }
-      takeApart(
-        Parts(
-          outputs,
-          parts.isLimited,
-          parts.order.map(below(_)),
-          parts.conditions.map(below(_)),
-          child))
-    case GlobalLimit(IntegerLiteral(1), LocalLimit(IntegerLiteral(1), child))
-        if !parts.isLimited =>
-      takeApart(parts.copy(isLimited = true, base = child))
-    case Sort(order, true, child, _) if parts.isLimited && parts.order.isEmpty =>
-      takeApart(parts.copy(order = order.map(inner(_)), base = child))
-    case Filter(condition, child)
-        if parts.order.nonEmpty && condition.deterministic && reads(parts.base) =>
-      val conditions = splitConjunctivePredicates(condition).map(inner(_))
-      takeApart(parts.copy(conditions = parts.conditions ++ conditions, base = child))
-    case base if parts.order.nonEmpty && !reads(base) => Some(parts)
-    case _ => None
+    parts.base match {
+      case Project(columns, child) if columns.forall(isPlain) && reads(parts.base) =>
+        val aliases = AttributeMap(columns.collect { case alias: Alias =>
+          alias.toAttribute -> alias
+        })
+        def below[E <: Expression](expression: E): E = expression
+          .transform { case column: Attribute =>
+            aliases.get(column).map(alias => inner(alias.child)).getOrElse(column)
+          }
+          .asInstanceOf[E]
+        val outputs = parts.outputs.map {
+          case column: Attribute =>
+            aliases
+              .get(column)
+              .map { alias =>
+                Alias(inner(alias.child), alias.name)(column.exprId, column.qualifier)
+              }
+              .getOrElse(column)
+          case alias => below(alias)
+        }
+        takeApart(
+          Parts(
+            outputs,
+            parts.isLimited,
+            parts.order.map(below(_)),
+            parts.conditions.map(below(_)),
+            child),
+          outer)
+      case GlobalLimit(IntegerLiteral(1), LocalLimit(IntegerLiteral(1), child))
+          if !parts.isLimited =>
+        takeApart(parts.copy(isLimited = true, base = child), outer)
+      case Sort(order, true, child, _) if parts.isLimited && parts.order.isEmpty =>
+        takeApart(parts.copy(order = order.map(inner(_)), base = child), outer)
+      case Filter(condition, child)
+          if parts.order.nonEmpty && condition.deterministic && reads(parts.base) =>
+        val conditions = splitConjunctivePredicates(condition).map(inner(_))
+        takeApart(parts.copy(conditions = parts.conditions ++ conditions, base = child), outer)
+      case base if parts.order.nonEmpty && !reads(base) => Some(parts)
+      case _ => None
+    }
   }
 
   private def isPlain(expression: Expression): Boolean =
-    expression.deterministic && !expression.exists {
-      case _: SubqueryExpression => true
-      case _ => false
-    }
+    expression.deterministic && !expression.exists(_.isInstanceOf[SubqueryExpression])
 
   /** Whether a subquery's part looks at the left row, or is above what picks a version. */
   private def reads(plan: LogicalPlan): Boolean = plan.exists {
@@ -152,16 +158,27 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
     case node => node.expressions.exists(_.containsPattern(OUTER_REFERENCE))
   }
 
-  private def inner[E <: Expression](expression: E): E =
-    expression.transform { case OuterReference(column) => column.toAttribute }.asInstanceOf[E]
-
-  /** Where both sides read one table, the right one gets columns of its own. */
-  private def separate(parts: Parts, left: LogicalPlan): Parts =
-    if (left.outputSet.intersect(parts.base.outputSet).isEmpty) parts
-    else {
-      // an outer column could not be told from the table's own
-      parts.copy(order = Nil)
-    }
+  /** Gives columns of the left row their names back, and others to columns that have the same. */
+  private def separate(parts: Parts, outer: AttributeMap[Attribute]): Parts = {
+    val renamed = AttributeMap(parts.base.output.filter(outer.contains).map { column =>
+      column -> Alias(column, column.name)()
+    })
+    val names = AttributeMap(
+      outer.toSeq.map(_.swap) ++ renamed.toSeq.map { case (column, alias) =>
+        column -> alias.toAttribute
+      })
+    def own[E <: Expression](expression: E): E =
+      expression
+        .transform { case column: Attribute => names.getOrElse(column, column) }
+        .asInstanceOf[E]
+    Parts(
+      parts.outputs.map(own(_)),
+      parts.isLimited,
+      parts.order.map(own(_)),
+      parts.conditions.map(own(_)),
+      if (renamed.isEmpty) parts.base
+      else Project(parts.base.output.map(c => renamed.getOrElse(c, c)), parts.base))
+  }
 
   private def ofAsOf(join: AsOfJoin): Option[LogicalPlan] = {
     val (asOf +: tolerance) = splitConjunctivePredicates(join.asOfCondition)

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.analysis.{JoinSubqueries, RecognizeTemporalJoin}
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 
@@ -42,7 +43,9 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case root: ToChangelog => root.copy(streaming = true, explainOnly = true)
       case source: FromChangelog => source.copy(streaming = true)
     }
-    val explained = session.sessionState.optimizer.execute(streamed).collect {
+    // what only a changelog's query is analyzed by
+    val joined = JoinSubqueries(RecognizeTemporalJoin(streamed))
+    val explained = session.sessionState.optimizer.execute(joined).collect {
       case output: ChangelogOutput => output.explained
     }
     explained.map(tree => Row(if (asJson) tree.toJson else tree.toText))

@@ -35,7 +35,10 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
       case SkipRows(IntegerLiteral(count), child) => skip(count, child)
     }
     // a limit per partition only spares work where it is computed; a changelog needs all rows
-    ranked.transformUp { case LocalLimit(_, child) => child }
+    ranked.transformUp {
+      case LocalLimit(_, child) => child
+      case WindowGroupLimit(_, _, _, _, child) => child
+    }
   }
 
   private def rank(filter: Filter, read: AttributeSet): Option[LogicalPlan] = filter.child match {
