@@ -11,13 +11,19 @@ import org.apache.spark.sql.changelog.analysis.{
   CheckWatermarks,
   InlineCommonTables,
   JoinSubqueries,
-  RecognizeTemporalJoin
+  RecognizeTemporalJoin,
+  ResolveStateTtl
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
 import org.apache.spark.sql.changelog.functions._
-import org.apache.spark.sql.changelog.optimizer.{RewriteChangelogQuery, ShowSubqueryJoins}
+import org.apache.spark.sql.changelog.optimizer.{
+  DropStateTtl,
+  LiftStateTtl,
+  RewriteChangelogQuery,
+  ShowSubqueryJoins
+}
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -38,14 +44,18 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromCanalFunction.description)
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
+    extensions.injectHintResolutionRule(_ => ResolveStateTtl)
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
     extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // what is left of them
     extensions.injectCheckRule(new CheckChangelogSupport(_))
+    // before optimization
+    extensions.injectPlanNormalizationRule(_ => DropStateTtl)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ShowSubqueryJoins)
+    extensions.injectOptimizerRule(_ => LiftStateTtl)
     // after it, before distinct aggregates are expanded
     extensions.injectPreCBORule(_ => RewriteChangelogQuery)
     // planning: before Spark's own strategies

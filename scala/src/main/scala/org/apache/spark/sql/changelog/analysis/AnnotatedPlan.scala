@@ -5,10 +5,8 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
-import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**
@@ -27,11 +25,20 @@ final case class StateTable(table: String, key: Seq[String], value: String, boun
 
 object StateTable {
 
-  /** What bounds a table that no watermark does: nothing, unless there is a TTL. */
-  def unbounded: String = SQLConf.get.getConf(ChangelogConf.STATE_TTL) match {
-    case 0 => "unbounded"
-    case ttl => s"forgotten ${Utils.msDurationToString(ttl)} after its last change"
-  }
+  /**
+   * What bounds a table that no watermark does: nothing, unless there is a TTL.
+   *
+   * @param ttl
+   *   in ms, 0 for none
+   */
+  def unbounded(ttl: Long): String = if (ttl == 0) "unbounded" else forgotten(ttl)
+
+  /** What bounds a table that `bound` does too. */
+  def boundedBy(bound: String, ttl: Long): String =
+    if (ttl == 0) bound else s"$bound, ${forgotten(ttl)}"
+
+  private def forgotten(ttl: Long): String =
+    s"forgotten ${Utils.msDurationToString(ttl)} after its last change"
 }
 
 /**

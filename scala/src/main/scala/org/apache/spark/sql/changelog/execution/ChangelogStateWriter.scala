@@ -23,6 +23,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.StateTtl
 
 /**
  * An operator that keeps one state store per partition.
@@ -52,14 +53,18 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   protected final lazy val batchTime: BatchTime =
     AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId)
 
-  /** Whether a watermark bounds all of the state. */
-  protected def isBoundedByTime: Boolean = EventTimeBound.columnOf(timedColumns).isDefined
+  /** How long a hint lets entries be kept that nothing changes, in ms. */
+  def ttl: Option[Long] = None
 
-  /** How long entries are kept that nothing bounds. */
-  private lazy val expiry: Option[StateExpiry] = {
-    val ttl = conf.getConf(ChangelogConf.STATE_TTL)
-    if (ttl == 0 || isBoundedByTime) None else Some(new StateExpiry(stateValueSchema, ttl))
-  }
+  /**
+   * How long entries are kept that nothing changes, in ms, 0 for ever: all of them, or each kind,
+   * whose number the key begins with. Not for those that a watermark bounds.
+   */
+  protected lazy val ttls: Seq[Long] =
+    Seq(if (EventTimeBound.columnOf(timedColumns).isDefined) 0L else StateTtl.orSession(ttl))
+
+  private lazy val expiry: Option[StateExpiry] =
+    if (ttls.forall(_ == 0)) None else Some(new StateExpiry(stateValueSchema, ttls))
 
   private def storedValueSchema: StructType =
     expiry.map(_.storedSchema).getOrElse(stateValueSchema)

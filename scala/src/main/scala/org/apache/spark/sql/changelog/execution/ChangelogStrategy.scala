@@ -56,6 +56,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         replay.outputKind,
         // a store that is never opened would be missed when the batch is committed
         Some(if (replay.partition.isEmpty) state.copy(numPartitions = 1) else state),
+        replay.ttl,
         planLater(replay.child)) :: Nil
 
     case aggregate @ PlanReplayedAggregate(replay) =>

@@ -15,10 +15,10 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
  *
  * @param schema
  *   the operator's columns of an entry
- * @param ttl
- *   in ms
+ * @param ttls
+ *   in ms, 0 for ever: of all entries, or of each kind of them, whose number the key begins with
  */
-final class StateExpiry(schema: StructType, val ttl: Long) extends Serializable {
+final class StateExpiry(schema: StructType, ttls: Seq[Long]) extends Serializable {
   private val columns = toAttributes(schema)
   private val changed = AttributeReference("changed at", LongType, nullable = false)()
 
@@ -27,7 +27,7 @@ final class StateExpiry(schema: StructType, val ttl: Long) extends Serializable 
     StructType(schema :+ StructField(changed.name, LongType, nullable = false))
 
   /** Where the time an entry was written stands. */
-  val changedOrdinal: Int = schema.size
+  private val changedOrdinal: Int = schema.size
 
   /** Adds the time to an entry. */
   def stamp(): UnsafeProjection =
@@ -37,8 +37,14 @@ final class StateExpiry(schema: StructType, val ttl: Long) extends Serializable 
   def unstamp(): UnsafeProjection =
     GenerateUnsafeProjection.generate(columns, columns :+ changed)
 
+  /** Whether an entry is too old to be seen. */
+  def isExpired(key: UnsafeRow, value: UnsafeRow, now: Long): Boolean = {
+    val ttl = if (ttls.size == 1) ttls.head else ttls(key.getByte(0).toInt)
+    ttl > 0 && value.getLong(changedOrdinal) + ttl <= now
+  }
+
   /** How often the store is searched for old entries, so that they hold a tenth more at most. */
-  def interval: Long = math.max(ttl / 10, 1L)
+  def interval: Long = math.max(ttls.filter(_ > 0).min / 10, 1L)
 }
 
 /**
@@ -61,8 +67,8 @@ final class ExpiringStateStore(
   private val stamped = new JoinedRow
   private val now = new GenericInternalRow(Array[Any](time.timestamp))
 
-  private def isExpired(value: UnsafeRow): Boolean =
-    value.getLong(expiry.changedOrdinal) + expiry.ttl <= time.timestamp
+  private def isExpired(key: UnsafeRow, value: UnsafeRow): Boolean =
+    expiry.isExpired(key, value, time.timestamp)
 
   /** Removes all old entries, if that is due. */
   def forgetExpired(): Unit =
@@ -70,7 +76,7 @@ final class ExpiringStateStore(
       val entries = store.iterator(StateStore.DEFAULT_COL_FAMILY_NAME)
       try {
         entries.foreach { entry =>
-          if (isExpired(entry.value)) {
+          if (isExpired(entry.key, entry.value)) {
             store.remove(entry.key, StateStore.DEFAULT_COL_FAMILY_NAME)
             numExpired += 1
           }
@@ -80,7 +86,7 @@ final class ExpiringStateStore(
 
   override def get(key: UnsafeRow, family: String): UnsafeRow = {
     val value = store.get(key, family)
-    if (value == null || isExpired(value)) null else unstamp(value)
+    if (value == null || isExpired(key, value)) null else unstamp(value)
   }
 
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit =
@@ -98,7 +104,7 @@ final class ExpiringStateStore(
       entries: StateStoreIterator[UnsafeRowPair]): StateStoreIterator[UnsafeRowPair] = {
     val own = new UnsafeRowPair
     val unstamp = expiry.unstamp()
-    val current = entries.filter(entry => !isExpired(entry.value)).map { entry =>
+    val current = entries.filter(entry => !isExpired(entry.key, entry.value)).map { entry =>
       own.withRows(entry.key, unstamp(entry.value))
     }
     new StateStoreIterator(current, () => entries.close())

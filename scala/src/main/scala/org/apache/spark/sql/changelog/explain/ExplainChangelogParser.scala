@@ -4,32 +4,35 @@
 package org.apache.spark.sql.changelog.explain
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
+import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import org.apache.spark.sql.changelog.analysis.StateTtlHint
+
 /**
- * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query` and hands everything else,
- * the query included, to Spark's parser.
+ * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, and the hint `STATE_TTL` as
+ * Flink writes it, and hands everything else, the query included, to Spark's parser.
  */
 class ExplainChangelogParser(delegate: ParserInterface) extends ParserInterface {
   import ExplainChangelogParser._
 
   override def parsePlan(sqlText: String): LogicalPlan = sqlText match {
-    case Prefix(format, query) => explain(format, delegate.parsePlan(query))
-    case _ => delegate.parsePlan(sqlText)
+    case Prefix(format, query) => explain(format, withHints(query, delegate.parsePlan))
+    case _ => withHints(sqlText, delegate.parsePlan)
   }
 
   override def parsePlanWithParameters(
       sqlText: String,
       parameterContext: ParameterContext): LogicalPlan = sqlText match {
     case Prefix(format, query) =>
-      explain(format, delegate.parsePlanWithParameters(query, parameterContext))
-    case _ => delegate.parsePlanWithParameters(sqlText, parameterContext)
+      explain(format, withHints(query, delegate.parsePlanWithParameters(_, parameterContext)))
+    case _ => withHints(sqlText, delegate.parsePlanWithParameters(_, parameterContext))
   }
 
-  override def parseQuery(sqlText: String): LogicalPlan = delegate.parseQuery(sqlText)
+  override def parseQuery(sqlText: String): LogicalPlan =
+    withHints(sqlText, delegate.parseQuery)
 
   override def parseExpression(sqlText: String): Expression = delegate.parseExpression(sqlText)
 
@@ -48,6 +51,14 @@ class ExplainChangelogParser(delegate: ParserInterface) extends ParserInterface 
   override def parseTableSchema(sqlText: String): StructType = delegate.parseTableSchema(sqlText)
 
   override def parseDataType(sqlText: String): DataType = delegate.parseDataType(sqlText)
+
+  /** What Spark can't parse for how a hint of ours is written is given to it as it writes it. */
+  private def withHints(sqlText: String, parse: String => LogicalPlan): LogicalPlan =
+    try parse(sqlText)
+    catch {
+      case error: ParseException =>
+        StateTtlHint.inSparkGrammar(sqlText).map(parse).getOrElse(throw error)
+    }
 
   private def explain(format: String, query: LogicalPlan): LogicalPlan =
     ExplainChangelogCommand(query, asJson = "JSON".equalsIgnoreCase(format))

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTtl, ToChangelog}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
 
 /**
@@ -65,6 +65,9 @@ object ToChangelogFunction {
 
   /** The same once more, when more of the query below is known. */
   private[changelog] def overStreams(root: ToChangelog): ToChangelog = {
+    root.child
+      .collectWithSubqueries { case StateTtl(scala.util.Left(problem), _) => problem }
+      .foreach(throw _)
     val streams = root.child.collectWithSubqueries {
       case leaf: LeafNode if isStream(leaf) => leaf
     }
@@ -102,7 +105,8 @@ object ToChangelogFunction {
 
   private def isPlainStream(plan: LogicalPlan): Boolean = plan match {
     case leaf: LeafNode => isStream(leaf)
-    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark =>
+    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark |
+        _: StateTtl =>
       isPlainStream(plan.children.head)
     case _ => false
   }

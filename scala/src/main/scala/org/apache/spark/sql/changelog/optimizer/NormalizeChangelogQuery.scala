@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
+ *   - operators know what hints say about their state
  *   - static rows come once, unless they are only looked up
  *   - joins get keys of their inputs, and no filters on what they leave out themselves
  *   - a source gives only the columns that are read, so that no operator keeps others
@@ -28,11 +29,12 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(root)))
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
-    val grouped = HideStaticRows.during(named) { changing =>
+    val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)
     }
-    pruneSources(PrepareJoinInputs(InsertStaticRows(grouped))).asInstanceOf[ToChangelog]
+    pruneSources(PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped))))
+      .asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

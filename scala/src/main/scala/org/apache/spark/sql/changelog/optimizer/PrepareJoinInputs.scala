@@ -41,6 +41,7 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
       val prepared = join.copy(
         left = withKey(withoutNullFilter(join.left, nullable(join, equi, isLeft = true))),
         right = withKey(withoutNullFilter(join.right, nullable(join, equi, isLeft = false))))
+      prepared.copyTagsFrom(join)
       if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
   }
 

@@ -41,6 +41,8 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
+ * @param leftTtl
+ *   how long left rows are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogJoin(
     joinType: JoinType,
@@ -63,6 +65,8 @@ case class ChangelogJoin(
     updateKind: UpdateKind,
     outputKind: Attribute,
     operatorId: Long,
+    leftTtl: Option[Long],
+    rightTtl: Option[Long],
     left: LogicalPlan,
     right: LogicalPlan)
     extends BinaryNode {

@@ -38,6 +38,8 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
+ * @param ttl
+ *   how long entries are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogRank(
     function: RankFunction,
@@ -54,6 +56,7 @@ case class ChangelogRank(
     inputKind: Option[Attribute],
     outputKind: Attribute,
     operatorId: Long,
+    ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode {
 

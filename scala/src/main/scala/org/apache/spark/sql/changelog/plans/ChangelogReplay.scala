@@ -24,6 +24,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   which version a row is of: `-D` for the old one, `+I` for the new one
  * @param operatorId
  *   identifies the operator's state within the query
+ * @param ttl
+ *   how long entries are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogReplay(
     partition: Seq[Attribute],
@@ -32,6 +34,7 @@ case class ChangelogReplay(
     opening: Option[Attribute],
     outputKind: Attribute,
     operatorId: Long,
+    ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode {
 

@@ -9,6 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode, StateTable}
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.StateTtl
 
 /**
  * Chooses what an aggregate keeps of each group: as little as its functions allow.
@@ -33,8 +34,9 @@ private[inference] final case class AggregateState(
     retracts: Boolean) {
 
   private val group = DescribeNode.groups(agg)
+  private val ttl = StateTtl.of(agg)
   private val bound =
-    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded)
+    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded(ttl))
   private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))
   private val splits = SQLConf.get.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
   private val extrema =
@@ -69,7 +71,7 @@ private[inference] final case class AggregateState(
         case (expression, name) if !AggregateForm.isSession(expression) => name
       }
       // a late row may merge sessions
-      val rowBound = if (AggregateForm.groupsSessions(agg)) "unbounded" else bound
+      val rowBound = if (AggregateForm.groupsSessions(agg)) StateTable.unbounded(ttl) else bound
       Seq(StateTable("rows", kept :+ "row", "count", rowBound))
     } else {
       StateTable("groups", group, buffers, bound) +:

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.JoinSide
+import org.apache.spark.sql.changelog.plans.{JoinSide, StateTtl}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -83,7 +83,7 @@ final case class JoinState(
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
     val bound = timedBy(if (isLeft) 0 else 1) match {
       case Some(column) => s"a watermark on $column"
-      case None => StateTable.unbounded
+      case None => StateTable.unbounded(StateTtl.of(join, if (isLeft) 0 else 1))
     }
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
     side(isLeft) match {

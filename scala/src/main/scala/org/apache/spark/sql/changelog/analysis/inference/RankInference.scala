@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTtl}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
@@ -58,19 +58,21 @@ object RankInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val rank = node.plan.asInstanceOf[Rank]
     val partition = rank.partitionBy.map(DescribeNode.expression)
-    val head =
-      StateTable("head", partition, s"first ${rank.end} rows", "the last rank")
+    val ttl = StateTtl.of(rank)
+    def head(rows: String, bound: String) =
+      StateTable("head", partition, rows, StateTable.boundedBy(bound, ttl))
+    val best = head(s"first ${rank.end} rows", "the last rank")
     if (node.child.kinds.isInsertOnly && keepsArrival(rank)) {
       Decision(
         Seq(Demand.nothing),
         Some(RankStrategy.FirstCome.toString),
-        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded)),
+        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded(ttl))),
         Seq("the input only inserts, and any rows will do: the first ones stay"))
     } else if (node.child.kinds.isInsertOnly) {
       Decision(
         Seq(Demand.nothing),
         Some(RankStrategy.AppendFast.toString),
-        Seq(head),
+        Seq(best),
         Seq("the input only inserts: a row beyond the last rank never comes back") ++
           keepsEarliest(rank)
             .filter(_ => node.kinds.isInsertOnly)
@@ -83,15 +85,15 @@ object RankInference extends NodeInference {
               Demand
                 .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
             Some(RankStrategy.UpdateFast.toString),
-            Seq(head),
+            Seq(best),
             Seq("an update can only make a row better: a row beyond the last rank is not missed"))
         case Left(why) =>
           Decision(
             Seq(Demand.takesBack(rank)),
             Some(RankStrategy.Retract.toString),
             Seq(
-              StateTable("head", partition, "first rows", "the last rank and some"),
-              StateTable("rows", partition :+ "row", "count", StateTable.unbounded)),
+              head("first rows", "the last rank and some"),
+              StateTable("rows", partition :+ "row", "count", StateTable.unbounded(ttl))),
             Seq(s"keeps all rows: $why"))
       }
     }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, StateTable, WindowStack}
+import org.apache.spark.sql.changelog.plans.StateTtl
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -42,7 +43,9 @@ object RecomputeInference extends NodeInference {
     partitions(node.plan).zipWithIndex.map { case (partition, index) =>
       val name = if (node.children.size == 1) "rows" else Seq("left rows", "right rows")(index)
       val eventTime = partition.flatMap(EventTime.columnOf).headOption
-      val bound = eventTime.map(column => s"watermark on $column").getOrElse("unbounded")
+      val bound = eventTime
+        .map(column => s"watermark on $column")
+        .getOrElse(StateTable.unbounded(StateTtl.of(node.plan, index)))
       StateTable(name, partition.map(DescribeNode.expression) :+ "row", "count", bound)
     })
 

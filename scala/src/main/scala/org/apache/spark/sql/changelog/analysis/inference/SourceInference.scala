@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis.StateTable
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTtl}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -43,7 +43,12 @@ object SourceInference extends NodeInference {
       case source: FromChangelog if source.input == InputMode.Upsert =>
         decision.copy(
           strategy = Some("normalize"),
-          state = Seq(StateTable("rows", source.key.map(_.name), "row", StateTable.unbounded)),
+          state = Seq(
+            StateTable(
+              "rows",
+              source.key.map(_.name),
+              "row",
+              StateTable.unbounded(StateTtl.orSession(None)))),
           reasons = Seq("keeps the last row of each key: the feed has no before images"))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
         // an update may change the key, so its old row is left out only after netting by key

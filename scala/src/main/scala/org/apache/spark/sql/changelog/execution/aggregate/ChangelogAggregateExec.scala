@@ -45,6 +45,7 @@ case class ChangelogAggregateExec(
     emitsClosed: Boolean,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter
     with PartitioningPreservingUnaryExecNode {

@@ -36,6 +36,7 @@ case class ChangelogDistinctExec(
     layout: DistinctLayout,
     clustering: Seq[Attribute],
     stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
 

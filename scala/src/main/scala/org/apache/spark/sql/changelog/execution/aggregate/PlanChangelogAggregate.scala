@@ -104,6 +104,7 @@ private[aggregate] final class PlanChangelogAggregate(
     node.emitsClosed,
     node.outputKind,
     Some(stateFor(layout.grouping, ownState)),
+    node.ttl,
     if (parts.distinct.isEmpty) combine(layout.grouping) else combineDistinct)
 
   /** Without columns to cluster by one partition has all rows, and opens its store. */
@@ -135,6 +136,7 @@ private[aggregate] final class PlanChangelogAggregate(
       distinctLayout,
       clustering,
       Some(stateFor(clustering, stateInfo(node.distinctOperatorId.get))),
+      node.ttl,
       combine(clustering))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)

@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.plans.ChangelogJoin
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -127,8 +127,10 @@ case class ChangelogJoinExec(
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
 
   // asked before the batch knows its time
-  override protected def isBoundedByTime: Boolean =
-    JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition).forall(identity)
+  override protected lazy val ttls: Seq[Long] =
+    Seq(leftLayout, rightLayout)
+      .zip(JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition))
+      .map { case (side, isBounded) => if (isBounded) 0L else StateTtl.orSession(side.ttl) }
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only

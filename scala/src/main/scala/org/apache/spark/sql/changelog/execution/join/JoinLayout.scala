@@ -30,6 +30,8 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  *   whether a row replaces the one with its key
  * @param tracksMatches
  *   whether each row is kept with the number of its matches
+ * @param ttl
+ *   how long its rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class JoinSideLayout(
     number: Int,
@@ -39,7 +41,8 @@ final case class JoinSideLayout(
     key: Seq[Expression],
     rowKey: Seq[Expression],
     replaces: Boolean,
-    tracksMatches: Boolean) {
+    tracksMatches: Boolean,
+    ttl: Option[Long]) {
 
   val name: String = JoinLayout.Names(number)
 

@@ -40,6 +40,7 @@ case class ChangelogRankExec(
     inputKind: Option[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
   import ranking.layout

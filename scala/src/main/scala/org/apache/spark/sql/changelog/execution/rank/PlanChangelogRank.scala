@@ -26,6 +26,7 @@ object PlanChangelogRank {
       rank.outputKind,
       // a store that is never opened would be missed when the batch is committed
       Some(if (isSingle) state.copy(numPartitions = 1) else state),
+      rank.ttl,
       if (isSingle && rank.end >= 1 && rank.end <= Int.MaxValue) limited(ranking, child)
       else child)
   }

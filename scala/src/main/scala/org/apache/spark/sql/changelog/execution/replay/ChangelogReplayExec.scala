@@ -18,7 +18,6 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
 
 /**
@@ -45,6 +44,7 @@ case class ChangelogReplayExec(
     opening: Option[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
 
@@ -103,7 +103,7 @@ case class ChangelogReplayExec(
       unmatchedRetractions(),
       StateColumns.keyText(layout.key, _),
       // rows of a partition age together, or its old version would not be what was given
-      refreshes = conf.getConf(ChangelogConf.STATE_TTL) > 0)
+      refreshes = ttls.exists(_ > 0))
     val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, child.output)
     val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
     val versions = new Versions

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin}
+import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin, StateTtl}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -83,6 +83,8 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       node.mode.updateKind,
       RowKind.newAttribute(),
       ids.next(),
+      StateTtl.hinted(state.join, 0),
+      StateTtl.hinted(state.join, 1),
       left,
       right)
   }

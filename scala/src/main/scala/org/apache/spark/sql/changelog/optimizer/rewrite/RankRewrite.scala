@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.inference.RankInference
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, UpsertKeys}
-import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, StateTtl}
 
 /**
  * Replaces a `Rank` by the operator that keeps the best rows.
@@ -48,6 +48,7 @@ private[optimizer] object RankRewrite extends NodeRewrite {
       RowKind.find(child.output),
       RowKind.newAttribute(),
       ids.next(),
+      StateTtl.hinted(rank),
       child)
     NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
   }

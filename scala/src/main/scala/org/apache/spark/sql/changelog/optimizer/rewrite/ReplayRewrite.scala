@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay}
+import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
 
 /**
  * Computes an aggregate anew for each group that changes, where a function can't take values back
@@ -61,6 +61,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       else None,
       RowKind.newAttribute(),
       ids.next(),
+      StateTtl.hinted(aggregate),
       rows)
     val computed = compute(aggregate, others, sessions, replay)
     val netted = ChangelogConsolidate(

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import java.util.Locale
+import java.util.concurrent.TimeUnit.MILLISECONDS
+import java.util.regex.Matcher
+
+import scala.util.Try
+
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{EqualTo, Expression, StringLiteral}
+import org.apache.spark.sql.catalyst.util.IntervalUtils
+import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+
+/**
+ * The hint `STATE_TTL`, as it is written.
+ *
+ * {{{
+ *   STATE_TTL('o' = '3d', 'c' = '12h')     as in Flink
+ *   STATE_TTL('o', '3d', 'c', '12h')       in Spark's grammar of hints
+ *   STATE_TTL('3d')                        of all that the hint stands on
+ * }}}
+ */
+object StateTtlHint {
+  val Name = "STATE_TTL"
+
+  private val Hint = """(?is)/\*\+.*?\*/""".r
+  private val Call = """(?is)\bSTATE_TTL\s*\([^()]*\)""".r
+
+  /** The same query with the hint as Spark's grammar has it, of the same length. */
+  def inSparkGrammar(sqlText: String): Option[String] = {
+    val rewritten = Hint.replaceAllIn(
+      sqlText,
+      hint =>
+        Matcher.quoteReplacement(
+          Call.replaceAllIn(
+            hint.matched,
+            call => Matcher.quoteReplacement(call.matched.replace('=', ',')))))
+    if (rewritten == sqlText) None else Some(rewritten)
+  }
+
+  /** The names in a hint with their lengths in ms; no name stands for all of it. */
+  def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = {
+    val flat = parameters.flatMap {
+      case EqualTo(name, ttl) => Seq(name, ttl)
+      case other => Seq(other)
+    }
+    flat match {
+      case Seq(ttl) => Seq(Nil -> length(ttl))
+      case _ if flat.nonEmpty && flat.size % 2 == 0 =>
+        flat.grouped(2).map(pair => nameParts(pair.head) -> length(pair.last)).toSeq
+      case _ =>
+        throw invalid(
+          "parameters",
+          parameters.map(_.sql).mkString("(", ", ", ")"),
+          "names with lengths are expected, as in STATE_TTL('o' = '3d')")
+    }
+  }
+
+  private def nameParts(expression: Expression): Seq[String] = expression match {
+    case StringLiteral(name) => UnresolvedAttribute.parseAttributeName(name)
+    case name: UnresolvedAttribute => name.nameParts
+    case other => throw invalid("name", other.sql, "the name of a table is expected")
+  }
+
+  private def length(expression: Expression): Long =
+    (expression match {
+      case StringLiteral(text) => inMs(text.trim.toLowerCase(Locale.ROOT))
+      case _ => None
+    }).filter(_ >= 0).getOrElse {
+      throw invalid(
+        "length",
+        expression.sql,
+        "a length of time is expected, such as '12h' or '3 days', or '0' to keep everything")
+    }
+
+  /** As in the session's configuration, or as for a watermark. */
+  private def inMs(text: String): Option[Long] =
+    Try(JavaUtils.timeStringAsMs(text)).toOption.orElse {
+      Try(IntervalUtils.stringToInterval(UTF8String.fromString(text))).toOption
+        .filter(_.months == 0)
+        .map(IntervalUtils.getDuration(_, MILLISECONDS))
+    }
+
+  def invalid(argument: String, value: String, expected: String): AnalysisException =
+    ChangelogErrors.argumentInvalid(s"the hint $Name", argument, value, expected)
+}

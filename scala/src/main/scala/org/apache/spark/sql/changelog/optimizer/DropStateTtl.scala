@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import org.apache.spark.sql.catalyst.expressions.PlanExpression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+
+import org.apache.spark.sql.changelog.plans.{StateTtl, ToChangelog}
+
+/**
+ * Takes `STATE_TTL` hints out of what is no stream of changes: there they say nothing, as in a
+ * session without this extension. Runs before Spark optimizes.
+ */
+object DropStateTtl extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (plan.collectWithSubqueries { case hint: StateTtl => hint }.isEmpty) plan else drop(plan)
+
+  private def drop(plan: LogicalPlan): LogicalPlan = plan match {
+    case root: ToChangelog if root.streaming => root
+    case StateTtl(_, child) => drop(child)
+    case other =>
+      other.mapChildren(drop).transformExpressions { case subquery: PlanExpression[_] =>
+        subquery.plan match {
+          case query: LogicalPlan =>
+            subquery.asInstanceOf[PlanExpression[LogicalPlan]].withNewPlan(drop(query))
+          case _ => subquery
+        }
+      }
+  }
+}
