@@ -1,181 +1,253 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures our operators beside stock Spark's, in one run.
+"""Measures ours beside Flink, stock Spark and batch Spark, in one run on one machine.
 
-Both sides read the same files with the same session settings, in turn, several times over; what
-counts is the ratio. Stock Spark runs the same query in update mode where it can, and every query
-once as a batch over all input, which is what keeping a result current by recomputing costs.
+Every run is a process of its own, after a small run of the same query in it; contestants take
+turns. Final results are checked against those of batch Spark.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import platform
 import shutil
-import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
 from tqdm import tqdm
 
-import spark_changelog as changelog
+import flink_side
+import report
 import workloads
+from spark_side import PREFIX
 
-PROVIDERS = {
-    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".cache"
+RESULTS = Path(__file__).with_name("results")
+WARM_EVENTS = 20_000
+
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = {_PROVIDER: f"{_STATE}.RocksDBStateStoreProvider"}
+
+# Name, what Spark's side runs, and its settings.
+SPARK: dict[str, tuple[str, dict[str, str]]] = {
+    "batch": ("batch", {}),
+    "ours": ("ours", {}),
+    "ours-rocksdb": ("ours", _ROCKSDB),
+    "stock": ("stock", {}),
+    "stock-rocksdb": ("stock", _ROCKSDB),
 }
-
-
-@dataclass(frozen=True)
-class Run:
-    """One streaming run: seconds in all, seconds per batch, bytes of state."""
-
-    seconds: float
-    batches: tuple[float, ...]
-    state_bytes: int
-    state_rows: int
-
-    @property
-    def typical_batch(self) -> float:
-        """Median of the batches after the first, in seconds."""
-        return statistics.median(self.batches[1:] or self.batches)
+CONTESTANTS = [*SPARK, *flink_side.CONFIGURATIONS]
+DEFAULT = [name for name in CONTESTANTS if name != "stock"]
 
 
 def main() -> None:
-    """Run the workloads named on the command line and print a table."""
-    names = [workload.name for workload in workloads.ALL]
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workload", nargs="*", help=f"any of {', '.join(names)}")
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--batches", type=int, default=10)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--provider", choices=PROVIDERS, action="append")
-    parser.add_argument("--output", type=Path, help="also write the table here")
-    options = parser.parse_args()
-    chosen = [w for w in workloads.ALL if w.name in (options.workload or names)]
+    """Run what the command line names, and print and keep the table."""
+    options = _options()
+    folder, warm = (CACHE / "bench" / str(n) for n in (options.events, WARM_EVENTS))
+    for target, events in ((warm, WARM_EVENTS), (folder, options.events)):
+        _generate(target, events)
+    class_path = ""
+    if any(name.startswith("flink") for name in options.contestants):
+        class_path = flink_side.prepare(CACHE)
 
-    spark = changelog.configure(
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "6g")
-        .config("spark.sql.shuffle.partitions", "2")
-    ).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    lines = [
-        f"Spark {spark.version}, Java {spark._jvm.System.getProperty('java.version')}, "
-        f"{platform.machine()}, local[2]; {options.rows:,} rows in {options.batches} batches; "
-        f"median of {options.repeat} runs, ours and stock in turn",
-        "",
-        f"{'workload':<22}{'state':<9}{'side':<7}{'seconds':>8}{'rows/s':>12}{'ratio':>7}"
-        f"{'batch s':>9}{'state MB':>10}{'state rows':>12}",
+    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
+    runs: list[dict[str, Any]] = []
+    plan = [
+        (workload, turn, name)
+        for workload in options.workloads
+        for turn in range(options.repeat)
+        for name in options.contestants
+        if takes_part(name, workload)
     ]
-    for workload in chosen:
-        folder = Path(tempfile.mkdtemp(prefix=f"bench-{workload.name}-"))
-        try:
-            workload.generate(spark, folder, options.rows, options.batches)
-            for provider in options.provider or list(PROVIDERS):
-                lines += measure(spark, workload, folder, provider, options)
-        finally:
-            shutil.rmtree(folder)
-    table = "\n".join(lines)
-    print(table)
-    if options.output:
-        options.output.write_text(table + "\n")
+    about = _about(options)
+    progress = tqdm(plan, file=sys.stderr, smoothing=0)
+    for workload, turn, name in progress:
+        progress.set_postfix_str(f"{workload.name} {name}")
+        log = logs / f"{workload.name}-{name}-{turn}.log"
+        if name in SPARK:
+            command = _spark_command(workload, name, turn, folder, warm, options)
+        else:
+            command = _flink_command(workload, name, class_path, folder, warm, logs, options)
+        result = _measure(command, log, options.timeout)
+        found = {"workload": workload.name, "contestant": name, "turn": turn, **result}
+        runs.append(found)
+        progress.write(report.run_line(found), file=sys.stderr)
+        _keep(options.output, about, runs)
+    print(report.render(about, runs))
+    failed = [run for run in runs if "error" in run]
+    if failed:
+        print(f"{len(failed)} runs failed; their logs are in {logs}", file=sys.stderr)
+    else:
+        shutil.rmtree(logs)
+    if failed or report.wrong(runs):
+        sys.exit(1)
 
 
-def measure(
-    spark: SparkSession,
+def _about(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "events": options.events,
+        "batches": options.batches,
+        "repeat": options.repeat,
+        "memory": options.memory,
+        "started": time.strftime("%Y-%m-%d %H:%M"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "commit": _commit(),
+        "command": " ".join(sys.argv[1:]),
+    }
+
+
+def _keep(output: Path, about: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    """Write what is known so far, as text and JSON: a run that is cut short is not lost."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    document = json.dumps({**about, "runs": runs}, indent=1)
+    Path(f"{output}.json").write_text(document + "\n")
+    Path(f"{output}.txt").write_text(report.render(about, runs) + "\n")
+
+
+def _options() -> argparse.Namespace:
+    names = list(workloads.BY_NAME)
+    parser = argparse.ArgumentParser(prog="dev/bench", description=__doc__)
+    parser.add_argument("workload", nargs="*", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument("--events", type=number, default=1_000_000, help="such as 200k or 5M")
+    parser.add_argument("--batches", type=int, default=5, choices=(1, 2, 4, 5, 10, 20, 25, 50))
+    parser.add_argument("--repeat", type=int, default=1, help="turns of all contestants")
+    parser.add_argument(
+        "--contestants", nargs="+", choices=CONTESTANTS, default=DEFAULT, metavar="NAME",
+        help=f"any of {', '.join(CONTESTANTS)}",
+    )  # fmt: skip
+    parser.add_argument("--memory", default="4g", help="heap of each process")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds for one run")
+    parser.add_argument(
+        "--provider", action="append", default=[], metavar="NAME=CLASS",
+        help="also measure ours with this state store provider, as contestant ours-NAME",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
+        help="a Spark setting for all of Spark's contestants",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="where to keep text and JSON, without a suffix; default: in benchmarks/results",
+    )
+    options = parser.parse_args()
+    unknown = [name for name in options.workload if name not in names]
+    if unknown:
+        parser.error(f"no workload {', '.join(unknown)}; there are {', '.join(names)}")
+    options.output = options.output or RESULTS / f"workloads-{options.events}-{options.batches}"
+    options.workloads = [workloads.BY_NAME[name] for name in options.workload or names]
+    for provider in options.provider:
+        name, class_name = provider.split("=", 1)
+        SPARK[f"ours-{name}"] = ("ours", {_PROVIDER: class_name})
+        options.contestants = [*options.contestants, f"ours-{name}"]
+    # batch first: it says what is right
+    options.contestants = ["batch", *(name for name in options.contestants if name != "batch")]
+    return options
+
+
+def number(text: str) -> int:
+    """Read ``200k`` or ``5M``.
+
+    >>> number("5M")
+    5000000
+    """
+    units = {"k": 1000, "m": 1_000_000}
+    unit = units.get(text[-1].lower())
+    return int(text) if unit is None else int(float(text[:-1]) * unit)
+
+
+def takes_part(name: str, workload: workloads.Workload) -> bool:
+    """Whether a contestant can run a workload at all."""
+    return not name.startswith("stock") or workload.stock is not None
+
+
+def _generate(folder: Path, events: int) -> None:
+    """Generate in a process of its own, whose memory then doesn't count."""
+    code = "import sys, pathlib, data, spark_side; " + (
+        "data.generate(spark_side.session({}, '4g'), pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
+    )
+    if not (folder / "done.json").exists():
+        print(f"generating {events:,} events", file=sys.stderr)
+        subprocess.run([sys.executable, "-c", code, str(folder), str(events)], check=True)
+
+
+def _spark_command(
     workload: workloads.Workload,
+    name: str,
+    turn: int,
     folder: Path,
-    provider: str,
+    warm: Path,
     options: argparse.Namespace,
 ) -> list[str]:
-    """Measure one workload with one state store; return the table's lines."""
-    spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[provider])
-    schema = spark.read.parquet(str(folder)).schema
-    names = ["ours", *workload.settings, *(["stock"] if workload.stock else [])]
-    sides: dict[str, list[Run]] = {name: [] for name in names}
-    recompute: list[float] = []
-    progress = tqdm(total=(options.repeat + 1) * len(sides), desc=f"{workload.name} {provider}")
-    for turn in range(options.repeat + 1):  # the first turn warms up
-        for side, runs in sides.items():
-            raw = (
-                spark.readStream.schema(schema)
-                .option("maxFilesPerTrigger", 2)
-                .parquet(str(folder))
+    side, settings = SPARK[name]
+    given = dict(setting.split("=", 1) for setting in options.settings)
+    task = {
+        "workload": workload.name,
+        "side": side,
+        "folder": str(folder),
+        "warm_folder": str(warm),
+        "batches": options.batches,
+        "settings": settings | given,
+        "memory": options.memory,
+        "verify": turn == 0,
+    }
+    script = Path(__file__).with_name("spark_side.py")
+    return [sys.executable, str(script), json.dumps(task)]
+
+
+def _flink_command(
+    workload: workloads.Workload,
+    name: str,
+    class_path: str,
+    folder: Path,
+    warm: Path,
+    logs: Path,
+    options: argparse.Namespace,
+) -> list[str]:
+    scripts = []
+    for step, target in (("warm", warm), ("run", folder)):
+        path = logs / f"{workload.name}-{name}-{step}.sql"
+        settings = flink_side.CONFIGURATIONS[name]
+        path.write_text(flink_side.script(workload, target, settings, logs / "checkpoints"))
+        scripts.append(path)
+    return flink_side.command(class_path, options.memory, scripts)
+
+
+def _measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
+    """Run a process and read the last result it prints; what goes wrong is a result as well."""
+    with log.open("w") as errors:
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                timeout=timeout,
+                cwd=ROOT,
             )
-            settings = workload.settings.get(side, {})
-            for key, value in settings.items():
-                spark.conf.set(key, value)
-            is_stock = side == "stock"
-            frame = workload.query(raw) if is_stock else workload.ours(raw)
-            run = stream(frame, workload.stock_mode if is_stock else "append")
-            for key in settings:
-                spark.conf.unset(key)
-            if turn:
-                runs.append(run)
-            progress.update()
-        table = workload.read(spark.read.parquet(str(folder)))
-        started = time.perf_counter()
-        workload.query(table).write.format("noop").mode("overwrite").save()
-        if turn:
-            recompute.append(time.perf_counter() - started)
-    progress.close()
-
-    rows = spark.read.parquet(str(folder)).count()
-    ours = statistics.median(run.seconds for run in sides["ours"])
-    lines = [
-        line(workload.name, provider, side, runs, rows, ours) for side, runs in sides.items()
-    ]
-    batch = statistics.median(recompute)
-    lines.append(
-        f"{workload.name:<22}{provider:<9}{'batch':<7}{batch:>8.2f}{rows / batch:>12,.0f}"
-        f"{batch / ours:>7.2f}"
-    )
-    return lines
+        except subprocess.TimeoutExpired:
+            return {"error": f"took more than {timeout} s"}
+    results = [line for line in done.stdout.splitlines() if line.startswith(PREFIX)]
+    log.write_text(done.stdout + log.read_text())
+    if done.returncode or not results:
+        return {"error": f"exit code {done.returncode}, see {log}"}
+    found: dict[str, Any] = json.loads(results[-1].removeprefix(PREFIX))
+    return found
 
 
-def line(name: str, provider: str, side: str, runs: Sequence[Run], rows: int, ours: float) -> str:
-    """Format one side's figures; the ratio says how much longer than ours it takes."""
-    seconds = statistics.median(run.seconds for run in runs)
-    batch = statistics.median(run.typical_batch for run in runs)
-    last = runs[-1]
-    return (
-        f"{name:<22}{provider:<9}{side:<7}{seconds:>8.2f}{rows / seconds:>12,.0f}"
-        f"{seconds / ours:>7.2f}{batch:>9.2f}"
-        f"{last.state_bytes / 2**20:>10.1f}{last.state_rows:>12,}"
-    )
-
-
-def stream(frame: DataFrame, output_mode: str) -> Run:
-    """Run a streaming query over all its input into a sink that does nothing."""
-    checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
-    started = time.perf_counter()
-    query = (
-        frame.writeStream.format("noop")
-        .outputMode(output_mode)
-        .option("checkpointLocation", checkpoint)
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    seconds = time.perf_counter() - started
-    reports = [report for report in query.recentProgress if report.numInputRows > 0]
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    states = reports[-1].stateOperators
-    return Run(
-        seconds,
-        tuple(report.durationMs["triggerExecution"] / 1000 for report in reports),
-        sum(state.memoryUsedBytes for state in states),
-        sum(state.numRowsTotal for state in states),
-    )
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

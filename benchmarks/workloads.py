@@ -1,213 +1,179 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is measured: a query over a generated stream, in our words and in stock Spark's."""
+"""What is measured: queries that Spark and Flink are given in the same words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
-
-import spark_changelog as changelog
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A query that ours and, where it can, stock Spark keep up to date.
+    """A query to keep up to date.
 
     Parameters
     ----------
     name : str
         What it is called on the command line and in results.
-    generate : callable
-        Writes the input: one Parquet file per batch into the given folder.
-    query : callable
-        The query over the input table; used by both sides, and as a batch for the check.
-    read : callable
-        Turns the raw stream into the table the query is over, for our side.
-    mode : str
-        What our side asks ``to_changelog`` for.
-    key : list of str
-        The key of the result, for ``mode="upsert"``.
-    stock : bool
-        Whether stock Spark can express it.
-    stock_mode : str
-        The output mode stock Spark runs it in.
-    settings : dict
-        Further ways for our side to run it: a name, with the settings that differ.
+    about : str
+        What it is.
+    tables : tuple of str
+        The tables it reads.
+    sql : str
+        The query, for Spark and Flink.
+    check : tuple of str
+        BIGINT expressions over the result's columns, in words of both, of which the rows' hash
+        is made.
+    flink : str or None
+        The query for Flink, where it is faster in other words.
+    stock : str or None
+        The query for stock Spark in update mode, where it can run it, its checks switched off.
+    key : tuple of str
+        The key of stock Spark's result: in update mode it emits the new rows alone.
     """
 
     name: str
-    generate: Callable[[SparkSession, Path, int, int], None]
-    query: Callable[[DataFrame], DataFrame]
-    read: Callable[[DataFrame], DataFrame] = lambda raw: raw
-    mode: str = "upsert"
-    key: tuple[str, ...] = ("key",)
-    stock: bool = True
-    stock_mode: str = "update"
-    settings: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def ours(self, raw: DataFrame) -> DataFrame:
-        """Give the changes of the query over a raw stream."""
-        key = list(self.key) or None
-        return changelog.to_changelog(self.query(self.read(raw)), self.mode, key=key)
+    about: str
+    tables: tuple[str, ...]
+    sql: str
+    check: tuple[str, ...]
+    flink: str | None = None
+    stock: str | None = None
+    key: tuple[str, ...] = ()
 
 
-def write_batches(frame: DataFrame, folder: Path, batches: int) -> None:
-    """Write one file per batch, batch by batch, so that a stream reads them in order."""
-    frame.persist()
-    for number in range(batches):
-        part = frame.where(F.col("batch") == number).drop("batch").coalesce(2)
-        part.write.mode("append").parquet(str(folder))
-    frame.unpersist()
+PRIME = "CAST(2147483629 AS BIGINT)"
 
 
-def _random_keys(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
-    frame = spark.range(rows).select(
-        F.pmod(F.xxhash64("id"), F.lit(rows // 5)).alias("key"),
-        (F.col("id") % 1000).alias("value"),
-        (F.col("id") * batches / rows).cast("int").alias("batch"),
-    )
-    write_batches(frame, folder, batches)
+SQUARED = f"MOD(g * g, {PRIME})"
 
 
-def _sum_count(table: DataFrame) -> DataFrame:
-    return table.groupBy("key").agg(F.sum("value").alias("total"), F.count("*").alias("n"))
+def mixed(check: tuple[str, ...]) -> str:
+    """Mix the columns of a row into one number, called ``g`` in `SQUARED`."""
+    result = "CAST(17 AS BIGINT)"
+    for column in check:
+        result = f"MOD({result} * 1000003 + {column}, {PRIME})"
+    return result
 
 
-def _count_of_counts(table: DataFrame) -> DataFrame:
-    counts = table.groupBy("key").agg(F.count("*").alias("n"))
-    return counts.groupBy("n").agg(F.count("*").alias("groups"))
+def hashed(sql: str, check: tuple[str, ...]) -> str:
+    """Wrap a query so that it gives a column ``h`` more: a number made of all others."""
+    return f"SELECT *, {SQUARED} AS h FROM (SELECT *, {mixed(check)} AS g FROM ({sql}) AS q) AS p"
 
 
-def _orders(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
-    """Each order is inserted, then updated in a later batch, then, one in five, deleted."""
-    orders = spark.range(rows // 4).select(
-        F.col("id"), F.pmod(F.xxhash64("id"), F.lit(rows // 100)).alias("key")
-    )
-    first = (F.col("id") * 4 * batches / rows).cast("int")
-    events = [
-        ("insert", "id % 1000", first),
-        ("update_preimage", "id % 1000", first + 1),
-        ("update_postimage", "id % 777", first + 1),
-        ("delete", "id % 777", first + 2),
-    ]
-    frames = [
-        orders.where(F.lit(kind != "delete") | (F.col("id") % 5 == 0)).select(
-            "key", F.expr(value).alias("value"), F.lit(kind).alias("op"), batch.alias("batch")
-        )
-        for kind, value, batch in events
-    ]
-    frame = frames[0]
-    for other in frames[1:]:
-        frame = frame.unionAll(other)
-    write_batches(frame, folder, batches)
+_COUNTS = "SELECT word, count(*) AS n FROM word GROUP BY word"
+_COUNT_OF_COUNTS = f"SELECT n, count(*) AS words FROM ({_COUNTS}) AS c GROUP BY n"
+_FINALS = """SELECT a.id, a.category, max(b.price) AS final
+  FROM auction a JOIN bid b ON a.id = b.auction
+  WHERE b.ts BETWEEN a.ts AND a.expires_ts GROUP BY a.id, a.category"""
+_PER_CATEGORY = f"""SELECT category, avg(CAST(final AS DOUBLE)) AS average
+FROM ({_FINALS}) AS f GROUP BY category"""
+_DISTINCT = """count(*) AS bids, count(DISTINCT bidder) AS bidders,
+  count(DISTINCT bidder) FILTER (WHERE price < 10000) AS cheap_bidders,
+  count(DISTINCT auction) AS auctions,
+  count(DISTINCT auction) FILTER (WHERE price < 10000) AS cheap_auctions"""
+_DISTINCT_CHECK = ("bids", "bidders", "cheap_bidders", "auctions", "cheap_auctions")
+_TOP = """SELECT auction, bidder, price, id{place} FROM (
+  SELECT *, row_number() OVER (PARTITION BY auction ORDER BY price DESC, id) AS place
+  FROM bid) AS r WHERE place <= 10"""
+_LAST = """SELECT bidder, auction, price, ts FROM (
+  SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY {time} DESC) AS place
+  FROM bid) AS r WHERE place = 1"""
+_EXISTS = """SELECT a.id, a.seller, a.category, a.reserve FROM auction a WHERE {}EXISTS (
+  SELECT 1 FROM bid b WHERE b.auction = a.id AND b.price > a.reserve)"""
 
-
-def _from_orders(raw: DataFrame) -> DataFrame:
-    return changelog.from_changelog(raw, change_type="op")
-
-
-def _min_max(table: DataFrame) -> DataFrame:
-    return table.groupBy("key").agg(
-        F.count("*").alias("n"), F.min("value").alias("low"), F.max("value").alias("high")
-    )
-
-
-def _distinct_counts(table: DataFrame) -> DataFrame:
-    return table.groupBy("key").agg(F.countDistinct("value").alias("n"))
-
-
-def _visits(keys: int) -> Callable[[SparkSession, Path, int, int], None]:
-    """Rows of few keys with many values, a fifth of them new at any time."""
-
-    def generate(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
-        frame = spark.range(rows).select(
-            F.pmod(F.xxhash64("id", F.lit(1)), F.lit(keys)).alias("key"),
-            F.pmod(F.xxhash64("id"), F.lit(rows // 5)).alias("value"),
-            (F.col("id") * batches / rows).cast("int").alias("batch"),
-        )
-        write_batches(frame, folder, batches)
-
-    return generate
-
-
-def _lines(hot: float) -> Callable[[SparkSession, Path, int, int], None]:
-    """Orders with four lines each; a share of all lines is of one order."""
-
-    def generate(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
-        orders = rows // 5
-        key = F.when(F.rand(7) < hot, F.lit(0)).otherwise(F.pmod(F.xxhash64("id"), F.lit(orders)))
-        frame = spark.range(rows).select(
-            F.when(F.col("id") % 5 == 0, F.col("id") / 5)
-            .otherwise(key)
-            .cast("long")
-            .alias("key"),
-            (F.col("id") % 1000).alias("value"),
-            (F.col("id") % 5 == 0).alias("is_order"),
-            (F.col("id") * batches / rows).cast("int").alias("batch"),
-        )
-        write_batches(frame, folder, batches)
-
-    return generate
-
-
-def _join_lines(kind: str) -> Callable[[DataFrame], DataFrame]:
-    def query(table: DataFrame) -> DataFrame:
-        orders = table.where("is_order").select("key", F.col("value").alias("customer"))
-        lines = table.where("NOT is_order").select("key", "value")
-        return lines.join(orders, "key", kind)
-
-    return query
-
-
-def _bids(spark: SparkSession, folder: Path, rows: int, batches: int) -> None:
-    """Bids for auctions, 46 each."""
-    frame = spark.range(rows).select(
-        F.pmod(F.xxhash64("id"), F.lit(max(1, rows // 46))).alias("key"),
-        F.pmod(F.xxhash64("id", F.lit(1)), F.lit(1_000_000)).alias("price"),
-        F.col("id"),
-        (F.col("id") * batches / rows).cast("int").alias("batch"),
-    )
-    write_batches(frame, folder, batches)
-
-
-def _from_bids(raw: DataFrame) -> DataFrame:
-    return changelog.from_changelog(raw, key=["id"])
-
-
-def _best(order: str, last: int, *read: str) -> Callable[[DataFrame], DataFrame]:
-    """Rank the rows of each key and keep those up to a rank."""
-
-    def query(table: DataFrame) -> DataFrame:
-        best = Window.partitionBy("key").orderBy(F.desc(order), "id")
-        ranked = table.withColumn("place", F.row_number().over(best))
-        return ranked.where(F.col("place") <= last).select("key", "id", "price", *read)
-
-    return query
-
-
-_SPLIT = {"split": {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}}
+_STATISTICS = """SELECT auction, count(*) AS n, sum(price) AS total,
+  avg(CAST(price AS DOUBLE)) AS average, min(price) AS low, max(price) AS high
+FROM bid GROUP BY auction"""
+_LAST_BY_MAX = """SELECT bidder, auction, last.price, last.ts FROM (
+  SELECT bidder, auction, max_by(struct(price, ts), ts) AS last
+  FROM bid GROUP BY bidder, auction)"""
+_PASSED = "SELECT auction, bidder, price, channel, ts FROM bid"
 
 ALL = [
-    Workload("sum_count", _random_keys, _sum_count),
-    Workload("count_of_counts", _random_keys, _count_of_counts, key=("n",), stock=False),
-    Workload("retracting_sum_count", _orders, _sum_count, read=_from_orders, stock=False),
-    Workload("distinct", _visits(10_000), _distinct_counts, stock=False, settings=_SPLIT),
-    Workload("distinct_hot", _visits(1), _distinct_counts, stock=False, settings=_SPLIT),
-    Workload("retracting_min_max", _orders, _min_max, read=_from_orders, stock=False),
-    Workload("join", _lines(0), _join_lines("inner"), mode="append", key=(), stock_mode="append"),
     Workload(
-        "join_hot", _lines(0.2), _join_lines("inner"), mode="append", key=(), stock_mode="append"
+        "W0", "source and sink only", ("bid",), _PASSED,
+        ("auction", "bidder", "price", "CHAR_LENGTH(channel)", "ts"),
+        stock=_PASSED, key=("ts",),
     ),
-    Workload("top_10", _bids, _best("price", 10), read=_from_bids, key=("id",), stock=False),
     Workload(
-        "top_10_numbered", _bids, _best("price", 10, "place"), key=("key", "place"), stock=False
+        "W1", "word count, then count of counts", ("word",),
+        _COUNT_OF_COUNTS, ("n", "words"), stock=_COUNT_OF_COUNTS,
+        key=("n",),
     ),
-    Workload("keep_last", _bids, _best("id", 1), stock=False),
-    Workload("left_join", _lines(0), _join_lines("left"), mode="retract", key=(), stock=False),
-]
+    Workload(
+        "W2", "count, sum, avg, min, max per auction", ("bid",), _STATISTICS,
+        ("auction", "n", "total", "CAST(average AS BIGINT)", "low", "high"),
+        stock=_STATISTICS, key=("auction",),
+    ),
+    Workload(
+        "W3", "several COUNT(DISTINCT) per channel and day", ("bid",),
+        f"SELECT channel, `day`, {_DISTINCT} FROM bid GROUP BY channel, `day`",
+        ("CHAR_LENGTH(channel)", "`day`", *_DISTINCT_CHECK),
+    ),
+    Workload(
+        "W3d", "the same per day: hot groups", ("bid",),
+        f"SELECT `day`, {_DISTINCT} FROM bid GROUP BY `day`", ("`day`", *_DISTINCT_CHECK),
+    ),
+    Workload(
+        "W4", "bids in the time of their auction, max per auction, avg per category",
+        ("auction", "bid"), _PER_CATEGORY, ("category", "CAST(average AS BIGINT)"),
+        stock=_PER_CATEGORY,
+        key=("category",),
+    ),
+    Workload(
+        "W5", "left outer join with a condition, counted per category", ("auction", "bid"),
+        """SELECT a.category, count(*) AS n, count(b.auction) AS matched
+FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP BY a.category""",
+        ("category", "n", "matched"),
+    ),
+    Workload(
+        "W6", "ten best bids per auction, numbered", ("bid",), _TOP.format(place=", place"),
+        ("auction", "bidder", "price", "id", "place"),
+    ),
+    Workload(
+        "W6n", "the same without the number", ("bid",), _TOP.format(place=""),
+        ("auction", "bidder", "price", "id"),
+    ),
+    Workload(
+        "W7", "last bid per bidder and auction", ("bid",), _LAST.format(time="ts"),
+        ("bidder", "auction", "price", "ts"),
+        flink=_LAST.format(time="rowtime"),
+        stock=_LAST_BY_MAX, key=("bidder", "auction"),
+    ),
+    Workload(
+        "W8s", "auctions with a bid above their reserve", ("auction", "bid"), _EXISTS.format(""),
+        ("id", "seller", "category", "reserve"),
+    ),
+    Workload(
+        "W8a", "auctions without one", ("auction", "bid"), _EXISTS.format("NOT "),
+        ("id", "seller", "category", "reserve"),
+    ),
+    Workload(
+        "W9", "count and sum over orders that change and go", ("orders",),
+        "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY customer",
+        ("customer", "n", "total"),
+    ),
+    Workload(
+        "W9m", "the same with min and max", ("orders",),
+        """SELECT customer, count(*) AS n, sum(amount) AS total, min(amount) AS low,
+  max(amount) AS high FROM orders GROUP BY customer""",
+        ("customer", "n", "total", "low", "high"),
+    ),
+    Workload(
+        "W10", "full outer join of orders and payments that change and go",
+        ("orders", "payments"),
+        """SELECT order_id, customer, amount, payment_order, paid
+FROM orders FULL JOIN payments ON order_id = payment_order""",
+        tuple(
+            f"COALESCE({column}, -1)"
+            for column in ("order_id", "customer", "amount", "payment_order", "paid")
+        ),
+    ),
+]  # fmt: skip
+
+BY_NAME = {workload.name: workload for workload in ALL}
+
+# The keys of tables that change.
+KEYS = {"orders": "order_id", "payments": "payment_order"}
