@@ -16,7 +16,6 @@ import org.apache.spark.sql.changelog.analysis.{
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
-import org.apache.spark.sql.changelog.explain.ExplainChangelogParser
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
   DropStateTtl,
@@ -24,20 +23,22 @@ import org.apache.spark.sql.changelog.optimizer.{
   RewriteChangelogQuery,
   ShowSubqueryJoins
 }
+import org.apache.spark.sql.changelog.parser.ChangelogParser
+import org.apache.spark.sql.changelog.views.ResolveViewStatements
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
  *
  * Enable it with `spark.sql.extensions=io.sparkchangelog.ChangelogExtensions`. It adds the table
- * functions `from_changelog` and `to_changelog` and the statement `EXPLAIN CHANGELOG`. Every
- * query without them is parsed, analyzed, optimized and planned exactly as before.
+ * functions `from_changelog` and `to_changelog`, the statement `EXPLAIN CHANGELOG`, and those about
+ * materialized views and streaming tables. Every query without them is parsed, analyzed, optimized and planned exactly as before.
  */
 class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
     ChangelogConf.register()
-    // parsing: a prefix in front of Spark's own grammar
-    extensions.injectParser((_, parser) => new ExplainChangelogParser(parser))
+    // parsing: statements that Spark's own grammar doesn't have
+    extensions.injectParser((_, parser) => new ChangelogParser(parser))
     // analysis
     extensions.injectTableFunction(FromChangelogFunction.description)
     extensions.injectTableFunction(FromDebeziumFunction.description)
@@ -45,6 +46,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveStateTtl)
+    extensions.injectHintResolutionRule(new ResolveViewStatements(_)) // queries stay text
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)

@@ -70,6 +70,20 @@ case class ChangelogBatch(queryId: String, batchId: Long, input: SinkInput, chan
     spread.select(columns(names): _*)
   }
 
+  /**
+   * How many more or fewer there are of each row when the batch ends, in the column [[Net]], never
+   * zero. Needs rows that are taken back in full.
+   */
+  def netRows: DataFrame = {
+    val sign =
+      when(kindIn(Seq(RowKind.UpdateBefore, RowKind.Delete)), lit(-1L)).otherwise(lit(1L))
+    changes
+      .withColumn(Net, sign)
+      .groupBy(columns(input.columnNames): _*)
+      .agg(sum(Net).as(Net))
+      .where(col(Net) =!= 0)
+  }
+
   /** The columns of the query, without the change type. */
   def schema: StructType =
     StructType(changes.schema.filterNot(_.name.equalsIgnoreCase(ChangeTypeColumnName)))
@@ -95,6 +109,9 @@ object ChangelogBatch {
 
   /** The row of a key when the batch ends, NULL if there is none. */
   val After = "_after"
+
+  /** How many more there are of a row, a negative number if there are fewer. */
+  val Net = "_net"
 
   private val Taken = "_taken"
   private val Rows = "_rows"

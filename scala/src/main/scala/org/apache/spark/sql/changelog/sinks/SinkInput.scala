@@ -52,6 +52,13 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
     }
   }
 
+  /** The key as above, or none if rows can be told apart by nothing but all of their values. */
+  def keyOrNone(named: Option[String]): Option[Seq[String]] =
+    if (named.isEmpty && wantedKey.isEmpty && knownKeys.isEmpty && source.nonEmpty) {
+      if (lacksOldRows) throw needsAppend
+      None
+    } else key(named)
+
   /** The key `to_changelog` was told, if all of it is among the columns. */
   private def wantedKey: Option[Seq[String]] =
     source.map(_.key).filter(key => key.nonEmpty && key.forall(here)).map(_.map(_.name))

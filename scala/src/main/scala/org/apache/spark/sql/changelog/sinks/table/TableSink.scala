@@ -24,7 +24,8 @@ import org.apache.spark.sql.changelog.sinks.{
  *
  * A batch is one `MERGE`, so it becomes visible at once. Merging it again changes nothing, since
  * rows are replaced by key; Delta also notes the batch in its log and then skips it, which makes
- * rows without a key arrive once too.
+ * rows without a key arrive once too. So there, rows that change can be kept without a key: all
+ * that equal a row that goes are replaced by those that stay.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -38,45 +39,90 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       throw SinkErrors.optionMissing(format, "table", "either a table or a path is needed")
   }
   private val createsTable = options.boolean("createTable", default = false)
+  private val countsRows = options.boolean("countRows", default = false)
   @volatile private var exists = false
 
-  override protected def check(input: SinkInput): Unit = input.key(options.key)
+  override protected def check(input: SinkInput): Unit = key(input)
+
+  private def key(input: SinkInput): Option[Seq[String]] =
+    if (countsRows) input.keyOrNone(options.key) else input.key(options.key)
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
     if (!exists) create(batch)
     exists = true
     val names = batch.input.columnNames
-    val (changes, key) = batch.input.key(options.key) match {
+    val (changes, condition) = key(batch.input) match {
       case Some(key) =>
         val row = coalesce(col(After), col(Before)).as("row")
         val rows = batch.byKey(key, session.sessionState.conf.numShufflePartitions)
-        (rows.select(col(After).isNull.as(Gone), row).select(Gone, "row.*"), Some(key))
-      case None => (batch.inserted(1).withColumn(Gone, lit(false)), None)
+        val keyed = rows.select(col(After).isNull.as(Gone), row).select(Gone, "row.*")
+        (keyed, equal(key, keyed))
+      case None if batch.input.isInsertOnly =>
+        (batch.inserted(1).withColumn(Gone, lit(false)), "false")
+      case None =>
+        // what comes must not meet its equals
+        val rows = counted(batch)
+        (rows, s"${equal(names, rows)} AND c.$Gone")
     }
     // a MERGE reads its source more than once
     changes.persist()
-    try if (!changes.isEmpty) merge(session, changes, names, key, batch)
+    try if (!changes.isEmpty) merge(session, changes, names, condition, batch)
     finally changes.unpersist()
+  }
+
+  /** That a row `t` of the table has the values a row `c` of `changes` has in `columns`. */
+  private def equal(columns: Seq[String], changes: DataFrame): String = {
+    val conditions = columns.map { name =>
+      // with = a table can skip files; NULL is only equal by <=>
+      val operator = if (changes.schema(name).nullable) "<=>" else "="
+      s"${column("t", name)} $operator ${column("c", name)}"
+    }
+    if (conditions.isEmpty) "true" else conditions.mkString(" AND ")
+  }
+
+  private def column(side: String, name: String) = s"$side.${quoteIdentifier(name)}"
+
+  /**
+   * What takes whole rows to where they should be: each row of which there are fewer, once, to
+   * delete all that equal it; and each row as often as it is to be inserted.
+   */
+  private def counted(batch: ChangelogBatch): DataFrame = {
+    val names = batch.input.columnNames
+    def of(side: String) =
+      names.map(name => col(column(side, name)).as(name))
+    val net = batch.netRows.persist()
+    try {
+      val there = batch.changes.sparkSession.table(table).withColumn(There, lit(1L))
+      val isEqual = of("f").zip(of("t")).map { case (fewer, row) => fewer <=> row }.reduce(_ && _)
+      val fewer =
+        net
+          .where(col(Net) < 0)
+          .as("f")
+          .join(there.as("t"), isEqual, "left")
+          .groupBy(of("f") :+ col(s"f.$Net"): _*)
+          .agg(count(col(s"t.$There")).as(There))
+          .select(ChangelogBatch.columns(names) :+ greatest(col(There) + col(Net), lit(0L))
+            .as(There) :+ lit(true).as(Gone): _*)
+      val more = net
+        .where(col(Net) > 0)
+        .select(ChangelogBatch.columns(names) :+ col(Net).as(There) :+ lit(false).as(Gone): _*)
+      val steps = concat(
+        when(col(Gone), array(lit(true))).otherwise(typedLit(Seq.empty[Boolean])),
+        array_repeat(lit(false), col(There).cast("INT")))
+      val rows =
+        fewer.union(more).select(explode(steps).as(Gone) +: ChangelogBatch.columns(names): _*)
+      // computed while what it is made of is there
+      rows.localCheckpoint()
+    } finally net.unpersist()
   }
 
   private def merge(
       session: SparkSession,
       changes: DataFrame,
       names: Seq[String],
-      key: Option[Seq[String]],
+      condition: String,
       batch: ChangelogBatch): Unit = {
-    def column(side: String, name: String) = s"$side.${quoteIdentifier(name)}"
-    val condition = key match {
-      case None => "false"
-      case Some(columns) =>
-        val equal = columns.map { name =>
-          // with = a table can skip files; NULL is only equal by <=>
-          val operator = if (changes.schema(name).nullable) "<=>" else "="
-          s"${column("t", name)} $operator ${column("c", name)}"
-        }
-        if (equal.isEmpty) "true" else equal.mkString(" AND ")
-    }
     val updates = names.map(name => s"${quoteIdentifier(name)} = ${column("c", name)}")
     changes.createOrReplaceTempView(View)
     try {
@@ -122,5 +168,6 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
 object TableSink {
   private val Gone = "_gone"
+  private val There = "_there"
   private val View = "_changelog_changes"
 }

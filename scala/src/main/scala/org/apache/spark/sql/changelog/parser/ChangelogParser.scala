@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.explain
+package org.apache.spark.sql.changelog.parser
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParseException, ParserInterface}
@@ -10,26 +10,34 @@ import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.analysis.StateTtlHint
+import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
+import org.apache.spark.sql.changelog.views.ViewStatement
 
 /**
- * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, and the hint `STATE_TTL` as
- * Flink writes it, and hands everything else, the query included, to Spark's parser.
+ * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
+ * hint `STATE_TTL` as Flink writes it, and hands everything else, the queries included, to Spark's
+ * parser.
  */
-class ExplainChangelogParser(delegate: ParserInterface) extends ParserInterface {
-  import ExplainChangelogParser._
+class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
+  import ChangelogParser._
 
-  override def parsePlan(sqlText: String): LogicalPlan = sqlText match {
-    case Prefix(format, query) => explain(format, withHints(query, delegate.parsePlan))
-    case _ => withHints(sqlText, delegate.parsePlan)
-  }
+  private val views = new ViewStatement(delegate)
+
+  override def parsePlan(sqlText: String): LogicalPlan =
+    parse(sqlText, withHints(_, delegate.parsePlan))
 
   override def parsePlanWithParameters(
       sqlText: String,
-      parameterContext: ParameterContext): LogicalPlan = sqlText match {
-    case Prefix(format, query) =>
-      explain(format, withHints(query, delegate.parsePlanWithParameters(_, parameterContext)))
-    case _ => withHints(sqlText, delegate.parsePlanWithParameters(_, parameterContext))
-  }
+      parameterContext: ParameterContext): LogicalPlan =
+    parse(sqlText, withHints(_, delegate.parsePlanWithParameters(_, parameterContext)))
+
+  private def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
+    views(sqlText, spark).getOrElse {
+      sqlText match {
+        case Prefix(format, query) => explain(format, spark(query))
+        case _ => spark(sqlText)
+      }
+    }
 
   override def parseQuery(sqlText: String): LogicalPlan =
     withHints(sqlText, delegate.parseQuery)
@@ -64,6 +72,6 @@ class ExplainChangelogParser(delegate: ParserInterface) extends ParserInterface 
     ExplainChangelogCommand(query, asJson = "JSON".equalsIgnoreCase(format))
 }
 
-private object ExplainChangelogParser {
+private object ChangelogParser {
   private val Prefix = """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+FORMAT\s+(TEXT|JSON))?\s+(.*)""".r
 }

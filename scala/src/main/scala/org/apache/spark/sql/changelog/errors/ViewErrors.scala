@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.errors
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.TableIdentifier
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
+
+/** The errors of views that are kept by statements. */
+object ViewErrors {
+  def batchUnfinished(view: TableIdentifier, batch: Long): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_BATCH_UNFINISHED",
+      Map("view" -> view.quotedString, "batch" -> batch.toString))
+
+  def catalogNotSupported(parts: Seq[String]): AnalysisException =
+    analysis("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", Map("view" -> parts.mkString(".")))
+
+  def clauseNotSupported(view: String, clause: String, advice: String): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
+      Map("view" -> view, "clause" -> clause, "advice" -> advice))
+
+  def exists(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_EXISTS", Map("view" -> view.quotedString))
+
+  def isRunning(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
+
+  def notFound(view: TableIdentifier, isOther: Boolean): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_NOT_FOUND",
+      Map(
+        "view" -> view.quotedString,
+        "found" -> (if (isOther) "a table or view of another kind" else "nothing")))
+
+  def notIncremental(view: String, query: String): AnalysisException =
+    analysis("CHANGELOG_VIEW_NOT_INCREMENTAL", Map("view" -> view, "query" -> query))
+
+  def propertyInvalid(property: String, value: String, expected: String): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_PROPERTY_INVALID",
+      Map("property" -> property, "value" -> value, "expected" -> expected))
+
+  def providerNotSupported(provider: String, providers: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
+      Map("provider" -> provider, "providers" -> providers.mkString(", ")))
+
+  def recursive(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_RECURSIVE", Map("view" -> view.quotedString))
+
+  def schemaChanged(
+      view: TableIdentifier,
+      stored: Seq[String],
+      found: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_SCHEMA_CHANGED",
+      Map(
+        "view" -> view.quotedString,
+        "stored" -> stored.mkString(", "),
+        "found" -> found.mkString(", ")))
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks.files
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions._
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
+
+/**
+ * Keeps all rows in files of a format that can't be changed in place, such as Parquet: each batch
+ * that changes something is a new, complete snapshot.
+ *
+ * {{{
+ *   <path>/batch-7/…       rows after batch 7, complete once _SUCCESS is there
+ *   <path>/batch-9/…       rows after batch 9; batch 8 changed nothing
+ * }}}
+ *
+ * A snapshot is made of the one before and the batch, so writing a batch again changes nothing.
+ *
+ * @param written
+ *   told the newest snapshot after each batch, to show it to readers
+ */
+class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
+    extends ChangelogSink(options.format) {
+  private val folder = new Path(options.required("path", "the folder of the snapshots is needed"))
+  private val provider = options.get("provider").getOrElse("parquet")
+
+  override protected def check(input: SinkInput): Unit = input.keyOrNone(options.key)
+
+  override def write(batch: ChangelogBatch): Unit = {
+    val session = batch.changes.sparkSession
+    val snapshots = new Snapshots(session, folder)
+    val last = snapshots.latest
+    last.filter(_ > batch.batchId).foreach { stored =>
+      throw SinkErrors
+        .batchSuperseded(format, folder.toString, batch.queryId, batch.batchId, stored)
+    }
+    if (!last.contains(batch.batchId)) {
+      val before = last match {
+        case Some(id) => session.read.schema(batch.schema).format(provider).load(path(id))
+        case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
+      }
+      val changes = batch.input.keyOrNone(options.key) match {
+        case Some(key) => batch.byKey(key, session.sessionState.conf.numShufflePartitions)
+        case None => batch.netRows
+      }
+      // read more than once, and its operators must not run again
+      changes.persist()
+      try {
+        if (last.isEmpty || !changes.isEmpty) {
+          val after = apply(before, changes, batch)
+          after.write.mode("overwrite").format(provider).save(path(batch.batchId))
+        }
+      } finally changes.unpersist()
+    }
+    snapshots.latest.foreach(id => written(session, snapshots.path(id)))
+  }
+
+  private def apply(before: DataFrame, changes: DataFrame, batch: ChangelogBatch): DataFrame = {
+    val names = batch.input.columnNames
+    batch.input.keyOrNone(options.key) match {
+      case Some(key) =>
+        val rows = changes.select(coalesce(col(After), col(Before)).as("row")).select("row.*")
+        val touched = rows.select(ChangelogBatch.columns(key): _*).as("c")
+        val isTouched = key
+          .map(name => quotedOf("b", name) <=> quotedOf("c", name))
+          .reduceOption(_ && _)
+          .getOrElse(lit(true))
+        val stay = before.as("b").join(touched, isTouched, "left_anti")
+        stay
+          .select(ChangelogBatch.columns(names): _*)
+          .union(changes.where(col(After).isNotNull).select(s"$After.*"))
+      case None =>
+        before
+          .withColumn(Net, lit(1L))
+          .unionByName(changes)
+          .groupBy(ChangelogBatch.columns(names): _*)
+          .agg(sum(Net).as(Net))
+          .where(col(Net) > 0)
+          .withColumn(Net, explode(array_repeat(lit(0), col(Net).cast("INT"))))
+          .select(ChangelogBatch.columns(names): _*)
+    }
+  }
+
+  private def quotedOf(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
+
+  private def path(batchId: Long): String = Snapshots.path(folder, batchId).toString
+}

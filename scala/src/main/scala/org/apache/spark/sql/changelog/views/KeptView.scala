@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.types.StructType
+
+/** A view there is: its name, its columns and what it is. */
+case class KeptView(name: TableIdentifier, schema: StructType, definition: ViewDefinition) {
+
+  /** What it is called in statements. */
+  def sql: String = name.quotedString
+
+  /** What the query that keeps it is called. */
+  def queryName: String = s"view ${name.unquotedString}"
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.streaming.StreamingQuery
+
+/** The queries that keep views current in this process, until they are stopped. */
+object RunningViews {
+  private val queries = new ConcurrentHashMap[String, StreamingQuery]()
+
+  def add(view: KeptView, query: StreamingQuery): Unit = queries.put(key(view), query)
+
+  /** The query that keeps the view current now. */
+  def active(view: KeptView): Option[StreamingQuery] = last(view).filter(_.isActive)
+
+  /** The query that was started last, if it has not been stopped by a statement. */
+  def last(view: KeptView): Option[StreamingQuery] = Option(queries.get(key(view)))
+
+  def stop(view: KeptView): Unit = Option(queries.remove(key(view))).foreach(_.stop())
+
+  /** Stops all of them, as when the process ends. */
+  def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>
+    Option(queries.remove(key)).foreach(_.stop())
+  }
+
+  /** Views of the same name in different catalogs have different folders. */
+  private def key(view: KeptView): String = view.definition.folder.toString
+}

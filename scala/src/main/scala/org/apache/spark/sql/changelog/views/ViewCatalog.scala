@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier}
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+
+/** Finds views among the tables of the session catalog. */
+class ViewCatalog(session: SparkSession) {
+  private val manager = session.sessionState.catalogManager
+  private val catalog = session.sessionState.catalog
+
+  /** The full name of what a statement calls `parts`. */
+  def identify(parts: Seq[String]): TableIdentifier = {
+    val current = manager.currentCatalog.name()
+    parts match {
+      case Seq(table) if current == SESSION_CATALOG_NAME =>
+        TableIdentifier(table, Some(catalog.getCurrentDatabase), Some(SESSION_CATALOG_NAME))
+      case Seq(database, table)
+          if current == SESSION_CATALOG_NAME || !manager.isCatalogRegistered(database) =>
+        TableIdentifier(table, Some(database), Some(SESSION_CATALOG_NAME))
+      case Seq(SESSION_CATALOG_NAME, database, table) =>
+        TableIdentifier(table, Some(database), Some(SESSION_CATALOG_NAME))
+      case _ => throw ViewErrors.catalogNotSupported(parts)
+    }
+  }
+
+  /** The view of this name, or an error. */
+  def get(parts: Seq[String]): KeptView = {
+    val name = identify(parts)
+    find(name).getOrElse(throw ViewErrors.notFound(name, exists(name)))
+  }
+
+  /** Whether anything has the name. */
+  def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)
+
+  /** The view of this name, if there is one. */
+  def find(name: TableIdentifier): Option[KeptView] =
+    if (!exists(name)) None
+    else {
+      val table = catalog.getTableMetadata(name)
+      if (table.tableType == CatalogTableType.VIEW) view(table) else stored(name)
+    }
+
+  /** The views in a database. */
+  def list(database: String, pattern: String): Seq[KeptView] =
+    catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>
+      find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))
+    }
+
+  private def view(table: CatalogTable): Option[KeptView] =
+    ViewDefinition.fromProperties(table.properties).map { definition =>
+      KeptView(table.identifier, table.schema, definition)
+    }
+
+  /** A table whose properties may be known to its format only, as Delta's are. */
+  private def stored(name: TableIdentifier): Option[KeptView] = {
+    val table = CatalogV2Util.loadTable(
+      manager.v2SessionCatalog,
+      Identifier.of(name.database.toArray, name.table))
+    table.flatMap { table =>
+      ViewDefinition.fromProperties(table.properties().asScala.toMap).map { definition =>
+        KeptView(name, CatalogV2Util.v2ColumnsToStructType(table.columns()), definition)
+      }
+    }
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.CapturesConfig
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.execution.streaming.ProcessingTimeTrigger
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streaming.Trigger
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+
+/**
+ * What a view is, as the properties of its table remember it.
+ *
+ * @param query
+ *   its text
+ * @param namespace
+ *   the current catalog and namespace its names are looked up in
+ * @param settings
+ *   the settings of the session that decide what it means, such as the time zone
+ * @param provider
+ *   the format of the stored rows
+ * @param generation
+ *   the folder of the checkpoint, and of rows that are not in a table's own folder. What is
+ *   recomputed from scratch gets a new one
+ * @param properties
+ *   the table properties the user gave
+ */
+case class ViewDefinition(
+    kind: ViewKind,
+    query: String,
+    namespace: Seq[String],
+    settings: Map[String, String],
+    provider: String,
+    comment: Option[String],
+    properties: Map[String, String],
+    generation: Option[String] = None) {
+  import ViewDefinition._
+
+  private val options = CaseInsensitiveMap(properties)
+
+  def policy: RefreshPolicy =
+    options.get(Policy).fold[RefreshPolicy](RefreshPolicy.Auto) { text =>
+      RefreshPolicy.values
+        .find(_.toString.equalsIgnoreCase(text))
+        .getOrElse(throw ViewErrors
+          .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
+    }
+
+  /** How often the view is brought up to date while it runs. */
+  def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
+
+  /** How long files that were replaced stay for those who still read them, in milliseconds. */
+  def retention: Long = interval(Retention, "1 hour").fold(DefaultRetention)(_.intervalMs)
+
+  private def interval(property: String, example: String): Option[ProcessingTimeTrigger] =
+    options.get(property).map { text =>
+      try ProcessingTimeTrigger(text)
+      catch {
+        case _: RuntimeException =>
+          throw ViewErrors.propertyInvalid(property, text, s"an interval such as '$example'")
+      }
+    }
+
+  /** Refuses properties that can't be read. */
+  def check(): ViewDefinition = {
+    policy
+    trigger
+    retention
+    properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
+      throw ViewErrors.propertyInvalid(name, properties(name), "another name: this one is taken")
+    }
+    this
+  }
+
+  def folder: Path = new Path(
+    generation.getOrElse(throw new IllegalStateException("a view without a generation")))
+
+  def checkpoint: Path = new Path(folder, "checkpoint")
+
+  /** Where rows are kept that are in no table's own folder. */
+  def rows: Path = new Path(folder, "rows")
+
+  /** All of it, as the properties of the table. */
+  def toProperties: Map[String, String] =
+    properties ++
+      properties.map { case (key, value) => s"$Given$key" -> value } ++
+      settings.map { case (key, value) => s"$Setting$key" -> value } ++
+      namespace.zipWithIndex.map { case (part, index) => s"$Namespace$index" -> part } ++
+      comment.map("comment" -> _) ++
+      generation.map(Generation -> _) ++
+      Map(Kind -> kind.toString, Query -> query, Provider -> provider)
+}
+
+object ViewDefinition extends CapturesConfig {
+  val Policy = "changelog.refreshPolicy"
+  val Interval = "changelog.interval"
+  val Retention = "changelog.retention"
+
+  private val Prefix = "changelog.view."
+  private val Kind = Prefix + "kind"
+  private val Query = Prefix + "query"
+  private val Provider = Prefix + "provider"
+  private val Generation = Prefix + "generation"
+  private val Given = Prefix + "given."
+  private val Setting = Prefix + "setting."
+  private val Namespace = Prefix + "namespace."
+  private val DefaultRetention = 10 * 60 * 1000L
+
+  /** What a table's properties say of a view; none if it is no view of ours. */
+  def fromProperties(properties: Map[String, String]): Option[ViewDefinition] =
+    for {
+      name <- properties.get(Kind)
+      kind <- ViewKind.values.find(_.toString == name)
+      query <- properties.get(Query)
+    } yield ViewDefinition(
+      kind,
+      query,
+      Iterator
+        .from(0)
+        .map(index => properties.get(s"$Namespace$index"))
+        .takeWhile(_.isDefined)
+        .flatten
+        .toSeq,
+      startingWith(Setting, properties),
+      properties.getOrElse(Provider, "parquet"),
+      properties.get("comment"),
+      startingWith(Given, properties) ++ properties.filter { case (name, _) =>
+        // they can be altered
+        Seq(Policy, Interval, Retention).contains(name)
+      },
+      properties.get(Generation))
+
+  /** The settings that decide what a query means, as Spark keeps them for its own views. */
+  def settingsOf(conf: SQLConf): Map[String, String] =
+    startingWith("", sqlConfigsToProps(conf, ""))
+      .filterNot { case (key, _) =>
+        key.startsWith("spark.sql.catalog.") || key == "spark.sql.extensions" ||
+        key.startsWith("spark.sql.warehouse") || key.startsWith("spark.sql.streaming.") ||
+        key.startsWith("spark.sql.ui.") || !key.startsWith("spark.sql.")
+      }
+
+  private def startingWith(prefix: String, all: Map[String, String]): Map[String, String] =
+    all.collect {
+      case (key, value) if key.startsWith(prefix) => key.drop(prefix.length) -> value
+    }
+}

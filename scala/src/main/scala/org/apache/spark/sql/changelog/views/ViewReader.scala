@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{NamedStreamingRelation, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith}
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * Reads the views that a query names, with `STREAM` or without, as tables that change.
+ *
+ * {{{
+ *   SELECT … FROM v    =>    SELECT … FROM from_changelog(TABLE(changes of v), '_change_type') AS v
+ * }}}
+ *
+ * The changes of a Delta table are in its change data feed. Those of files are found by comparing
+ * snapshots.
+ */
+class ViewReader(session: SparkSession) {
+  private val catalog = new ViewCatalog(session)
+  private val found = mutable.Set.empty[TableIdentifier]
+
+  /** The views that were replaced. */
+  def views: Set[TableIdentifier] = found.toSet
+
+  /** The parsed query, in which views are replaced by what reads their changes. */
+  def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
+
+  /** @param common the names of common table expressions, which hide views of the same name */
+  private def replace(plan: LogicalPlan, common: Set[String]): LogicalPlan = {
+    val hidden = common ++ plan.collectWithSubqueries { case query: UnresolvedWith =>
+      query.cteRelations.map(_._1.toLowerCase)
+    }.flatten
+    plan.transformDownWithSubqueries {
+      case query: UnresolvedWith =>
+        query.copy(cteRelations = query.cteRelations.map { case (name, alias, depth) =>
+          (name, alias.copy(child = replace(alias.child, hidden)), depth)
+        })
+      case named @ NamedStreamingRelation(relation: UnresolvedRelation, _) =>
+        read(relation, hidden).getOrElse(named)
+      case relation: UnresolvedRelation => read(relation, hidden).getOrElse(relation)
+    }
+  }
+
+  private def read(relation: UnresolvedRelation, hidden: Set[String]): Option[LogicalPlan] = {
+    val parts = relation.multipartIdentifier
+    if (parts.size == 1 && isHidden(parts.head, hidden)) None
+    else find(parts).map(view => SubqueryAlias(parts.last, changesOf(view)))
+  }
+
+  private def isHidden(name: String, hidden: Set[String]): Boolean =
+    hidden.contains(name.toLowerCase) ||
+      session.sessionState.catalog.getRawTempView(name).isDefined
+
+  private def find(parts: Seq[String]): Option[KeptView] =
+    try catalog.find(catalog.identify(parts))
+    catch { case _: AnalysisException => None }
+
+  private def changesOf(view: KeptView): LogicalPlan = {
+    found += view.name
+    val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
+    stream(view).createOrReplaceTempView(name)
+    // rows of a streaming table stay, unless it is computed anew
+    val types = view.definition.kind match {
+      case ViewKind.StreamingTable => ", change_types => map('insert', '+I')"
+      case ViewKind.MaterializedView => ""
+    }
+    val changeType = s"'${RowKind.ChangeTypeColumnName}'"
+    session
+      .sql(s"SELECT * FROM from_changelog(TABLE($name), $changeType$types)")
+      .queryExecution
+      .analyzed
+  }
+
+  private def stream(view: KeptView): DataFrame =
+    if (view.definition.provider.equalsIgnoreCase("delta")) {
+      val feed = session.readStream.option("readChangeFeed", "true").table(view.sql)
+      feed.drop("_commit_version", "_commit_timestamp")
+    } else {
+      session.readStream.format("changelog-snapshots").option("table", view.sql).load()
+    }
+}

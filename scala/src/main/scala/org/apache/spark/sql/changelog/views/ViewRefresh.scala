@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+
+/** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
+class ViewRefresh(session: SparkSession, view: KeptView) {
+  private val query = new ViewQuery(session, view.definition)
+  // what is stored must be done in the session of the query, as its sink does
+  private val storage = ViewStorage(query.session, view.definition.provider)
+
+  /** As the policy says, or as `full` says instead. */
+  def refresh(full: Option[Boolean]): Unit = {
+    RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    val policy = view.definition.policy
+    if (full.contains(false) && !query.isStreaming) {
+      throw ViewErrors.notIncremental(view.sql, view.definition.query)
+    }
+    if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) recompute()
+    else {
+      checkSchema()
+      catchUp(view, storage.sink(view))
+    }
+  }
+
+  /** Keeps the view up to date until it is stopped. */
+  def start(): StreamingQuery = {
+    if (!query.isStreaming) throw ViewErrors.notIncremental(view.sql, view.definition.query)
+    checkSchema()
+    RunningViews.active(view).getOrElse {
+      val started = writer(view, storage.sink(view), view.definition.trigger)
+      RunningViews.add(view, started)
+      started
+    }
+  }
+
+  /**
+   * Computes all rows anew, next to those that are shown, and shows them at once, with what the
+   * view says, which may be new. What has been computed goes on from there.
+   */
+  def recompute(): Unit = {
+    val generation = ViewStorage.newGeneration(storage.home(view.name))
+    val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
+    try {
+      val rows =
+        if (query.isStreaming) {
+          catchUp(staged, storage.stagingSink(staged))
+          storage.staged(staged).getOrElse(none(staged.schema))
+        } else {
+          val started = System.currentTimeMillis()
+          new ViewLog(session, staged.definition.folder)
+            .refreshed(RefreshRecord(started, System.currentTimeMillis(), "full", 0))
+          query.rows
+        }
+      storage.replace(staged, rows)
+    } catch {
+      case error: Throwable =>
+        delete(staged.definition.folder)
+        throw error
+    }
+    delete(view.definition.checkpoint)
+    deleteGenerations(Seq(staged, view).map(_.definition.folder.getName))
+  }
+
+  /** Whoever began to read rows of the last generation can go on; older ones go. */
+  private def deleteGenerations(except: Seq[String]): Unit = {
+    val home = storage.home(view.name)
+    val files = home.getFileSystem(session.sessionState.newHadoopConf())
+    val generations = files.listStatus(home).map(_.getPath)
+    generations.filterNot(path => except.contains(path.getName)).foreach(delete)
+  }
+
+  private def catchUp(target: KeptView, sink: (String, Map[String, String])): Unit = {
+    val started = System.currentTimeMillis()
+    val running = writer(target, sink, Trigger.AvailableNow())
+    try running.awaitTermination()
+    finally running.stop()
+    val how =
+      if (target.definition.generation == view.definition.generation) "incremental" else "full"
+    val rows = running.recentProgress.map(_.numInputRows).sum
+    new ViewLog(session, target.definition.folder)
+      .refreshed(RefreshRecord(started, System.currentTimeMillis(), how, rows))
+  }
+
+  private def writer(
+      target: KeptView,
+      sink: (String, Map[String, String]),
+      trigger: Trigger): StreamingQuery =
+    query.changes.writeStream
+      .format(sink._1)
+      .options(sink._2)
+      .option("checkpointLocation", target.definition.checkpoint.toString)
+      .queryName(target.queryName)
+      .trigger(trigger)
+      .start()
+
+  /** The sources of a query may have other columns than when the view was made. */
+  private def checkSchema(): Unit = {
+    def columns(schema: StructType) =
+      schema.fields.map(field => s"${field.name} ${field.dataType.sql}").toSeq
+    val stored = columns(view.schema)
+    val found = columns(query.schema)
+    if (stored != found) throw ViewErrors.schemaChanged(view.name, stored, found)
+  }
+
+  private def none(schema: StructType): DataFrame =
+    query.session.createDataFrame(java.util.List.of[Row](), schema)
+
+  private def delete(folder: Path): Unit = {
+    folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
+    ()
+  }
+}

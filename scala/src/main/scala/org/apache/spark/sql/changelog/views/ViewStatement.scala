@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.plans.logical._
+
+import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
+import org.apache.spark.sql.changelog.views.commands._
+
+/**
+ * Understands the statements about views that Spark's grammar doesn't have. `CREATE` without
+ * `OR REPLACE` it does have, and those are left to its parser.
+ */
+class ViewStatement(parser: ParserInterface) {
+  import ViewStatement._
+
+  /** @param parse Spark's parser, with the statement's parameters */
+  def apply(sqlText: String, parse: String => LogicalPlan): Option[LogicalPlan] =
+    LeadingComments.replaceFirstIn(sqlText, "") match {
+      case Explain(form, create) =>
+        queryOf(parse(withoutReplace(create)))
+          .map(ExplainChangelogCommand(_, asJson = "JSON".equalsIgnoreCase(form)))
+      case CreateOrReplace() =>
+        val text = LeadingComments.replaceFirstIn(sqlText, "")
+        creation(parse(withoutReplace(text)), replace = true)
+      case Refresh(name, how) =>
+        Some(RefreshKeptView(parts(name), Option(how).map(_.equalsIgnoreCase("FULL"))))
+      case Start(name) => Some(StartKeptView(parts(name)))
+      case Stop(name) => Some(StopKeptView(parts(name)))
+      case Drop(ifExists, name) => Some(DropKeptView(parts(name), ifExists != null))
+      case Describe(first, second, name) =>
+        Some(DescribeKeptView(parts(name), first != null || second != null))
+      case Verify(name, percent) =>
+        Some(UnresolvedVerification(parts(name), Option(percent).map(_.toDouble)))
+      case Show(database, pattern) =>
+        Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
+      case _ => None
+    }
+
+  private def parts(name: String): Seq[String] = parser.parseMultipartIdentifier(name)
+}
+
+object ViewStatement {
+  private val Kind = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
+  private val Part = """(?:`(?:[^`]|``)+`|\w+)"""
+  private val Name = s"""($Part(?:\\s*\\.\\s*$Part)*)"""
+  private val LeadingComments = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
+
+  private val Explain =
+    s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
+  private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
+  private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
+  private val Refresh =
+    s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL))?\\s*;?\\s*""".r
+  private val Start = s"""(?is)START\\s+$Kind\\s+$Name\\s*;?\\s*""".r
+  private val Stop = s"""(?is)STOP\\s+$Kind\\s+$Name\\s*;?\\s*""".r
+  private val Drop = s"""(?is)DROP\\s+$Kind\\s+(IF\\s+EXISTS\\s+)?$Name\\s*;?\\s*""".r
+  private val Describe =
+    s"""(?is)DESC(?:RIBE)?\\s+(EXTENDED\\s+)?$Kind\\s+(EXTENDED\\s+)?$Name\\s*;?\\s*""".r
+  private val Verify =
+    s"""(?is)VERIFY\\s+$Kind\\s+$Name(?:\\s+SAMPLE\\s+(\\d+(?:\\.\\d+)?)\\s+PERCENT)?\\s*;?\\s*""".r
+  private val Show =
+    s"""(?is)SHOW\\s+MATERIALIZED\\s+VIEWS(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r
+
+  /** What Spark's parser makes of a `CREATE`, as the command that runs it. */
+  def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = ResolveViewStatements
+    .creation(plan, replace)
+
+  /** Spaces take the place of what Spark does not know, so that positions in errors stay. */
+  private def withoutReplace(text: String): String =
+    OrReplace.replaceAllIn(text, found => found.group(1) + " " * found.group(2).length)
+
+  private def queryOf(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case create: CreatePipelineDatasetAsSelect => Some(create.query)
+    case _ => None
+  }
+}

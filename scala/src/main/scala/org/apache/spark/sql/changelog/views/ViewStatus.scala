@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.time.{Duration, Instant}
+
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TimestampFormatter}
+import org.apache.spark.sql.classic.SparkSession
+
+/** What can be told of a view without reading its rows. */
+class ViewStatus(session: SparkSession, view: KeptView) {
+  private val definition = view.definition
+  private val log = new ViewLog(session, definition.folder)
+  private lazy val query = new ViewQuery(session, definition)
+
+  /** Whether a query of this process keeps it up to date. */
+  def state: String = RunningViews.last(view) match {
+    case Some(query) if query.isActive => "RUNNING"
+    case Some(query) if query.exception.nonEmpty => "FAILED"
+    case _ => "IDLE"
+  }
+
+  /** When it was known to have all that its sources had delivered. */
+  def asOf: Option[String] = asOfMillis.map(time)
+
+  def facts: Seq[(String, String)] = Seq("Kind" -> definition.kind.toString, "Status" -> state) ++
+    RunningViews
+      .last(view)
+      .flatMap(_.exception)
+      .map("Failure" -> _.getMessage.linesIterator.next()) ++
+    Seq("Refresh policy" -> definition.policy.toString, "Plan" -> plan) ++
+    log.lastRefresh.map { refresh =>
+      val took = refresh.finished - refresh.asOf
+      "Last refresh" -> s"${time(refresh.finished)}, ${refresh.how}, ${refresh.inputRows} rows read in $took ms"
+    } ++
+    asOf.map("As of" -> _) ++
+    asOfMillis.map { millis =>
+      "Lag" -> s"at most ${Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toSeconds} s"
+    } ++
+    Seq("Last verification" -> log.lastVerification.fold("never")(verification))
+
+  def details: Seq[(String, String)] = Seq(
+    "Format" -> definition.provider,
+    "Checkpoint" -> definition.checkpoint.toString,
+    "Query" -> definition.query) ++
+    definition.comment.map("Comment" -> _) ++
+    definition.properties.toSeq.sorted ++
+    (if (query.isStreaming) Seq("Changes" -> query.output.explained.toText) else Nil)
+
+  /** How it is brought up to date. */
+  private def plan: String =
+    if (!query.isStreaming) "computed anew, since its query reads no stream"
+    else {
+      val key =
+        query.key.fold("rows are told apart by all columns")(_.mkString("key (", ", ", ")"))
+      s"incremental, ${query.output.explained.mode}, $key"
+    }
+
+  private def asOfMillis: Option[Long] = {
+    val running = RunningViews.active(view).flatMap(query => Option(query.lastProgress))
+    val progressed = running.map(progress => Instant.parse(progress.timestamp).toEpochMilli)
+    progressed.orElse(log.lastRefresh.map(_.asOf))
+  }
+
+  private def verification(record: VerificationRecord): String = {
+    val outcome = record.differences match {
+      case 0 => s"equal, ${record.rows} rows compared"
+      case found => s"$found differing rows"
+    }
+    val part = record.sample.fold("")(percent => s", a sample of $percent percent")
+    s"${time(record.at)}: $outcome$part"
+  }
+
+  private def time(millis: Long): String = TimestampFormatter
+    .getFractionFormatter(DateTimeUtils.getZoneId(session.sessionState.conf.sessionLocalTimeZone))
+    .format(DateTimeUtils.millisToMicros(millis))
+}

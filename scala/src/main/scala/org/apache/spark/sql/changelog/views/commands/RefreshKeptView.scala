@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.views.ViewRefresh
+
+/**
+ * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL]`: catches up with the sources, and ends.
+ *
+ * @param full
+ *   whether all rows are computed anew; as the view's policy says, if none
+ */
+case class RefreshKeptView(name: Seq[String], full: Option[Boolean]) extends ViewCommand {
+  override protected def runIn(session: SparkSession): Seq[Row] = {
+    new ViewRefresh(session, find(session, name)).refresh(full)
+    Nil
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.verify
+
+import java.util.UUID
+
+import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.streaming.runtime.{StreamMetadata, StreamingRelation}
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
+import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+/**
+ * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
+ * reads them when a query goes on from its checkpoint.
+ *
+ * A throw-away query over the same sources gets a checkpoint that says its first batch was begun
+ * and goes up to the offsets of that batch. Spark then runs it, whatever the sources are.
+ *
+ * @param checkpoint
+ *   the query's own
+ */
+class SourceRows(session: SparkSession, checkpoint: Path) {
+  private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
+
+  /** The last batch that was begun, and the last that was committed. */
+  def lastBatches: (Option[Long], Option[Long]) = (last("offsets"), last("commits"))
+
+  /**
+   * Hands the rows of each stream of `streaming`, a query as Spark runs it, to `read`, as plans that
+   * can be computed as long as `read` runs.
+   */
+  def upTo(batchId: Long, streaming: LogicalPlan)(
+      read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
+    val streams = streaming.collect {
+      case relation: StreamingRelation => relation
+      case relation: StreamingRelationV2 => relation
+    }.distinct
+    val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
+    try {
+      copyLog(batchId, copy)
+      // what the query computes is never computed: it only names the sources, in their order
+      val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
+      val plan = if (inputs.size == 1) inputs.head else Union(inputs)
+      val query = session.sessionState.streamingQueryManager.startQuery(
+        userSpecifiedName = None,
+        userSpecifiedCheckpointLocation = Some(copy.toString),
+        df = Dataset.ofRows(session, plan),
+        extraOptions = Map.empty,
+        sink = new ReadOnce(streams, read),
+        outputMode = OutputMode.Append(),
+        trigger = OneTimeTrigger)
+      try query.awaitTermination()
+      finally query.stop()
+    } finally files.delete(copy, true)
+  }
+
+  private def copyLog(batchId: Long, copy: Path): Unit = {
+    def copyTo(from: String, to: String) = {
+      val conf = session.sessionState.newHadoopConf()
+      val source = new Path(checkpoint, from)
+      if (files.exists(source)) {
+        FileUtil.copy(files, source, files, new Path(copy, to), false, conf)
+      }
+    }
+    files.mkdirs(new Path(copy, "offsets"))
+    copyTo(s"offsets/$batchId", "offsets/0")
+    copyTo("sources", "sources")
+    val identity = StreamMetadata(UUID.randomUUID.toString)
+    StreamMetadata.write(
+      identity,
+      new Path(copy, "metadata"),
+      session.sessionState.newHadoopConf())
+  }
+
+  private def last(log: String): Option[Long] = {
+    val folder = new Path(checkpoint, log)
+    if (!files.exists(folder)) None
+    else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).maxOption
+  }
+}
+
+/** Takes the plan of the first batch apart into the rows of each stream. */
+private class ReadOnce(streams: Seq[LogicalPlan], read: Seq[(LogicalPlan, LogicalPlan)] => Unit)
+    extends Sink {
+
+  override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
+    val session = castToImpl(data.sparkSession)
+    val query = castToImpl(data).queryExecution.logical match {
+      case write: WriteToMicroBatchDataSourceV1 => write.child
+      case other => other
+    }
+    val inputs = query match {
+      case union: Union => union.children
+      case single => Seq(single)
+    }
+    val rows = inputs.map {
+      case Project(_, input) => atRest(session, input)
+      case other => throw new IllegalStateException(s"unexpected input:\n$other")
+    }
+    read(streams.zip(rows))
+  }
+
+  /** The plan of a batch as one that is no stream. */
+  private def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
+    case relation: LogicalRelation => relation.copy(isStreaming = false)
+    case rows: LogicalRDD =>
+      LogicalRDD(rows.output, rows.rdd, rows.outputPartitioning, rows.outputOrdering)(session)
+    case rows: LocalRelation => rows.copy(isStreaming = false)
+    case scan: StreamingDataSourceV2ScanRelation =>
+      LogicalRDD(scan.output, session.sessionState.planner.plan(scan).next().execute())(session)
+  }
+}

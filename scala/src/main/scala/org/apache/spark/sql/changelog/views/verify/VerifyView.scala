@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.verify
+
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{
+  EventTimeWatermark,
+  LeafNode,
+  LogicalPlan,
+  Project
+}
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{Column, Row}
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
+import org.apache.spark.sql.changelog.views._
+
+/**
+ * Compares the rows of a view with what its query gives in batch Spark, over exactly what its
+ * sources had delivered when the view's last batch was committed.
+ *
+ * @param sample
+ *   compare only this percentage of the keys, others each time
+ */
+class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) {
+  import VerifyView._
+
+  private val query = new ViewQuery(creator, view.definition)
+  private val session = query.session
+  private val seed = System.nanoTime()
+
+  /** The rows that differ, at most [[MostRows]] of them; whether they are too many or missing. */
+  def apply(): Seq[Row] = {
+    val at = System.currentTimeMillis()
+    val (differences, compared) =
+      if (query.isStreaming) compareStream() else compare(stored, query.rows)
+    new ViewLog(creator, view.definition.folder)
+      .verified(VerificationRecord(at, sample, compared, differences.size.toLong))
+    differences
+  }
+
+  private def compareStream(): (Seq[Row], Long) = {
+    val sources = new SourceRows(session, view.definition.checkpoint)
+    val (batchId, rows) = pin(sources)
+    var result: (Seq[Row], Long) = (Nil, 0L)
+    batchId.foreach { batchId =>
+      val streaming = query.changes.queryExecution.analyzed
+      sources.upTo(batchId, streaming) { read =>
+        result = compare(rows, Dataset.ofRows(session, atRest(query.analyzed, read)))
+      }
+    }
+    result
+  }
+
+  /** The rows of the view together with the batch they are the result of. */
+  private def pin(sources: SourceRows): (Option[Long], DataFrame) = {
+    val patience = System.currentTimeMillis() + Patience
+    while (true) {
+      val before = sources.lastBatches
+      if (before._1 == before._2) {
+        // the files that are read are fixed now
+        val rows = stored
+        rows.queryExecution.executedPlan
+        if (sources.lastBatches == before) return (before._2, rows)
+      } else if (RunningViews.active(view).isEmpty || System.currentTimeMillis() > patience) {
+        throw ViewErrors.batchUnfinished(view.name, before._1.get)
+      }
+      Thread.sleep(100)
+    }
+    throw new IllegalStateException("unreachable")
+  }
+
+  private def stored: DataFrame = session.table(view.sql)
+
+  /** The query over the rows that were read, instead of over streams. */
+  private def atRest(plan: LogicalPlan, read: Seq[(LogicalPlan, LogicalPlan)]): LogicalPlan =
+    withoutWatermarks(plan).transformDownWithSubqueries {
+      case source: FromChangelog if source.streaming => source.copy(streaming = false)
+      case leaf: LeafNode if leaf.isStreaming =>
+        val (stream, rows) = read
+          .find { case (stream, _) => stream.outputSet == leaf.outputSet }
+          .orElse(read.find { case (stream, _) => stream.sameResult(leaf) })
+          .getOrElse(throw new IllegalStateException(s"no rows were read of\n$leaf"))
+        require(stream.output.size == leaf.output.size)
+        Project(
+          leaf.output.zip(rows.output).map { case (column, value) =>
+            Alias(value, column.name)(exprId = column.exprId)
+          },
+          rows)
+    }
+
+  private def withoutWatermarks(plan: LogicalPlan): LogicalPlan =
+    plan.transformUpWithSubqueries { case watermark: EventTimeWatermark => watermark.child }
+
+  private def compare(stored: DataFrame, expected: DataFrame): (Seq[Row], Long) = {
+    val names = expected.columns.toSeq
+    val key = if (query.isStreaming) query.key.filter(_.nonEmpty) else None
+    val hashed = columns(key.getOrElse(names))
+    def some(rows: DataFrame) = sample.fold(rows.select(columns(names): _*)) { percent =>
+      val bucket = pmod(xxhash64(lit(seed) +: hashed: _*), lit(Buckets))
+      rows.select(columns(names): _*).where(bucket < (percent / 100 * Buckets).toLong)
+    }
+    val stays = some(stored).persist()
+    val should = some(expected).persist()
+    try {
+      val missing = should.exceptAll(stays)
+      val extra = stays.exceptAll(should)
+      val found = key match {
+        case Some(key) if names.map(expected.schema(_)).exists(isInexact) =>
+          unequal(missing, extra, key, names)
+        case _ =>
+          missing
+            .select(named("missing", names): _*)
+            .union(extra.select(named("unexpected", names): _*))
+      }
+      (found.take(MostRows).toSeq, should.count())
+    } finally {
+      stays.unpersist()
+      should.unpersist()
+    }
+  }
+
+  /** Leaves out pairs of one key that differ in the last digits of inexact numbers only. */
+  private def unequal(
+      missing: DataFrame,
+      extra: DataFrame,
+      key: Seq[String],
+      names: Seq[String]): DataFrame = {
+    val schema = missing.schema
+    def of(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
+    val sameKey = key.map(name => of("m", name) <=> of("e", name)).reduce(_ && _)
+    val close = names
+      .filterNot(key.contains)
+      .map { name =>
+        val (left, right) = (of("m", name), of("e", name))
+        if (!isInexact(schema(name))) left <=> right
+        else (left <=> right) || abs(left - right) <= greatest(abs(left), abs(right)) * Tolerance
+      }
+      .foldLeft(sameKey)(_ && _)
+    val isClose = coalesce(close, lit(false))
+    val lacks = missing.as("m").join(extra.as("e"), isClose, "left_anti")
+    val exceeds = extra.as("e").join(missing.as("m"), isClose, "left_anti")
+    lacks
+      .select(named("missing", names): _*)
+      .union(exceeds.select(named("unexpected", names): _*))
+  }
+
+  private def isInexact(field: StructField): Boolean =
+    field.dataType == DoubleType || field.dataType == FloatType
+
+  private def named(difference: String, names: Seq[String]): Seq[Column] =
+    lit(difference).as(Difference) +: names.map(quoted)
+}
+
+object VerifyView {
+
+  /** The column that says whether a row is `missing` in the view, or `unexpected`. */
+  val Difference = "_difference"
+
+  /** How many rows are shown at most. */
+  val MostRows = 1000
+
+  /** How far sums of DOUBLEs may differ by the order of what is added, relatively. */
+  private val Tolerance = 1e-9
+  private val Buckets = 1000000L
+  private val Patience = 60000L
+
+  /** The columns of the result. */
+  def schemaOf(view: KeptView): StructType =
+    StructType(StructField(Difference, StringType, nullable = false) +: view.schema.fields)
+}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.File
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Views made, kept, compared and dropped by statements, over tables of files. */
+trait ViewTests
+    extends AnyFunSuite
+    with ChangelogSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  protected def provider: String
+  protected val warehouse = QuickFileSystem.temporaryDirectory()
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(
+    extension = false,
+    Map(
+      "spark.sql.extensions" ->
+        "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
+      "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+      "spark.databricks.delta.snapshotPartitions" -> "1",
+      "spark.sql.warehouse.dir" -> warehouse.getPath))
+
+  protected val orders =
+    "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"
+  protected val totals =
+    s"SELECT customer, count(*) AS n, sum(amount) AS total FROM $orders GROUP BY customer"
+
+  override def beforeEach(): Unit =
+    spark.sql("CREATE TABLE orders (op STRING, id INT, customer STRING, amount INT) USING json")
+
+  override def afterEach(): Unit = {
+    RunningViews.stopAll()
+    Seq("second", "v").foreach(name => spark.sql(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+    spark.sql("DROP TABLE orders")
+  }
+
+  protected def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
+
+  protected def deliver(changes: String*): Unit = {
+    val rows = changes.map(_.split(' ').toSeq.map(v => s"'$v'")).map { change =>
+      val customer = change(2).replace("'NULL'", "NULL")
+      s"${change(0)}, INT(${change(1)}), $customer, INT(${change(3)})"
+    }
+    spark.sql(s"INSERT INTO orders VALUES ${rows.mkString("(", "), (", ")")}")
+  }
+
+  protected def create(query: String, more: String = "", name: String = "v"): Unit =
+    spark.sql(s"CREATE MATERIALIZED VIEW $name USING $provider $more AS $query")
+
+  /** The view equals its query in batch Spark, read by its name in a session of its own. */
+  protected def check(query: String, name: String = "v"): Unit = {
+    val expected = RowMultiset.of(run(query.replace("STREAM ", "")))
+    for (session <- Seq(spark, spark.newSession())) {
+      val kept = RowMultiset.of(session.sql(s"SELECT * FROM $name").collect())
+      assert(kept == expected, s"\nkept:\n$kept\nexpected:\n$expected")
+    }
+    assert(run(s"VERIFY MATERIALIZED VIEW $name").isEmpty)
+  }
+
+  test(s"$provider: a view is filled, refreshed by changes, and forgets nothing") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20", "+I 3 NULL 5")
+    create(totals, "COMMENT 'what they owe'")
+    check(totals)
+    deliver("-U 1 Ada 30", "+U 1 Ben 50", "-D 3 NULL 5")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(totals)
+    // nothing new
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    check(totals)
+    val read =
+      new ViewLog(spark, new ViewCatalog(spark).get(Seq("v")).definition.folder).lastRefresh
+    assert(read.exists(refresh => refresh.inputRows == 0 && refresh.how == "incremental"))
+    deliver("+I 4 Eve 1")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check(totals)
+    deliver("-D 4 Eve 1", "+I 5 Ada 2")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(totals)
+  }
+
+  test(s"$provider: rows without a key are kept as often as they are there") {
+    val query = s"SELECT customer, amount FROM $orders WHERE amount > 1"
+    val anonymous = query.replace(", key => array('id')", "")
+    deliver("+I 1 Ada 30", "+I 2 Ada 30", "+I 3 NULL 30", "+I 4 NULL 30")
+    create(anonymous)
+    check(anonymous)
+    deliver("-D 2 Ada 30", "+I 5 NULL 30", "-D 3 NULL 30", "-D 4 NULL 30", "+I 6 Eve 7")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(anonymous)
+    deliver("-D 1 Ada 30", "+I 7 Eve 7")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(anonymous)
+  }
+
+  test(s"$provider: a view over a view follows its changes") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    val byCount = "SELECT n, count(*) AS customers FROM STREAM v GROUP BY n"
+    create(byCount, name = "second")
+    check(byCount, "second")
+    deliver("-D 1 Ada 30", "+I 3 Ben 1", "+I 4 Eve 2")
+    run("REFRESH MATERIALIZED VIEW v")
+    run("REFRESH MATERIALIZED VIEW second")
+    check(byCount, "second")
+    deliver("+I 5 Eve 2")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    run("REFRESH MATERIALIZED VIEW second")
+    check(byCount, "second")
+  }
+
+  test(s"$provider: OR REPLACE shows other rows, under another definition") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    val best = s"SELECT id, amount FROM $orders ORDER BY amount DESC LIMIT 1"
+    checkError("CHANGELOG_VIEW_EXISTS", "view" -> "`spark_catalog`.`default`.`v`")(create(best))
+    spark.sql(s"CREATE MATERIALIZED VIEW IF NOT EXISTS v AS $best")
+    check(totals)
+    spark.sql(s"-- again\nCREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $best")
+    check(best)
+    deliver("+I 3 Eve 40")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(best)
+  }
+
+  protected def facts(sql: String): Map[String, String] =
+    run(sql).map(row => row.getString(0) -> row.getString(1)).toMap
+}
+
+/** Views stored as Delta tables. */
+class DeltaViewsSuite extends ViewTests {
+  override protected def provider = "delta"
+}
+
+/** Views stored as snapshots in Parquet. */
+class SnapshotViewsSuite extends ViewTests {
+  override protected def provider = "parquet"
+
+  test("a view can be kept running, and is stopped") {
+    create(totals)
+    run("START MATERIALIZED VIEW v")
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    checkError("CHANGELOG_VIEW_IS_RUNNING")(run("REFRESH MATERIALIZED VIEW v"))
+    val query = RunningViews.active(new ViewCatalog(spark).get(Seq("v"))).get
+    query.processAllAvailable()
+    check(totals)
+    deliver("-D 1 Ada 30")
+    query.processAllAvailable()
+    check(totals)
+    assert(facts("DESCRIBE MATERIALIZED VIEW v")("Status") == "RUNNING")
+    run("STOP MATERIALIZED VIEW v")
+    assert(!query.isActive && facts("DESC MATERIALIZED VIEW v")("Status") == "IDLE")
+  }
+
+  test("VERIFY finds rows that are missing, wrong or too many") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20", "+I 3 Eve 5")
+    create(totals)
+    spoil()
+    val found = run("VERIFY MATERIALIZED VIEW v").map(_.toSeq.mkString(" ")).sorted
+    assert(
+      found == Seq(
+        "missing Ada 1 30",
+        "missing Ben 1 20",
+        "unexpected Ben 1 21",
+        "unexpected Zoe 1 1"))
+    assert(
+      facts("DESCRIBE MATERIALIZED VIEW v")("Last verification").endsWith("4 differing rows"))
+    // what is delivered later is not what the view has
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    deliver("+I 4 Ada 1")
+    assert(run("VERIFY MATERIALIZED VIEW v SAMPLE 50 PERCENT").isEmpty)
+    val verified = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Last verification")
+    assert(verified.contains("equal") && verified.endsWith("a sample of 50.0 percent"))
+  }
+
+  test("DROP leaves nothing") {
+    create(totals)
+    assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(1)) == Seq("v"))
+    assert(run("SHOW MATERIALIZED VIEWS IN default LIKE 'x*'").isEmpty)
+    run("DROP MATERIALIZED VIEW v")
+    assert(run("SHOW MATERIALIZED VIEWS").isEmpty && !new File(warehouse, "v").exists())
+    checkError("CHANGELOG_VIEW_NOT_FOUND", "found" -> "nothing")(run("DROP MATERIALIZED VIEW v"))
+    checkError("CHANGELOG_VIEW_NOT_FOUND")(run("REFRESH STREAMING TABLE orders"))
+  }
+
+  test("a view is there with its rows, or not at all") {
+    deliver("+I 1 Ada 30", "? 2 Ben 20")
+    checkError("CHANGELOG_CHANGE_TYPE_UNKNOWN")(create(totals))
+    checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION")(
+      create(s"SELECT customer, rand() AS r FROM $orders"))
+    assert(!spark.catalog.tableExists("v") && !new File(warehouse, "v").exists())
+  }
+
+  test("a streaming table takes rows that stay, and no others") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    val plain = "SELECT id, upper(customer) AS customer FROM STREAM orders"
+    spark.sql(s"CREATE STREAMING TABLE v USING $provider AS $plain")
+    check(plain)
+    deliver("+I 3 Eve 1", "+I 3 Eve 1")
+    run("REFRESH STREAMING TABLE v")
+    check(plain)
+    create("SELECT customer FROM v", name = "second")
+    check("SELECT customer FROM v", "second")
+    spark.sql("DROP STREAMING TABLE v")
+    val error = changelogError(spark.sql(s"CREATE STREAMING TABLE v USING $provider AS $totals"))
+    assert(error.getCondition == "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES")
+  }
+
+  test("a query without streams is computed anew") {
+    spark.sql("CREATE TABLE plain AS SELECT 1 AS id, 'Ada' AS customer")
+    try {
+      create("SELECT customer, count(*) AS n FROM plain GROUP BY customer")
+      spark.sql("INSERT INTO plain VALUES (2, 'Ada')")
+      assert(run("VERIFY MATERIALIZED VIEW v").size == 2)
+      run("REFRESH MATERIALIZED VIEW v")
+      check("SELECT customer, count(*) AS n FROM plain GROUP BY customer")
+      checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+    } finally spark.sql("DROP TABLE plain")
+  }
+
+  /** Changes the stored rows behind the view's back. */
+  private def spoil(): Unit = {
+    val view = new ViewCatalog(spark).get(Seq("v"))
+    val folder = new File(
+      new org.apache.hadoop.fs.Path(view.definition.rows.toString).toUri.getPath)
+    val rows = folder.listFiles().filter(_.getName.startsWith("batch-")).maxBy(_.getName)
+    val wrong =
+      spark.sql("SELECT * FROM VALUES ('Eve', 1L, 5L), ('Ben', 1L, 21L), ('Zoe', 1L, 1L)")
+    wrong.toDF("customer", "n", "total").write.mode("overwrite").parquet(rows.getPath)
+  }
+}
