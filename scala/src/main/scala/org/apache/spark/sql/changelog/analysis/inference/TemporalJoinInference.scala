@@ -46,7 +46,7 @@ object TemporalJoinInference extends NodeInference {
       bounds
         .lift(index)
         .map(column => s"a watermark on ${column.name}")
-        .getOrElse(StateTable.unbounded))
+        .getOrElse(StateTable.unbounded(ttl = 0)))
     val strategy =
       if (node.kinds.isInsertOnly) "look up the version once it is certain"
       else "look up the version by time"

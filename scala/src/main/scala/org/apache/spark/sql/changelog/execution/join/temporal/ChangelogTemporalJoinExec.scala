@@ -76,7 +76,8 @@ case class ChangelogTemporalJoinExec(
 
   override def stateValueSchema: StructType = layout.valueSchema
 
-  override protected def isBoundedByTime: Boolean = isTimed
+  /** Runs and their directory stand or fall together, so no TTL forgets some of them. */
+  override protected lazy val ttls: Seq[Long] = Seq(0L)
 
   /** A watermark that moves on makes rows certain, without any change. */
   override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
