@@ -11,6 +11,7 @@ import org.apache.spark.sql.changelog.analysis.{
   CheckWatermarks,
   InlineCommonTables,
   JoinSubqueries,
+  RecognizeLookupJoin,
   RecognizeTemporalJoin,
   ResolveStateTtl
 }
@@ -45,11 +46,13 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromCanalFunction.description)
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
+    extensions.injectTableFunction(LookupFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveStateTtl)
     extensions.injectHintResolutionRule(new ResolveViewStatements(_)) // queries stay text
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
+    extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
     extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // what is left of them
     extensions.injectCheckRule(new CheckChangelogSupport(_))

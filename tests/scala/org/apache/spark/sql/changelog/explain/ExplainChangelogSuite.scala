@@ -64,6 +64,7 @@ class ExplainChangelogSuite
     "join-without-key" -> "SELECT id, word FROM rides JOIN words ON fare < n",
     "join-static" -> "SELECT id, c FROM rides LEFT JOIN VALUES ('Oslo', 'NO') AS s(name, c) ON city = name",
     "join-temporal" -> "SELECT l.id, r.fare FROM rides l LEFT JOIN LATERAL (SELECT fare FROM bag b WHERE b.city = l.city AND b.at <= l.at ORDER BY b.at DESC LIMIT 1) r",
+    "join-lookup" -> "SELECT w.n, r.fare FROM words w JOIN lookup(TABLE(latest)) r ON w.word = r.city WHERE w.n > 3",
     "join-aggregate" -> "SELECT id, freq FROM rides JOIN (SELECT word, count(*) AS freq FROM words GROUP BY word) ON city = word",
     "exists" -> "SELECT id FROM rides WHERE EXISTS (SELECT * FROM bag b WHERE rides.city = b.city) OR fare > 10",
     "in" -> "SELECT id FROM rides WHERE city IN (SELECT city FROM bag)",

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.{RankInference, StaticInference}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, Rank, TemporalJoin, ToChangelog}
+import org.apache.spark.sql.changelog.plans._
 
 /**
  * Refuses a query with a node that is understood but can't be executed yet, so that it never gives
@@ -40,7 +40,7 @@ object CheckExecutable {
     case plan if isSparksOwn(plan) => None
     case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
-    case _: Join | _: TemporalJoin => None
+    case _: Join | _: TemporalJoin | _: LookupJoin => None
     case agg: Aggregate => aggregateObstacle(agg, node)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))

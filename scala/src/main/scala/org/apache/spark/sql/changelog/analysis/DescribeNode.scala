@@ -12,6 +12,7 @@ import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{
   FromChangelog,
   InputMode,
+  LookupJoin,
   Rank,
   TemporalJoin,
   ToChangelog
@@ -36,6 +37,7 @@ object DescribeNode {
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
     case _: TemporalJoin => "ChangelogTemporalJoin"
+    case _: LookupJoin => "ChangelogLookupJoin"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _ => plan.nodeName
@@ -48,6 +50,7 @@ object DescribeNode {
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: TemporalJoin => temporalJoinDetail(join)
+    case lookup: LookupJoin => joinDetail(lookup.toJoin)
     case rank: Rank => rankDetail(rank)
     case window: Window =>
       val over = Seq(list(window.partitionSpec), list(window.orderSpec)).mkString(" ")
@@ -69,6 +72,7 @@ object DescribeNode {
       case agg: Aggregate => bracketed(groups(agg))
       case join: Join => joinType(join)
       case join: TemporalJoin => join.joinType.toString
+      case lookup: LookupJoin => joinType(lookup.toJoin)
       case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"
       case window: Window => list(window.partitionSpec)
       case _: Project => ""

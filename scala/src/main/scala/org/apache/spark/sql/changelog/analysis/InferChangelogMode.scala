@@ -37,6 +37,7 @@ object InferChangelogMode {
     AggregateInference,
     JoinInference,
     TemporalJoinInference,
+    LookupJoinInference,
     RankInference,
     RecomputeInference,
     StockStatefulInference,

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -38,7 +39,8 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         plan.transformUp {
-          case root: ToChangelog if root.streaming => root.copy(child = recognize(root.child))
+          case root: ToChangelog if root.streaming =>
+            root.copy(child = recognize(InlineCTE(alwaysInline = true)(root.child)))
         }
       }
     }

@@ -12,6 +12,7 @@ import org.apache.spark.sql.changelog.plans.{
   ChangelogStatic,
   FromChangelog,
   GroupValue,
+  LookupJoin,
   Rank,
   RankFunction,
   TemporalJoin,
@@ -56,6 +57,7 @@ object UpsertKeys {
       case agg: Aggregate => ofGroups(agg)
       case join: Join => ofJoin(join, inputs(0), inputs(1))
       case _: TemporalJoin => inputs(0)
+      case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil
       case sample: Sample => if (sample.withReplacement) Nil else inputs.head

@@ -35,6 +35,8 @@ object ChangelogErrors {
       parameters,
       reader.getSqlState(condition))
 
+  def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
+
   def argumentInvalid(
       function: String,
       argument: String,

@@ -11,7 +11,11 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.{JoinSubqueries, RecognizeTemporalJoin}
+import org.apache.spark.sql.changelog.analysis.{
+  JoinSubqueries,
+  RecognizeLookupJoin,
+  RecognizeTemporalJoin
+}
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 
@@ -44,7 +48,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case source: FromChangelog => source.copy(streaming = true)
     }
     // what only a changelog's query is analyzed by
-    val joined = JoinSubqueries(RecognizeTemporalJoin(streamed))
+    val joined = JoinSubqueries(RecognizeTemporalJoin(RecognizeLookupJoin(streamed)))
     val explained = session.sessionState.optimizer.execute(joined).collect {
       case output: ChangelogOutput => output.explained
     }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.analysis.{EquiJoin, UpsertKeys}
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, TemporalJoin}
 
 /**
  * Gives joins their inputs in the form in which least must be kept of them.
@@ -29,7 +29,7 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    plan.transformUp(prepare).transformUp {
+    plan.transformUp(pushFilters).transformUp(prepare).transformUp {
       case project @ Project(_, Project(columns, join: Join))
           if columns.forall(_.isInstanceOf[Attribute]) =>
         project.copy(child = join)
@@ -43,6 +43,24 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
         right = withKey(withoutNullFilter(join.right, nullable(join, equi, isLeft = false))))
       prepared.copyTagsFrom(join)
       if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
+    case join: LookupJoin =>
+      val prepared = join.copy(right = withKey(join.right))
+      if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
+  }
+
+  private def pushFilters: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case Filter(condition, join: LookupJoin) => pushLeft(condition, join)
+    case Filter(condition, join: TemporalJoin) => pushLeft(condition, join)
+  }
+
+  /** Filters left rows first: Spark knows neither of these joins, and does not. */
+  private def pushLeft(condition: Expression, join: BinaryNode): LogicalPlan = {
+    val (pushed, others) = splitConjunctivePredicates(condition).partition { part =>
+      part.deterministic && part.references.subsetOf(join.left.outputSet)
+    }
+    val below = pushed.reduceOption(And(_, _)).map(Filter(_, join.left)).getOrElse(join.left)
+    val filtered = join.withNewChildren(Seq(below, join.right))
+    others.reduceOption(And(_, _)).map(Filter(_, filtered)).getOrElse(filtered)
   }
 
   /** The parts of the join key whose NULLs leave a row of one side without any effect. */

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.SubqueryJoin
+import org.apache.spark.sql.changelog.plans.{LookupTable, SubqueryJoin}
 
 /**
  * Puts the joins that subqueries gave in place, with the first of Spark's operator optimizations.
@@ -16,5 +16,9 @@ import org.apache.spark.sql.changelog.plans.SubqueryJoin
  */
 object ShowSubqueryJoins extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    plan.transformUp { case join: SubqueryJoin => join.toJoin }
+    plan.transformUp {
+      case join: SubqueryJoin => join.toJoin
+      // in a query that does not stream all rows come at once
+      case LookupTable(table) => table
+    }
 }

@@ -8,6 +8,9 @@ sealed abstract class JoinSide(override val toString: String)
 
 object JoinSide {
 
+  /** Its rows are never looked up: nothing is kept. */
+  case object Nothing extends JoinSide("nothing")
+
   /** The join key holds a key of the side: `join key -> row`. */
   case object OneRow extends JoinSide("one row per join key")
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.{JoinSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTtl}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.plans.{JoinSide, StateTtl}
  *   the side has another key                join key, key       -> row
  *   the side has no key                     join key, row       -> count
  *   only whether there are matches matters  join key            -> count
+ *   its rows are never looked up            nothing
  * }}}
  *
  * A side whose rows come out without a match too needs to know how many matches a row has. Without
@@ -30,14 +31,18 @@ final case class JoinState(
     join: Join,
     equi: EquiJoin,
     left: JoinState.Input,
-    right: JoinState.Input) {
+    right: JoinState.Input,
+    isLookup: Boolean = false) {
 
   private val hasCondition = equi.rest.nonEmpty
-  private val timedBy = JoinWatermark.columns(join.left.output, join.right.output, equi)
+  private val timedBy =
+    if (isLookup) Seq(None, None)
+    else JoinWatermark.columns(join.left.output, join.right.output, equi)
 
   /** How the rows of a side are kept. */
   def side(isLeft: Boolean): JoinSide =
-    if (!isLeft && JoinState.countsRight(join, equi, right.upsertKeys)) JoinSide.KeyCount
+    if (isLeft && isLookup) JoinSide.Nothing
+    else if (!isLeft && JoinState.countsRight(join, equi, right.upsertKeys)) JoinSide.KeyCount
     else {
       val keys = keysOf(isLeft)
       if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
@@ -55,7 +60,8 @@ final case class JoinState(
 
   /** Whether each row of a side is kept with the number of its matches. */
   def tracksMatches(isLeft: Boolean): Boolean =
-    JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
+    side(isLeft) != JoinSide.Nothing &&
+      JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
       (side(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
 
   /** Whether rows of a side go when the watermark has passed them. */
@@ -65,7 +71,7 @@ final case class JoinState(
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
     Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
-    Seq(table(isLeft = true), table(isLeft = false)),
+    Seq(table(isLeft = true), table(isLeft = false)).flatten,
     if (equi.pairs.isEmpty) Seq("no equality between the sides: all rows meet in one partition")
     else Nil)
 
@@ -78,7 +84,7 @@ final case class JoinState(
   private def form(isLeft: Boolean): String =
     if (tracksMatches(isLeft)) s"${side(isLeft)} with matches" else side(isLeft).toString
 
-  private def table(isLeft: Boolean): StateTable = {
+  private def table(isLeft: Boolean): Option[StateTable] = {
     val name = if (isLeft) "left" else "right"
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
     val bound = timedBy(if (isLeft) 0 else 1) match {
@@ -87,12 +93,14 @@ final case class JoinState(
     }
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
     side(isLeft) match {
-      case JoinSide.OneRow => StateTable(s"$name rows", joinKey, s"row$matches", bound)
+      case JoinSide.Nothing => None
+      case JoinSide.OneRow => Some(StateTable(s"$name rows", joinKey, s"row$matches", bound))
       case JoinSide.RowByKey =>
-        StateTable(s"$name rows", joinKey ++ rowKey(isLeft).map(_.name), s"row$matches", bound)
+        val key = joinKey ++ rowKey(isLeft).map(_.name)
+        Some(StateTable(s"$name rows", key, s"row$matches", bound))
       case JoinSide.RowCount =>
-        StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound)
-      case JoinSide.KeyCount => StateTable(s"$name counts", joinKey, "count", bound)
+        Some(StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound))
+      case JoinSide.KeyCount => Some(StateTable(s"$name counts", joinKey, "count", bound))
     }
   }
 }
@@ -109,9 +117,12 @@ object JoinState {
 
   /** The state of a join of which all is known. */
   def apply(node: AnnotatedPlan): JoinState = {
-    val join = node.plan.asInstanceOf[Join]
+    val (join, isLookup) = node.plan match {
+      case lookup: LookupJoin => (lookup.toJoin, true)
+      case other => (other.asInstanceOf[Join], false)
+    }
     val Seq(left, right) = node.children.map(side => Input(side.upsertKeys, side.requiredKey))
-    JoinState(join, EquiJoin(join), left, right)
+    JoinState(join, EquiJoin(join), left, right, isLookup)
   }
 
   private[inference] def input(side: InferredNode, asked: Demand): Input = {

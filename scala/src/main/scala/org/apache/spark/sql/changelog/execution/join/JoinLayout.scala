@@ -48,7 +48,7 @@ final case class JoinSideLayout(
 
   /** What follows the join key in the key of a record; none if the join key is enough. */
   def suffix: Option[StructType] = side match {
-    case JoinSide.OneRow | JoinSide.KeyCount => None
+    case JoinSide.OneRow | JoinSide.KeyCount | JoinSide.Nothing => None
     case JoinSide.RowByKey => Some(JoinLayout.struct(rowKey))
     case JoinSide.RowCount => Some(JoinLayout.struct(columns))
   }
@@ -59,7 +59,7 @@ final case class JoinSideLayout(
     case _ => None
   }
 
-  def isCounted: Boolean = row.isEmpty
+  def isCounted: Boolean = side == JoinSide.RowCount || side == JoinSide.KeyCount
 }
 
 /**

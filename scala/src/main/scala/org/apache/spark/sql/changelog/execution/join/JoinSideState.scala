@@ -168,6 +168,7 @@ private[join] object JoinSideState {
       new KeyedRows(layout, side, store, unmatched, metrics)
     case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
     case JoinSide.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
+    case JoinSide.Nothing => new PassingRows(layout, side, store, unmatched, metrics)
   }
 }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
 import org.apache.spark.sql.changelog.analysis.JoinWatermark
 import org.apache.spark.sql.changelog.execution.BatchTime
+import org.apache.spark.sql.changelog.plans.JoinSide
 
 /**
  * How a watermark bounds the rows of one side of a join.
@@ -44,7 +45,10 @@ private[join] object JoinSideTimeBound {
       right: JoinSideLayout,
       condition: Option[Expression],
       watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] =
-    JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
+    // a side that comes at any time looks up rows of any time
+    if (left.side == JoinSide.Nothing) Seq(None, None)
+    else
+      JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
 
   /** The bounds of both sides. */
   def apply(

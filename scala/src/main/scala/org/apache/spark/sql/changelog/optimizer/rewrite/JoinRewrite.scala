@@ -8,7 +8,12 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogDrain,
+  ChangelogJoin,
+  LookupJoin,
+  StateTtl
+}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -24,7 +29,10 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  */
 private[optimizer] object JoinRewrite extends NodeRewrite {
 
-  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Join]
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan match {
+    case _: Join | _: LookupJoin => true
+    case _ => false
+  }
 
   override def apply(
       node: AnnotatedPlan,
@@ -32,12 +40,12 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       ids: OperatorIds): LogicalPlan = {
     val rewritten =
       if (node.children.exists(side => StaticInference.isStatic(side.plan))) {
-        lookup(node, inputs)
+        lookUpStatic(node, inputs)
       } else join(node, inputs, ids)
     NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)
   }
 
-  private def lookup(node: AnnotatedPlan, inputs: Seq[LogicalPlan]): LogicalPlan = {
+  private def lookUpStatic(node: AnnotatedPlan, inputs: Seq[LogicalPlan]): LogicalPlan = {
     val sides = node.children.zip(inputs).map { case (side, input) =>
       if (keepsState(side)) ChangelogDrain(input) else input
     }
