@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from spark_changelog.conf import ChangelogConf
 from spark_changelog.explain import explain
-from spark_changelog.functions import from_changelog, to_changelog
+from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.session import configure
 
@@ -24,5 +24,6 @@ __all__ = [
     "from_changelog",
     "from_debezium",
     "from_upsert_kafka",
+    "lookup",
     "to_changelog",
 ]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two table functions, for data frames.
+"""The table functions, for data frames.
 
-Both write SQL text, so a classic session and Spark Connect go the same way.
+They write SQL text, so a classic session and Spark Connect go the same way.
 """
 
 from __future__ import annotations
@@ -87,6 +87,42 @@ def from_changelog(
         on_error=on_error,
     )
     return df.sparkSession.sql(select(function), df=df)
+
+
+def lookup(df: DataFrame) -> DataFrame:
+    """Mark the table ``df`` so that rows are joined once, with the table as it is then.
+
+    Each row of the other side of the join meets the rows that are there after the batch it
+    comes in. What happens to the table later does not change what has been joined, so the
+    result depends on when rows come.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The table, for the right side of an inner, left, semi or anti join.
+
+    Returns
+    -------
+    DataFrame
+        The same columns.
+
+    See Also
+    --------
+    from_changelog : the table itself, whose changes the result of a join follows.
+
+    Examples
+    --------
+    >>> rates = spark.createDataFrame([("EUR", 2)], "currency STRING, rate INT")
+    >>> orders = spark.createDataFrame([(1, "EUR")], "id INT, currency STRING")
+    >>> orders.join(lookup(rates), "currency").show()
+    +--------+---+----+
+    |currency| id|rate|
+    +--------+---+----+
+    |     EUR|  1|   2|
+    +--------+---+----+
+    <BLANKLINE>
+    """
+    return df.sparkSession.sql(select(call("lookup")), df=df)
 
 
 def to_changelog(

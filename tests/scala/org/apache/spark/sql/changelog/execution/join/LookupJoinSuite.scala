@@ -136,7 +136,8 @@ class LookupJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       "SELECT l.v FROM raw r RIGHT JOIN lookup(TABLE(raw)) l ON l.k = r.k",
       "SELECT k FROM raw WHERE k IN (SELECT k FROM lookup(TABLE(raw)))").foreach { sql =>
       val error = intercept[Exception](start(sql))
-      assert(error.getMessage.contains("[CHANGELOG_LOOKUP_MISPLACED]"), sql)
+      val condition = "CHANGELOG_LOOKUP_MISPLACED"
+      assert(error.getMessage.contains(s"[$condition]"), sql)
     }
   }
 

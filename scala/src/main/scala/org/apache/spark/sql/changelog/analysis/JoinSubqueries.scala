@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftSingle}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.AS_OF_JOIN
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.optimizer.JoinScalarSubqueries
@@ -54,14 +55,16 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     if (!plan.exists(isOurs)) plan
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        plan.transformUp {
+        // what is left of as-of joins becomes subqueries
+        RewriteAsOfJoin(plan).transformUp {
           case root: ToChangelog if isOurs(root) => root.copy(child = join(root.child, MaxLevels))
         }
       }
     }
 
   private def isOurs(plan: LogicalPlan): Boolean = plan match {
-    case root: ToChangelog => root.streaming && hasSubqueries(root.child)
+    case root: ToChangelog =>
+      root.streaming && (hasSubqueries(root.child) || root.containsPattern(AS_OF_JOIN))
     case _ => false
   }
 
