@@ -18,6 +18,9 @@ val unwantedOptions = Set(
   ScalacOptions.warnUnusedParams,
   ScalacOptions.warnValueDiscard)
 
+Global / concurrentRestrictions :=
+  Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
+
 lazy val core = (project in file("."))
   .settings(
     name := "spark-changelog",
@@ -31,6 +34,14 @@ lazy val core = (project in file("."))
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
     Test / parallelExecution := false,
+    // two processes share the suites: a query that is tested waits as often as it computes
+    Test / testGrouping := {
+      val suites = (Test / definedTests).value.sortBy(_.name)
+      val options = (Test / forkOptions).value
+      suites.indices.groupBy(_ % 2).toSeq.map { case (number, indices) =>
+        Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
+      }
+    },
     Test / javaOptions ++= JavaModuleOptions.all ++ Seq(
       "-Xmx4g",
       "-XX:+UseSerialGC", // short runs of ever new code: neither a busy collector ...

@@ -150,6 +150,43 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
       "NULL NULL")
   }
 
+  test("rows that only come are kept together as they came, however many") {
+    val query = "SELECT l.b, r.d FROM from_changelog(TABLE(l_raw)) l " +
+      "JOIN from_changelog(TABLE(r_raw)) r ON l.a = r.c"
+    onAllProviders {
+      val checkpoint = QuickFileSystem.temporaryDirectory()
+      val running = start(query, checkpoint, keys = false)
+      try {
+        left.add("_ 1 x", "_ 1 x", "_ 2 y", "_ NULL n")
+        running.next()
+        left.add("_ 1 z")
+        right.add((1 to 1500).map(number => s"_ 1 p$number"): _*)
+        assert(running.next().count(_.startsWith("x ")) == 3000)
+        val rows = spark.read
+          .format("statestore")
+          .load(checkpoint.getPath)
+          .selectExpr(
+            "key.side",
+            "key.a",
+            "key.left",
+            "key.right",
+            "size(value.left)",
+            "size(value.right)")
+          .collect()
+          .map(TextChangelog.format)
+        assert(
+          rows.sorted.toSeq == Seq(
+            "0 1 {0,0} NULL 2 NULL",
+            "0 1 {1,0} NULL 1 NULL",
+            "0 2 {0,0} NULL 1 NULL",
+            "1 1 NULL {1,0} NULL 1024",
+            "1 1 NULL {1,1} NULL 476"))
+        left.add("_ 1 w")
+        assert(running.next().size == 1500)
+      } finally running.stop()
+    }
+  }
+
   test("rows are counted per side, and retractions of rows never given by policy") {
     val checkpoint = QuickFileSystem.temporaryDirectory()
     val running = start("SELECT a, b, d FROM l LEFT JOIN r ON a = c", checkpoint, keys = false)

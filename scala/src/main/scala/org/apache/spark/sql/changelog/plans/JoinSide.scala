@@ -20,6 +20,9 @@ object JoinSide {
   /** The side has no key: `join key, row -> count`. */
   case object RowCount extends JoinSide("row count")
 
+  /** The side has no key, and rows only come: `join key, batch -> rows`. */
+  case object RowList extends JoinSide("rows by batch")
+
   /** Only whether there are rows matters: `join key -> count`. */
   case object KeyCount extends JoinSide("key count")
 }

@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTtl}
  *   the join key holds a key of the side    join key            -> row
  *   the side has another key                join key, key       -> row
  *   the side has no key                     join key, row       -> count
+ *   the same, and its rows only come        join key, batch     -> rows
  *   only whether there are matches matters  join key            -> count
  *   its rows are never looked up            nothing
  * }}}
@@ -40,7 +41,12 @@ final case class JoinState(
     else JoinWatermark.columns(join.left.output, join.right.output, equi)
 
   /** How the rows of a side are kept. */
-  def side(isLeft: Boolean): JoinSide =
+  def side(isLeft: Boolean): JoinSide = byKeys(isLeft) match {
+    case JoinSide.RowCount if isAppended(isLeft) && !tracksMatches(isLeft) => JoinSide.RowList
+    case other => other
+  }
+
+  private def byKeys(isLeft: Boolean): JoinSide =
     if (isLeft && isLookup) JoinSide.Nothing
     else if (!isLeft && JoinState.countsRight(join, equi, right.upsertKeys)) JoinSide.KeyCount
     else {
@@ -60,9 +66,14 @@ final case class JoinState(
 
   /** Whether each row of a side is kept with the number of its matches. */
   def tracksMatches(isLeft: Boolean): Boolean =
-    side(isLeft) != JoinSide.Nothing &&
+    byKeys(isLeft) != JoinSide.Nothing &&
       JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
-      (side(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
+      (byKeys(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
+
+  /** Whether rows only come, and have more to them than the join key. */
+  private def isAppended(isLeft: Boolean): Boolean =
+    (if (isLeft) left else right).isInsertOnly &&
+      !(if (isLeft) join.left else join.right).outputSet.subsetOf(equi.columns(isLeft))
 
   /** Whether rows of a side go when the watermark has passed them. */
   private def isTimed(isLeft: Boolean): Boolean = timedBy(if (isLeft) 0 else 1).isDefined
@@ -100,6 +111,8 @@ final case class JoinState(
         Some(StateTable(s"$name rows", key, s"row$matches", bound))
       case JoinSide.RowCount =>
         Some(StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound))
+      case JoinSide.RowList =>
+        Some(StateTable(s"$name rows", joinKey :+ "batch", "rows", bound))
       case JoinSide.KeyCount => Some(StateTable(s"$name counts", joinKey, "count", bound))
     }
   }
@@ -113,7 +126,10 @@ object JoinState {
    * @param replacedBy
    *   the key by which new rows replace old ones, where old ones are left out
    */
-  final case class Input(upsertKeys: Seq[AttributeSet], replacedBy: Option[AttributeSet])
+  final case class Input(
+      upsertKeys: Seq[AttributeSet],
+      replacedBy: Option[AttributeSet],
+      isInsertOnly: Boolean)
 
   /** The state of a join of which all is known. */
   def apply(node: AnnotatedPlan): JoinState = {
@@ -121,13 +137,17 @@ object JoinState {
       case lookup: LookupJoin => (lookup.toJoin, true)
       case other => (other.asInstanceOf[Join], false)
     }
-    val Seq(left, right) = node.children.map(side => Input(side.upsertKeys, side.requiredKey))
+    val Seq(left, right) =
+      node.children.map(side => Input(side.upsertKeys, side.requiredKey, side.mode.isInsertOnly))
     JoinState(join, EquiJoin(join), left, right, isLookup)
   }
 
   private[inference] def input(side: InferredNode, asked: Demand): Input = {
     val demand = asked.on(side.kinds)
-    Input(side.upsertKeys, if (demand.kind == OnlyUpdateAfter) demand.key else None)
+    Input(
+      side.upsertKeys,
+      if (demand.kind == OnlyUpdateAfter) demand.key else None,
+      side.kinds.isInsertOnly)
   }
 
   /** Whether rows of the side come out, or change, by having no match. */

@@ -51,11 +51,13 @@ final case class JoinSideLayout(
     case JoinSide.OneRow | JoinSide.KeyCount | JoinSide.Nothing => None
     case JoinSide.RowByKey => Some(JoinLayout.struct(rowKey))
     case JoinSide.RowCount => Some(JoinLayout.struct(columns))
+    case JoinSide.RowList => Some(AppendedRows.Part)
   }
 
-  /** The row in the value of a record, if it is kept there. */
-  def row: Option[StructType] = side match {
+  /** The row in the value of a record, or its rows, if they are kept there. */
+  def row: Option[DataType] = side match {
     case JoinSide.OneRow | JoinSide.RowByKey => Some(JoinLayout.struct(columns))
+    case JoinSide.RowList => Some(ArrayType(JoinLayout.struct(columns), containsNull = false))
     case _ => None
   }
 
@@ -67,7 +69,7 @@ final case class JoinSideLayout(
  *
  * {{{
  *   key    side (0 left, 1 right), join key columns, left STRUCT, right STRUCT
- *   value  left STRUCT, right STRUCT, count, matches
+ *   value  left STRUCT or ARRAY, right STRUCT or ARRAY, count, matches
  * }}}
  *
  * A record of one side has NULL in the other's columns; columns that neither side needs are left

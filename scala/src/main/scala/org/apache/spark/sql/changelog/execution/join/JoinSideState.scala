@@ -7,6 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
@@ -78,7 +79,7 @@ private[join] abstract class JoinSideState(
 
   private val rowOrdinal = layout.rowOrdinal(side)
   private val numSuffixColumns = side.suffix.map(_.size).getOrElse(0)
-  private val numColumns = side.columns.size
+  protected final val numColumns = side.columns.size
   private val record =
     new SpecificInternalRow(Seq(side.row.getOrElse(new StructType), LongType, LongType))
   private val valueProjection =
@@ -95,7 +96,7 @@ private[join] abstract class JoinSideState(
 
   protected def get(suffixRow: UnsafeRow): UnsafeRow = store.get(stateKey(suffixRow))
 
-  protected def put(suffixRow: UnsafeRow, row: UnsafeRow, count: Long, matches: Long): Unit = {
+  protected def put(suffixRow: UnsafeRow, row: Any, count: Long, matches: Long): Unit = {
     record.update(0, row)
     record.setLong(1, count)
     record.setLong(2, matches)
@@ -109,6 +110,8 @@ private[join] abstract class JoinSideState(
   }
 
   protected def rowOf(value: UnsafeRow): UnsafeRow = value.getStruct(rowOrdinal, numColumns)
+
+  protected def rowsOf(value: UnsafeRow): ArrayData = value.getArray(rowOrdinal)
 
   protected def countOf(value: UnsafeRow): Long = value.getLong(layout.countOrdinal)
 
@@ -167,6 +170,7 @@ private[join] object JoinSideState {
     case JoinSide.OneRow | JoinSide.RowByKey =>
       new KeyedRows(layout, side, store, unmatched, metrics)
     case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
+    case JoinSide.RowList => new AppendedRows(layout, side, store, unmatched, metrics)
     case JoinSide.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
     case JoinSide.Nothing => new PassingRows(layout, side, store, unmatched, metrics)
   }

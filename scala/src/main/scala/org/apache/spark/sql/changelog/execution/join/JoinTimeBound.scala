@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
+import org.apache.spark.sql.types.ArrayType
 
 import org.apache.spark.sql.changelog.analysis.JoinWatermark
 import org.apache.spark.sql.changelog.execution.BatchTime
@@ -106,10 +107,20 @@ private[join] final class JoinStateOver(layout: JoinLayout, bounds: Seq[JoinSide
   def apply(entry: UnsafeRowPair): Boolean = {
     val number = sideOf(entry)
     byKey(number).exists(_.eval(entry.key)) ||
-    byRow(number).exists(_.eval(rowOf(entry, bounds(number).side)))
+    byRow(number).exists(isOver => rowsOf(entry, bounds(number).side).forall(isOver.eval))
   }
 
-  private def rowOf(entry: UnsafeRowPair, side: JoinSideLayout): UnsafeRow =
-    if (side.row.isDefined) entry.value.getStruct(layout.rowOrdinal(side), side.columns.size)
-    else entry.key.getStruct(layout.suffixOrdinal(side), side.columns.size)
+  private def rowsOf(entry: UnsafeRowPair, side: JoinSideLayout): Iterator[UnsafeRow] = {
+    val ordinal = layout.rowOrdinal(side)
+    side.row match {
+      case Some(_: ArrayType) =>
+        val rows = entry.value.getArray(ordinal)
+        Iterator.tabulate(rows.numElements()) { index =>
+          rows.getStruct(index, side.columns.size).asInstanceOf[UnsafeRow]
+        }
+      case Some(_) => Iterator.single(entry.value.getStruct(ordinal, side.columns.size))
+      case None =>
+        Iterator.single(entry.key.getStruct(layout.suffixOrdinal(side), side.columns.size))
+    }
+  }
 }

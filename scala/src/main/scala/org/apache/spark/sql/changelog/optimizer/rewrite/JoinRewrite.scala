@@ -8,12 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogDrain,
-  ChangelogJoin,
-  LookupJoin,
-  StateTtl
-}
+import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin, LookupJoin, StateTtl}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**

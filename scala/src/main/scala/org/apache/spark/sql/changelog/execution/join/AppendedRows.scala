@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+
+/**
+ * Rows that come and never go: `join key, batch, part -> rows`.
+ *
+ * What one batch brings is written together, under the number of the batch, so that nothing has to
+ * be looked up first. Rows that are equal are kept as often as they came.
+ */
+private[join] final class AppendedRows(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+  import AppendedRows._
+
+  private val partOf =
+    GenerateUnsafeProjection.generate(Part.zipWithIndex.map { case (field, ordinal) =>
+      BoundReference(ordinal, field.dataType, nullable = false)
+    })
+  private val part = new GenericInternalRow(Part.size)
+
+  override protected def clear(): Unit = ()
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit =
+    changes += new RowChange(null, row, 0, 1)
+
+  override def load(): Unit = ()
+
+  override def unchanged(): StoredRows = new Scan {
+    private var rows: ArrayData = _
+    private var index = 0
+
+    override protected def isWanted: Boolean = true
+
+    override def next(): Boolean = {
+      index += 1
+      if (rows == null || index == rows.numElements()) {
+        rows = if (super.next()) rowsOf(value) else null
+        index = 0
+      }
+      rows != null
+    }
+
+    override def row: UnsafeRow = rows.getStruct(index, numColumns).asInstanceOf[UnsafeRow]
+
+    override def copies: Long = 1
+
+    override def saveMatches(matches: Long): Unit =
+      throw new UnsupportedOperationException("matches of appended rows are not kept")
+  }
+
+  override def save(): Unit = {
+    var from = 0
+    while (from < changes.size) {
+      val until = math.min(from + LargestPart, changes.size)
+      val rows = new Array[Any](until - from)
+      for (index <- from until until) {
+        rows(index - from) = changes(index).after
+        noteAdded()
+      }
+      part.update(0, store.version)
+      part.update(1, from / LargestPart)
+      put(partOf(part), new GenericArrayData(rows), count = 1, matches = 0)
+      from = until
+    }
+  }
+}
+
+private[join] object AppendedRows {
+
+  /** What follows the join key. */
+  val Part: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
+
+  /** So many rows share a record. */
+  private val LargestPart = 1024
+}
