@@ -78,15 +78,10 @@ class CheckExecutableSuite extends InferenceTest {
       "what" -> "it groups by _groupingmapsort, of type MAP<STRING, INT>, whose values have no order")
   }
 
-  test("sessions that wait for the watermark are refused") {
+  test("what is computed anew when the watermark has closed it is accepted") {
     declareTables()
-    Seq("g, session_window, count(*)", "g, session_window").foreach { select =>
-      val sql = s"SELECT $select FROM e GROUP BY g, session_window(ts, '1 hour')"
-      val annotated = infer(sql, Append)
-      checkRefused(
-        "CHANGELOG_NOT_EXECUTABLE_YET",
-        Map("what" -> "it computes anew what is emitted when the watermark has closed a group"))(
-        CheckExecutable(annotated))
+    Seq("session_window(ts, '1 hour')", "window(ts, '1 hour')").foreach { group =>
+      CheckExecutable(infer(s"SELECT g, count(*), median(v) FROM e GROUP BY g, $group", Append))
     }
   }
 

@@ -24,13 +24,14 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
       body: (RawStream, RunningChanges) => Unit): Unit =
     runningIn("retract", columns, sql, conf)(body)
 
-  /** The same in a mode of `to_changelog`; in `append` the stream only inserts, without an `op`. */
+  /** The same in a mode of `to_changelog`; without an `op` the stream only inserts. */
   protected def runningIn(mode: String, columns: String, sql: String, conf: Map[String, String])(
       body: (RawStream, RunningChanges) => Unit): Unit = {
+    val before = conf.keys.toSeq.map(key => key -> spark.conf.getOption(key))
     conf.foreach { case (key, value) => spark.conf.set(key, value) }
     val stream = new RawStream(spark, "changes", columns)
     stream.toDF.withWatermark("ts", "10 minutes").createOrReplaceTempView("timed")
-    val changeType = if (mode == "append") "" else ", change_type => 'op'"
+    val changeType = if (columns.startsWith("op ")) ", change_type => 'op'" else ""
     val query = new RunningChanges(
       spark.sql(s"""SELECT * FROM to_changelog(TABLE(WITH t AS (
            |SELECT * FROM from_changelog(TABLE(timed)$changeType)) $sql), '$mode')""".stripMargin),
@@ -38,7 +39,10 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
     try body(stream, query)
     finally {
       query.stop()
-      conf.keys.foreach(spark.conf.unset)
+      before.foreach {
+        case (key, Some(value)) => spark.conf.set(key, value)
+        case (key, None) => spark.conf.unset(key)
+      }
     }
   }
 

@@ -66,7 +66,9 @@ class AggregateInferenceSuite extends InferenceTest {
         val agg = find(infer(query), "ChangelogAggregate")
         assert(agg.mode.toString == "[I,UB,UA,D]")
         assert(agg.strategy.contains("rows of the group, computed again"))
-        assert(agg.state == Seq(StateTable("rows", Seq("a", "row"), "count", "unbounded")))
+        assert(
+          agg.state == Seq(
+            StateTable("rows", Seq("a", "row"), "count", "watermark on session_window")))
         val closed = find(infer(query, Append), "ChangelogAggregate")
         assert(closed.mode.toString == "[I]")
         assert(closed.strategy.exists(_.endsWith("emitted when the watermark closes the group")))

@@ -31,6 +31,8 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite {
       }
     }
 
+    override def count(row: UnsafeRow): Long = counts.getOrElse(row, 0L)
+
     override def update(row: UnsafeRow, count: Long): Unit = {
       writes += 1
       if (count == 0) counts -= row else counts(row) = count

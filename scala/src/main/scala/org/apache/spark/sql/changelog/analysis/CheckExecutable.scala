@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.inference.{RankInference, StaticInference}
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -44,9 +44,6 @@ object CheckExecutable {
     case agg: Aggregate => aggregateObstacle(agg, node)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
-        .orElse(if (RankInference.waitsForWatermark(rank, node)) {
-          Some("it emits a row when the watermark has passed it")
-        } else None)
     case window: Window =>
       unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
     case _ => Some("there is no operator for it")
@@ -55,12 +52,7 @@ object CheckExecutable {
   private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
     val retracts = !node.children.head.mode.isInsertOnly
     if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
-    else {
-      unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
-        .orElse(if (AggregateForm.waitsForWatermark(node)) {
-          Some("it computes anew what is emitted when the watermark has closed a group")
-        } else None)
-    }
+    else unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
   }
 
   /** What about these expressions, with what they are called, can't be sorted by. */

@@ -69,11 +69,22 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   private def storedValueSchema: StructType =
     expiry.map(_.storedSchema).getOrElse(stateValueSchema)
 
+  /** The watermark by which that is decided. */
+  protected def closingBound: Option[EventTimeBound] = eventTimeBound
+
+  /** Whether something is emitted once, when the watermark has passed it. */
+  def emitsClosed: Boolean = false
+
+  /** A watermark that moves on closes groups, without any change. */
+  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
+    emitsClosed && closingBound.exists(_.over.forall(newInputWatermark > _))
+
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(
       rows: Iterator[InternalRow],
-      columns: Seq[Attribute]): Iterator[InternalRow] =
-    eventTimeBound.flatMap(_.isLate(columns)) match {
+      columns: Seq[Attribute],
+      bound: Option[EventTimeBound] = eventTimeBound): Iterator[InternalRow] =
+    bound.flatMap(_.isLate(columns)) match {
       case Some(isLate) => applyRemovingRowsOlderThanWatermark(rows, isLate)
       case None => rows
     }
@@ -151,6 +162,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     // initialized on the driver
     metrics
     eventTimeBound
+    closingBound
     val time = if (expiry.isDefined) Some(batchTime) else None
     input.mapPartitionsWithStateStore(
       getStateInfo,

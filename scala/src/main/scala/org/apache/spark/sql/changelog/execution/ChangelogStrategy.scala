@@ -51,6 +51,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       val state = AssignStateInfo(castToImpl(session), replay.operatorId)
       ChangelogReplayExec(
         ReplayLayout(replay.partition, replay.columns, replay.order),
+        replay.session,
+        replay.dropsLate,
+        replay.emitsClosed,
         replay.inputKind,
         replay.opening,
         replay.outputKind,

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BasePredicate, Predicate}
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 
 /**
@@ -26,7 +27,10 @@ final case class EventTimeBound(column: Attribute, late: Option[Long], over: Opt
    * Tells of a row whether it is over; none if no further one can be since the batch before.
    */
   def isOver(input: Seq[Attribute]): Option[BasePredicate] =
-    if (over.exists(_ > late.getOrElse(0L))) olderThan(over, input) else None
+    if (moved.isDefined) olderThan(moved, input) else None
+
+  /** The watermark of this batch, in ms, if it is another than that of the batch before. */
+  def moved: Option[Long] = over.filter(_ > late.getOrElse(0L))
 
   private def olderThan(watermark: Option[Long], input: Seq[Attribute]): Option[BasePredicate] =
     WatermarkSupport
@@ -35,6 +39,9 @@ final case class EventTimeBound(column: Attribute, late: Option[Long], over: Opt
 }
 
 object EventTimeBound {
+
+  /** A watermark as times are kept. */
+  def inMicros(watermark: Long): Long = DateTimeUtils.millisToMicros(watermark)
 
   /** The bound of a state with the columns `key`, if there is an event time among them. */
   def apply(key: Seq[Attribute], time: => BatchTime): Option[EventTimeBound] =

@@ -15,6 +15,15 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  * @param order
  *   the order in which a partition's rows are given out; rows it finds equal come in the order of
  *   their columns
+ * @param session
+ *   the column with the session a row begins, as long as no other one reaches it, if a watermark can
+ *   end sessions
+ * @param dropsLate
+ *   whether a row whose session begins before the watermark comes too late; not so if an operator
+ *   below has left out those that do
+ * @param emitsClosed
+ *   whether rows are given out once, when the watermark has passed their partition or session,
+ *   and in no order
  * @param inputKind
  *   the row kind of `child`, none if it is insert-only
  * @param opening
@@ -30,6 +39,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 case class ChangelogReplay(
     partition: Seq[Attribute],
     order: Seq[SortOrder],
+    session: Option[Attribute],
+    dropsLate: Boolean,
+    emitsClosed: Boolean,
     inputKind: Option[Attribute],
     opening: Option[Attribute],
     outputKind: Attribute,

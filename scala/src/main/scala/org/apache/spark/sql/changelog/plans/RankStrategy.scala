@@ -14,6 +14,9 @@ object RankStrategy {
   /** Nothing: over rows that only come, a row beyond the last rank never gets a better one. */
   case object AppendFast extends RankStrategy("append-fast")
 
+  /** The earliest row until it is certain: then it is emitted, and only that is remembered. */
+  case object Earliest extends RankStrategy("earliest")
+
   /** Nothing: a row that is updated only gets better, and then comes again. */
   case object UpdateFast extends RankStrategy("update-fast")
 

@@ -70,9 +70,7 @@ private[inference] final case class AggregateState(
       val kept = agg.groupingExpressions.zip(group).collect {
         case (expression, name) if !AggregateForm.isSession(expression) => name
       }
-      // a late row may merge sessions
-      val rowBound = if (AggregateForm.groupsSessions(agg)) StateTable.unbounded(ttl) else bound
-      Seq(StateTable("rows", kept :+ "row", "count", rowBound))
+      Seq(StateTable("rows", kept :+ "row", "count", bound))
     } else {
       StateTable("groups", group, buffers, bound) +:
         (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))

@@ -22,6 +22,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
  * The strategies, the first that fits:
  *   - first-come: the input only inserts, and there is no order; nothing is kept but how many rows
  *     there were
+ *   - earliest: the first row by event time, for a reader that takes new rows only
  *   - append-fast: the input only inserts; rows beyond the last rank are forgotten
  *   - update-fast: the input updates but never deletes, by a key that holds the partition, and
  *     every update can only make a row better; again rows beyond the last rank are forgotten, and
@@ -68,15 +69,24 @@ object RankInference extends NodeInference {
         Some(RankStrategy.FirstCome.toString),
         Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded(ttl))),
         Seq("the input only inserts, and any rows will do: the first ones stay"))
+    } else if (waitsForWatermark(rank, node.kinds)) {
+      val column = keepsEarliest(rank).mkString
+      Decision(
+        Seq(Demand.nothing),
+        Some(RankStrategy.Earliest.toString),
+        Seq(
+          StateTable(
+            "earliest",
+            partition,
+            "row, or that it has been emitted",
+            partitionBound(rank, ttl))),
+        Seq(s"a row is emitted when the watermark on $column has passed it"))
     } else if (node.child.kinds.isInsertOnly) {
       Decision(
         Seq(Demand.nothing),
         Some(RankStrategy.AppendFast.toString),
         Seq(best),
-        Seq("the input only inserts: a row beyond the last rank never comes back") ++
-          keepsEarliest(rank)
-            .filter(_ => node.kinds.isInsertOnly)
-            .map(column => s"a row is emitted when the watermark on $column has passed it"))
+        Seq("the input only inserts: a row beyond the last rank never comes back"))
     } else {
       updateFastKey(rank, node.child) match {
         case Right(key) =>
@@ -99,16 +109,26 @@ object RankInference extends NodeInference {
     }
   }
 
-  /** The strategy that was decided on for a rank over `input`. */
-  def strategy(rank: Rank, input: AnnotatedPlan): RankStrategy =
-    if (input.mode.isInsertOnly) {
+  private def partitionBound(rank: Rank, ttl: Long): String =
+    rank.partitionBy
+      .flatMap(EventTime.columnOf)
+      .headOption
+      .map(column => s"watermark on $column")
+      .getOrElse(StateTable.unbounded(ttl))
+
+  /** The strategy that was decided on for a rank. */
+  def strategy(rank: Rank, node: AnnotatedPlan): RankStrategy = {
+    val input = node.children.head
+    if (waitsForWatermark(rank, node.mode.kinds)) RankStrategy.Earliest
+    else if (input.mode.isInsertOnly) {
       if (keepsArrival(rank)) RankStrategy.FirstCome else RankStrategy.AppendFast
     } else if (input.required == UpdateKind.OnlyUpdateAfter) RankStrategy.UpdateFast
     else RankStrategy.Retract
+  }
 
   /** Whether a row is held back until no better one can come. */
-  def waitsForWatermark(rank: Rank, node: AnnotatedPlan): Boolean =
-    node.mode.isInsertOnly && !keepsArrival(rank)
+  private def waitsForWatermark(rank: Rank, produced: ModifyKindSet): Boolean =
+    produced.isInsertOnly && !keepsArrival(rank)
 
   /** Whether the first rows to arrive keep their ranks. */
   private def keepsArrival(rank: Rank): Boolean =

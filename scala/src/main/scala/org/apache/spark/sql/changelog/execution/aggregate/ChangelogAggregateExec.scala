@@ -42,7 +42,7 @@ case class ChangelogAggregateExec(
     layout: AggregateLayout,
     resultExpressions: Seq[NamedExpression],
     updateKind: UpdateKind,
-    emitsClosed: Boolean,
+    override val emitsClosed: Boolean,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     override val ttl: Option[Long],
@@ -78,10 +78,6 @@ case class ChangelogAggregateExec(
     else Seq(Nil)
 
   override def timedColumns: Seq[Attribute] = layout.grouping
-
-  /** A watermark that moves on closes groups, without any change. */
-  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
-    emitsClosed && eventTimeBound.exists(_.over.forall(newInputWatermark > _))
 
   override def stateKeySchema: StructType = layout.keySchema
 

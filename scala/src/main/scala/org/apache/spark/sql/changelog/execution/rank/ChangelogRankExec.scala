@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.execution.UnaryChangelogStateWriter
+import org.apache.spark.sql.changelog.execution.{EventTimeBound, UnaryChangelogStateWriter}
 import org.apache.spark.sql.changelog.plans.RankStrategy
 
 /**
@@ -70,7 +70,8 @@ case class ChangelogRankExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     val ranked = ranking.strategy match {
-      case RankStrategy.AppendFast | RankStrategy.Retract => layout.rowOrder
+      case RankStrategy.AppendFast | RankStrategy.Earliest | RankStrategy.Retract =>
+        layout.rowOrder
       // in the order in which they come
       case RankStrategy.FirstCome | RankStrategy.UpdateFast => Nil
     }
@@ -78,6 +79,13 @@ case class ChangelogRankExec(
   }
 
   override def timedColumns: Seq[Attribute] = ranking.partition
+
+  override def emitsClosed: Boolean = ranking.strategy == RankStrategy.Earliest
+
+  /** The watermark that makes the earliest row certain. */
+  override protected lazy val closingBound: Option[EventTimeBound] =
+    if (!emitsClosed) None
+    else EventTimeBound(ranking.order.map(_.child).collect { case c: Attribute => c }, batchTime)
 
   override def stateKeySchema: StructType = layout.keySchema
 
@@ -90,9 +98,12 @@ case class ChangelogRankExec(
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val inTime = withoutLate(rows, child.output)
+    val inTime = withoutLate(rows, child.output, eventTimeBound)
     val changes = ranking.strategy match {
       case RankStrategy.FirstCome => new FirstRows(this, store, inTime)
+      case RankStrategy.Earliest =>
+        val certain = withoutLate(inTime, child.output, closingBound)
+        new EarliestRows(this, store, certain, closingBound.get)
       case _ => new RankChanges(this, store, inTime, unmatchedRetractions())
     }
     CompletionIterator[InternalRow, Iterator[InternalRow]](

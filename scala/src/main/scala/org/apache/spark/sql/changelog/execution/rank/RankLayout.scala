@@ -18,6 +18,8 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
  *   retract: the best rows, and one entry for each other row
  *     key    partition columns | NULL     value  rows, counts, how many other rows there are
  *            partition columns | row             NULL, NULL, count
+ *   earliest
+ *     key    partition columns            value  row, NULL when it has been emitted
  *   first-come
  *     key    partition columns            value  how many rows have come
  * }}}
@@ -67,6 +69,7 @@ final case class RankLayout(
 
   def valueSchema: StructType = strategy match {
     case RankStrategy.FirstCome => StateColumns(Seq("count" -> LongType))
+    case RankStrategy.Earliest => StateColumns(Seq("row" -> rowType))
     case _ =>
       val head = Seq(
         "rows" -> ArrayType(rowType, containsNull = false),

@@ -40,6 +40,9 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  */
 case class ChangelogReplayExec(
     layout: ReplayLayout,
+    sessionColumn: Option[Attribute],
+    dropsLate: Boolean,
+    override val emitsClosed: Boolean,
     inputKind: Option[Attribute],
     opening: Option[Attribute],
     outputKind: Attribute,
@@ -64,7 +67,8 @@ case class ChangelogReplayExec(
 
   /** Versions come in the order of their kinds, so that nothing above need sort by them. */
   override def outputOrdering: Seq[SortOrder] =
-    (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
+    if (emitsClosed) Nil
+    else (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
 
   override def requiredChildDistribution: Seq[Distribution] =
     if (layout.partition.isEmpty) Seq(AllTuples)
@@ -77,8 +81,11 @@ case class ChangelogReplayExec(
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)))
 
-  /** Sessions are not among them: a late row may still merge some. */
-  override def timedColumns: Seq[Attribute] = layout.partition
+  override def timedColumns: Seq[Attribute] = layout.partition ++ sessionColumn
+
+  /** Whether rows go by the session they are in, not with their partition. */
+  private def endsSessions: Boolean =
+    eventTimeBound.exists(bound => sessionColumn.exists(_.exprId == bound.column.exprId))
 
   override def stateKeySchema: StructType = layout.keySchema
 
@@ -112,7 +119,7 @@ case class ChangelogReplayExec(
 
     // without a group there is a version even where no row has ever come
     val isFirst = opening.isDefined && !state.hasVersion
-    val inTime = withoutLate(rows, child.output)
+    val inTime = if (endsSessions) withoutLateSessions(rows) else withoutLate(rows, child.output)
     val partitions =
       if (isFirst && !inTime.hasNext) Iterator.single(Iterator.empty[InternalRow])
       else GroupedIterator(inTime, layout.partition, child.output).map(_._2)
@@ -122,17 +129,47 @@ case class ChangelogReplayExec(
         val sign = kindOrdinal.map(ordinal => RowKind.sign(change.getByte(ordinal)))
         processor.add(keyOf(change), sign.getOrElse(1L))
       }
-      val replayed = processor.end()
+      val replayed = processor.end(isRead = !emitsClosed)
       if (opening.isDefined) state.setHasVersion()
       numUpdatedStateRows += state.numUpdated - updatedBefore
       numRemovedStateRows += state.numRemoved - removedBefore
       if (replayed.isEmpty && !isFirst) Iterator.empty
       else versions.of(replayed, isFirst)
     }
-    CompletionIterator[InternalRow, Iterator[InternalRow]](
-      versionsOfAll,
-      removeOver(store, layout.key))
+    lazy val over = rowsOver(store).flatMap { case (row, count) =>
+      numRemovedStateRows += 1
+      versions.closed(row, count)
+    }
+    if (emitsClosed) versionsOfAll ++ over
+    else {
+      CompletionIterator[InternalRow, Iterator[InternalRow]](versionsOfAll, over.foreach(_ => ()))
+    }
   }
+
+  private def withoutLateSessions(rows: Iterator[InternalRow]): Iterator[InternalRow] =
+    eventTimeBound.flatMap(_.late).filter(_ => dropsLate) match {
+      case Some(watermark) =>
+        val isLate = SessionsOver.beginsBefore(sessionColumn.get, watermark)
+        applyRemovingRowsOlderThanWatermark(rows, Predicate.create(isLate, child.output))
+      case None => rows
+    }
+
+  /** Removes the rows that no further change can reach, each with its count. */
+  private def rowsOver(store: StateStore): Iterator[(UnsafeRow, Long)] =
+    if (endsSessions) {
+      eventTimeBound.flatMap(_.moved) match {
+        case Some(watermark) =>
+          new SessionsOver(layout, sessionColumn.get, store, watermark).remove()
+        case None => Iterator.empty
+      }
+    } else {
+      entriesOver(store, layout.key).map { entry =>
+        val row = entry.key.copy()
+        val count = entry.value.getLong(0)
+        store.remove(row)
+        (row, count)
+      }
+    }
 
   /** Gives out both versions of one partition after the other. */
   private class Versions {
@@ -158,6 +195,10 @@ case class ChangelogReplayExec(
         if (isFirst) Iterator.empty else version(rows, _.timesBefore, RowKind.Delete)
       version(rows, _.timesAfter, RowKind.Insert) ++ before
     }
+
+    /** A row that is given out once. */
+    def closed(row: UnsafeRow, count: Long): Iterator[InternalRow] =
+      version(Array(new ReplayedRow(row, count)), _.timesBefore, RowKind.Insert)
 
     private def version(
         rows: Array[ReplayedRow],

@@ -55,16 +55,31 @@ private[replay] class ChangelogReplayProcessor(
   /**
    * Ends the partition: writes its state.
    *
+   * @param isRead
+   *   whether the result is asked for
    * @return
    *   all its rows in order, or none if what is seen of them did not change
    */
-  def end(): Array[ReplayedRow] = {
+  def end(isRead: Boolean = true): Array[ReplayedRow] = {
     changes.values.removeIf(_(0) == 0)
     val rows =
-      if (changes.isEmpty) ChangelogReplayProcessor.NoRows else applyChanges()
+      if (isRead && !changes.isEmpty) applyChanges()
+      else {
+        writeChanges()
+        ChangelogReplayProcessor.NoRows
+      }
     changes.clear()
     rows
   }
+
+  /** Writes the changes without a look at the partition's other rows. */
+  private def writeChanges(): Unit =
+    changes.asScala.foreach { case (row, count) =>
+      val changed = new ReplayedRow(row, state.count(row))
+      changed.after += count(0)
+      if (changed.unmatched > 0) unmatched(changed.unmatched, describe(row))
+      state.update(row, changed.after)
+    }
 
   private def applyChanges(): Array[ReplayedRow] = {
     val rows = new LinkedHashMap[UnsafeRow, ReplayedRow]

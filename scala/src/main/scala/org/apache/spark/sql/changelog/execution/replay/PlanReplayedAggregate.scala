@@ -48,8 +48,9 @@ object PlanReplayedAggregate {
 
   private def replayBelow(plan: LogicalPlan): Option[ChangelogReplay] = plan match {
     case replay: ChangelogReplay => Some(replay)
-    // what Spark puts between for DISTINCT and for functions of Python
-    case _: Project | _: Filter | _: Expand | _: Aggregate => replayBelow(plan.children.head)
+    // what Spark puts between for DISTINCT and for functions of Python, and we for an order
+    case _: Project | _: Filter | _: Expand | _: Aggregate | _: Sort =>
+      replayBelow(plan.children.head)
     case _ => None
   }
 }

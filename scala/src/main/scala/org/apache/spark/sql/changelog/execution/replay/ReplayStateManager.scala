@@ -15,6 +15,9 @@ private[replay] trait CountedRows {
   /** Visits all rows of the partition that `row` is in. Rows are handed over for good. */
   def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit
 
+  /** How often `row` is there. */
+  def count(row: UnsafeRow): Long
+
   /** Keeps `row` with this count; a row with count 0 is forgotten. */
   def update(row: UnsafeRow, count: Long): Unit
 }
@@ -34,6 +37,11 @@ private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore
     val entries = store.prefixScan(prefixOf(row))
     try entries.foreach(entry => visit(entry.key.copy(), entry.value.getLong(0)))
     finally entries.close()
+  }
+
+  override def count(row: UnsafeRow): Long = {
+    val value = store.get(row)
+    if (value == null) 0L else value.getLong(0)
   }
 
   override def update(row: UnsafeRow, count: Long): Unit =

@@ -32,7 +32,7 @@ private[optimizer] object RankRewrite extends NodeRewrite {
     val partition = NodeRewrite.partitionColumns(rank.partitionBy, input)
     val made = partition.collect { case alias: Alias => alias }
     val child = if (made.isEmpty) input else Project(input.output ++ made, input)
-    val strategy = RankInference.strategy(rank, node.children.head)
+    val strategy = RankInference.strategy(rank, node)
     val rewritten = ChangelogRank(
       rank.function,
       partition.map(_.toAttribute),

@@ -30,6 +30,9 @@ import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogRepl
  * group's old result, over the new rows the new one, and the difference is what is emitted.
  * Sessions are found among all rows of the other groups, so these are what rows are kept by.
  *
+ * Where groups are emitted once, when the watermark has closed them, only their last version is
+ * replayed, and there is nothing to net.
+ *
  * Without groups there is one row over no rows too. So each version opens with a row that is in
  * no function's rows. A function of Python knows no filter; there is no row over no rows then, as
  * in batch.
@@ -51,11 +54,15 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     val groups = this.groups(aggregate)
     val (sessions, others) = groups.partition(group => AggregateForm.isSession(group.original))
     val rows = readColumns(aggregate, groups, inputs.head)
+    val waits = AggregateForm.waitsForWatermark(node)
     val hasOpening = groups.isEmpty && !AggregateForm.callsPython(aggregate)
     val replay = ChangelogReplay(
       others.map(_.column),
       // sessions are looked for in the order in which they begin
       sessions.map(session => SortOrder(session.column, Ascending)),
+      sessions.headOption.map(_.column),
+      dropsLate = !aggregates(node.children.head),
+      waits,
       RowKind.find(rows.output),
       if (hasOpening) Some(AttributeReference("_opening", BooleanType, nullable = false)())
       else None,
@@ -63,7 +70,17 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       ids.next(),
       StateTtl.hinted(aggregate),
       rows)
-    val computed = compute(aggregate, others, sessions, replay)
+    val computed =
+      compute(aggregate, others, sessions, replay, if (waits) sorted(replay) else replay)
+    if (waits) select(aggregate, groups, computed, kind = None)
+    else NodeRewrite.sending(node.mode.updateKind, netted(aggregate, groups, replay, computed))
+  }
+
+  private def netted(
+      aggregate: Aggregate,
+      groups: Seq[Group],
+      replay: ChangelogReplay,
+      computed: LogicalPlan): LogicalPlan = {
     val netted = ChangelogConsolidate(
       groups.map(_.column),
       pairs = true,
@@ -71,7 +88,17 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       replay.outputKind,
       RowKind.newAttribute(),
       computed)
-    NodeRewrite.sending(node.mode.updateKind, select(aggregate, groups, netted))
+    select(aggregate, groups, netted, RowKind.find(netted.output))
+  }
+
+  private def aggregates(node: AnnotatedPlan): Boolean =
+    node.plan.isInstanceOf[Aggregate] || node.children.exists(aggregates)
+
+  /** What is given out in no order, in the order in which rows are replayed otherwise. */
+  private def sorted(replay: ChangelogReplay): Sort = {
+    val rest = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
+    val order = (replay.partition :+ replay.outputKind) ++ replay.order.map(_.child) ++ rest
+    Sort(order.distinct.map(SortOrder(_, Ascending)), global = false, replay)
   }
 
   /**
@@ -120,7 +147,8 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       aggregate: Aggregate,
       others: Seq[Group],
       sessions: Seq[Group],
-      replay: ChangelogReplay): Aggregate = {
+      replay: ChangelogReplay,
+      rows: LogicalPlan): Aggregate = {
     val groups = others ++ sessions
     val columns = AttributeMap(replay.columns.map(column => column -> column))
     val hasOrder = AggregateForm.calls(aggregate).exists(_.exists(_.isInstanceOf[SortOrder]))
@@ -144,7 +172,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       // in the order in which replayed rows come
       (others.map(_.column) :+ replay.outputKind) ++ sessions.map(_.column),
       (groups.map(_.column) ++ results) :+ replay.outputKind,
-      replay)
+      rows)
   }
 
   /**
@@ -175,7 +203,8 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
   private def select(
       aggregate: Aggregate,
       groups: Seq[Group],
-      netted: LogicalPlan): LogicalPlan = {
+      computed: LogicalPlan,
+      kind: Option[Attribute]): LogicalPlan = {
     val columns = aggregate.aggregateExpressions.map {
       case column: Attribute =>
         val group = groups.find(_.original.semanticEquals(column)).get.column
@@ -183,6 +212,6 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
         else Alias(group, column.name)(exprId = column.exprId, qualifier = column.qualifier)
       case alias => alias.toAttribute
     }
-    Project(columns ++ RowKind.find(netted.output), netted)
+    Project(columns ++ kind, computed)
   }
 }

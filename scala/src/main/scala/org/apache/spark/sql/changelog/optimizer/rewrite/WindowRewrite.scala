@@ -47,6 +47,9 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     val replay = ChangelogReplay(
       partition.map(_.toAttribute),
       windows.head.orderSpec.filterNot(_.child.foldable),
+      session = None,
+      dropsLate = true,
+      emitsClosed = false,
       RowKind.find(inputs.head.output),
       opening = None,
       RowKind.newAttribute(),
