@@ -68,10 +68,11 @@ class ReplayClosedSuite extends AnyFunSuite with TimedChanges {
         s"insert ${minute(13)} a 1",
         s"delete ${minute(13)} b 1",
         s"insert ${minute(14)} a 1")
+      // what has ended is final, but that of b has not
       assert(query.next() == Nil)
-      assert(droppedRows(query) == 2)
+      assert(droppedRows(query) == 1)
       stream.add(s"insert ${minute(60)} c 1")
-      assert(query.next() == Seq("a 14 1 insert", "b 08 2 insert", "c 23 1 insert"))
+      assert(query.next() == Seq("a 14 1 insert", "b 08 1 insert", "c 23 1 insert"))
       assert(stateRowsNow(query) == 1)
     }
   }

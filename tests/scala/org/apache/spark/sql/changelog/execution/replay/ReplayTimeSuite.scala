@@ -49,6 +49,14 @@ class ReplayTimeSuite extends AnyFunSuite with TimedChanges {
       // the watermark is at 00:41
       stream.add(s"insert ${minute(45)} a 1")
       assert(query.next() == Seq("a 2 delete", "a 3 insert"))
+      stream.add(s"insert ${minute(56)} a 1")
+      assert(query.next() == Seq("a 3 delete", "a 4 insert"))
+      stream.add(s"insert ${minute(57)} a 1")
+      assert(query.next() == Seq("a 4 delete", "a 5 insert"))
+      // the watermark is at 00:46, but the session is open
+      stream.add(s"delete ${minute(45)} a 1", s"insert ${minute(44)} a 1")
+      assert(query.next() == Seq("a 4 insert", "a 5 delete"))
+      assert(droppedRows(query) == 1)
     }
   }
 

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BasePredicate, Predicate}
-import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 
 /**
@@ -39,9 +38,6 @@ final case class EventTimeBound(column: Attribute, late: Option[Long], over: Opt
 }
 
 object EventTimeBound {
-
-  /** A watermark as times are kept. */
-  def inMicros(watermark: Long): Long = DateTimeUtils.millisToMicros(watermark)
 
   /** The bound of a state with the columns `key`, if there is an event time among them. */
   def apply(key: Seq[Attribute], time: => BatchTime): Option[EventTimeBound] =

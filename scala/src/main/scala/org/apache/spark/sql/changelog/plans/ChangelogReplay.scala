@@ -19,7 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   the column with the session a row begins, as long as no other one reaches it, if a watermark can
  *   end sessions
  * @param dropsLate
- *   whether a row whose session begins before the watermark comes too late; not so if an operator
+ *   whether changes that could reach a session that has ended come too late; not so if an operator
  *   below has left out those that do
  * @param emitsClosed
  *   whether rows are given out once, when the watermark has passed their partition or session,

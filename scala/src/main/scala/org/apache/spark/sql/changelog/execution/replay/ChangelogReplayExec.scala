@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
   GenerateUnsafeProjection
 }
 import org.apache.spark.sql.catalyst.plans.physical._
-import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, truncatedString}
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
@@ -119,7 +119,10 @@ case class ChangelogReplayExec(
 
     // without a group there is a version even where no row has ever come
     val isFirst = opening.isDefined && !state.hasVersion
-    val inTime = if (endsSessions) withoutLateSessions(rows) else withoutLate(rows, child.output)
+    val sessions =
+      if (endsSessions) Some(new SessionState(layout, sessionColumn.get, store)) else None
+    val isLate = lateSessions(sessions)
+    val inTime = if (endsSessions) rows else withoutLate(rows, child.output)
     val partitions =
       if (isFirst && !inTime.hasNext) Iterator.single(Iterator.empty[InternalRow])
       else GroupedIterator(inTime, layout.partition, child.output).map(_._2)
@@ -127,7 +130,8 @@ case class ChangelogReplayExec(
       val (updatedBefore, removedBefore) = (state.numUpdated, state.numRemoved)
       changes.foreach { change =>
         val sign = kindOrdinal.map(ordinal => RowKind.sign(change.getByte(ordinal)))
-        processor.add(keyOf(change), sign.getOrElse(1L))
+        val row = keyOf(change)
+        if (!isLate(row)) processor.add(row, sign.getOrElse(1L))
       }
       val replayed = processor.end(isRead = !emitsClosed)
       if (opening.isDefined) state.setHasVersion()
@@ -136,7 +140,7 @@ case class ChangelogReplayExec(
       if (replayed.isEmpty && !isFirst) Iterator.empty
       else versions.of(replayed, isFirst)
     }
-    lazy val over = rowsOver(store).flatMap { case (row, count) =>
+    lazy val over = rowsOver(store, sessions).flatMap { case (row, count) =>
       numRemovedStateRows += 1
       versions.closed(row, count)
     }
@@ -146,29 +150,37 @@ case class ChangelogReplayExec(
     }
   }
 
-  private def withoutLateSessions(rows: Iterator[InternalRow]): Iterator[InternalRow] =
-    eventTimeBound.flatMap(_.late).filter(_ => dropsLate) match {
-      case Some(watermark) =>
-        val isLate = SessionsOver.beginsBefore(sessionColumn.get, watermark)
-        applyRemovingRowsOlderThanWatermark(rows, Predicate.create(isLate, child.output))
-      case None => rows
+  /** Tells of a row whether it could reach a session that has ended, and counts it then. */
+  private def lateSessions(sessions: Option[SessionState]): UnsafeRow => Boolean =
+    sessions.zip(eventTimeBound.flatMap(_.late)).filter(_ => dropsLate) match {
+      case Some((sessions, late)) =>
+        val watermark = DateTimeUtils.millisToMicros(late)
+        val numDropped = longMetric("numRowsDroppedByWatermark")
+        row => {
+          val isLate = sessions.isLate(row, watermark)
+          if (isLate) numDropped += 1
+          isLate
+        }
+      case None => _ => false
     }
 
   /** Removes the rows that no further change can reach, each with its count. */
-  private def rowsOver(store: StateStore): Iterator[(UnsafeRow, Long)] =
-    if (endsSessions) {
-      eventTimeBound.flatMap(_.moved) match {
-        case Some(watermark) =>
-          new SessionsOver(layout, sessionColumn.get, store, watermark).remove()
-        case None => Iterator.empty
-      }
-    } else {
-      entriesOver(store, layout.key).map { entry =>
-        val row = entry.key.copy()
-        val count = entry.value.getLong(0)
-        store.remove(row)
-        (row, count)
-      }
+  private def rowsOver(
+      store: StateStore,
+      sessions: Option[SessionState]): Iterator[(UnsafeRow, Long)] =
+    sessions match {
+      case Some(sessions) =>
+        eventTimeBound
+          .flatMap(_.moved)
+          .map(moved => sessions.removeEnded(DateTimeUtils.millisToMicros(moved)))
+          .getOrElse(Iterator.empty)
+      case None =>
+        entriesOver(store, layout.key).map { entry =>
+          val row = entry.key.copy()
+          val count = entry.value.getLong(0)
+          store.remove(row)
+          (row, count)
+        }
     }
 
   /** Gives out both versions of one partition after the other. */
