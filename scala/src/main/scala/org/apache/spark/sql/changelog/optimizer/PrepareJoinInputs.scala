@@ -45,6 +45,7 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
       if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
     case join: LookupJoin =>
       val prepared = join.copy(right = withKey(join.right))
+      prepared.copyTagsFrom(join)
       if (prepared.output.size == join.output.size) prepared else Project(join.output, prepared)
   }
 

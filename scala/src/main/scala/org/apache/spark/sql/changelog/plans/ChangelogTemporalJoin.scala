@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{BinaryNode, LogicalPlan}
  *   a column of `left`
  * @param isTimed
  *   whether both times are event times, below whose watermark nothing changes
+ * @param leftTtl
+ *   how long left rows are kept that nothing changes, in ms, if a hint says so
  * @param appends
  *   whether a left row comes out once, when the watermark has passed it
  */
@@ -33,6 +35,8 @@ case class ChangelogTemporalJoin(
     leftKind: Option[Attribute],
     rightKind: Option[Attribute],
     isTimed: Boolean,
+    leftTtl: Option[Long],
+    rightTtl: Option[Long],
     appends: Boolean,
     outputKind: Attribute,
     operatorId: Long,

@@ -23,7 +23,11 @@ case class LookupJoin(
   override def output: Seq[Attribute] = ChangelogJoin.output(joinType, left.output, right.output)
 
   /** The join it is of rows that come in one batch. */
-  def toJoin: Join = Join(left, right, joinType, condition, JoinHint.NONE)
+  def toJoin: Join = {
+    val join = Join(left, right, joinType, condition, JoinHint.NONE)
+    join.copyTagsFrom(this)
+    join
+  }
 
   override protected def withNewChildrenInternal(
       newLeft: LogicalPlan,

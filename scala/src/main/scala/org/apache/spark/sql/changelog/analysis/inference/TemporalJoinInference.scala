@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.TemporalJoin
+import org.apache.spark.sql.changelog.plans.{StateTtl, TemporalJoin}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -46,7 +46,7 @@ object TemporalJoinInference extends NodeInference {
       bounds
         .lift(index)
         .map(column => s"a watermark on ${column.name}")
-        .getOrElse(StateTable.unbounded(ttl = 0)))
+        .getOrElse(StateTable.unbounded(StateTtl.of(join, index))))
     val strategy =
       if (node.kinds.isInsertOnly) "look up the version once it is certain"
       else "look up the version by time"

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.analysis.inference.TemporalJoinInference
-import org.apache.spark.sql.changelog.plans.{ChangelogTemporalJoin, TemporalJoin}
+import org.apache.spark.sql.changelog.plans.{ChangelogTemporalJoin, StateTtl, TemporalJoin}
 
 /**
  * Replaces a `TemporalJoin` by the operator that keeps versions in order of time.
@@ -45,6 +45,8 @@ private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
       RowKind.find(left.output),
       RowKind.find(right.output),
       TemporalJoinInference.eventTimes(join).isDefined,
+      StateTtl.hinted(join, 0),
+      StateTtl.hinted(join, 1),
       node.mode.isInsertOnly,
       RowKind.newAttribute(),
       ids.next(),

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.{BinaryExecNode, SparkPlan}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.plans.ChangelogJoin
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 
 /**
  * Joins each left row with the version of its time.
@@ -76,8 +76,9 @@ case class ChangelogTemporalJoinExec(
 
   override def stateValueSchema: StructType = layout.valueSchema
 
-  /** Runs and their directory stand or fall together, so no TTL forgets some of them. */
-  override protected lazy val ttls: Seq[Long] = Seq(0L)
+  // of runs, then of their directories
+  override protected[temporal] lazy val ttls: Seq[Long] =
+    (sides ++ sides).map(side => if (isTimed) 0L else StateTtl.orSession(side.ttl))
 
   /** A watermark that moves on makes rows certain, without any change. */
   override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =

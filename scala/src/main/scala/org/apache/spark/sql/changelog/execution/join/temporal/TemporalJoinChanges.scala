@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.execution.join.JoinOutput
 
@@ -74,7 +73,7 @@ private[temporal] final class TemporalJoinChanges(
     layout,
     side,
     store,
-    rewritesDirectory = join.conf.getConf(ChangelogConf.STATE_TTL) > 0,
+    rewritesDirectory = join.ttls(side.number) > 0,
     join.longMetric("numUpdatedStateRows"),
     join.longMetric("numRemovedStateRows"))
 

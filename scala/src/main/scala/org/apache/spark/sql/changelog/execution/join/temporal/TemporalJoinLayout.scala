@@ -28,6 +28,8 @@ import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
  *   whether the latest rows come first
  * @param ties
  *   which of several rows of one time is meant; it comes last
+ * @param ttl
+ *   how long rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class TemporalSideLayout(
     number: Int,
@@ -36,7 +38,8 @@ final case class TemporalSideLayout(
     key: Seq[Expression],
     time: Attribute,
     isForward: Boolean,
-    ties: Seq[SortOrder]) {
+    ties: Seq[SortOrder],
+    ttl: Option[Long]) {
 
   val name: String = JoinLayout.Names(number)
 
