@@ -15,6 +15,7 @@ from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.session import configure
+from spark_changelog.views import refresh, verify
 
 __all__ = [
     "ChangelogConf",
@@ -25,5 +26,7 @@ __all__ = [
     "from_debezium",
     "from_upsert_kafka",
     "lookup",
+    "refresh",
     "to_changelog",
+    "verify",
 ]

@@ -41,14 +41,14 @@ print(sorted(map(tuple, spark.read.parquet(folder + "/out").collect())))
 """
 
 
-def options(jar: Path, folder: Path) -> list[str | Path]:
+def options(jar: Path, folder: Path, catalog: str = "in-memory") -> list[str | Path]:
     settings = {
         "spark.master": "local[2]",
         "spark.jars": str(jar),
         "spark.sql.extensions": EXTENSION,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.catalogImplementation": catalog,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     return [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
@@ -57,11 +57,11 @@ def options(jar: Path, folder: Path) -> list[str | Path]:
 ENVIRONMENT = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
 
 
-def sql(jar: Path, folder: Path, text: str) -> list[str]:
+def sql(jar: Path, folder: Path, text: str, catalog: str = "in-memory") -> list[str]:
     """Run statements in the SQL shell, and return the lines it prints."""
     script = folder / "script.sql"
     script.write_text(text)
-    command = [HOME / "bin" / "spark-sql", *options(jar, folder), "-f", script]
+    command = [HOME / "bin" / "spark-sql", *options(jar, folder, catalog), "-f", script]
     printed = run(command, folder, **ENVIRONMENT)
     return [line for line in printed.splitlines() if line.strip()]
 
@@ -80,6 +80,45 @@ def test_the_sql_shell(jar: Path, tmp_path: Path) -> None:
     )
     assert lines[:4] == ["1\tRome", "2\tRome", "Rome\t2\tinsert", "stock"]
     assert any("Aggregate" in line for line in lines[4:])
+
+
+def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
+    query = """
+        SELECT city, count(*) AS n
+        FROM from_changelog(TABLE(SELECT * FROM STREAM rides), 'op') GROUP BY city"""
+    lines = sql(
+        jar,
+        tmp_path,
+        f"""
+        CREATE TABLE rides (op STRING, city STRING) USING json;
+        INSERT INTO rides VALUES ('+I', 'Oslo'), ('+I', 'Oslo'), ('+I', 'Rome');
+        -- what there is
+        CREATE OR REPLACE MATERIALIZED VIEW visits COMMENT 'by city' AS {query};
+        SELECT * FROM visits ORDER BY city;
+        """,
+        catalog="hive",
+    )
+    assert lines == ["Oslo\t2", "Rome\t1"]
+    lines = sql(
+        jar,
+        tmp_path,
+        """
+        INSERT INTO rides VALUES ('-D', 'Oslo'), ('-D', 'Rome');
+        REFRESH MATERIALIZED VIEW visits;
+        SELECT * FROM visits;
+        VERIFY MATERIALIZED VIEW visits;
+        DESCRIBE MATERIALIZED VIEW visits;
+        DROP MATERIALIZED VIEW visits;
+        SHOW MATERIALIZED VIEWS;
+        """,
+        catalog="hive",
+    )
+    facts = dict(line.split("\t", 1) for line in lines if "\t" in line)
+    assert lines[0] == "Oslo\t1"
+    assert facts["Plan"] == "incremental, [I,UA,D], key (city)"
+    assert "incremental, 2 rows read" in facts["Last refresh"]
+    assert "equal, 1 rows compared" in facts["Last verification"]
+    assert not any("visits" in line for line in lines)
 
 
 def test_spark_submit(jar: Path, tmp_path: Path) -> None:

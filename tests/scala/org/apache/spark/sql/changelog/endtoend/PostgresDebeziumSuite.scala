@@ -3,46 +3,34 @@
 
 package org.apache.spark.sql.changelog.endtoend
 
-import java.sql.{Connection, DriverManager}
-
 import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.DataFrame
 
 import org.apache.spark.sql.changelog.testing._
 
 /**
- * Rows changed by SQL in a real PostgreSQL go through Debezium and Kafka into views, which after
- * every round equal the same SELECT in PostgreSQL.
+ * Rows changed by SQL in a real PostgreSQL go through Debezium and Kafka into tables in a real
+ * MariaDB, which after every round equal the same SELECT in PostgreSQL.
  */
 class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
   private lazy val postgres = Services.postgres()
   private lazy val kafka = Services.kafka()
 
-  private def connected[T](body: Connection => T): T = Using.resource(
-    DriverManager.getConnection(postgres("url"), postgres("user"), postgres("password")))(body)
+  private lazy val mariadb = Services.mariadb()
 
   /** Runs statements in one transaction. */
-  private def execute(statements: String*): Unit = connected { connection =>
-    connection.setAutoCommit(false)
-    Using.resource(connection.createStatement())(s => statements.foreach(s.executeUpdate))
-    connection.commit()
+  private def execute(statements: String*): Unit = DatabaseTable.connected(postgres) {
+    connection =>
+      connection.setAutoCommit(false)
+      Using.resource(connection.createStatement())(s => statements.foreach(s.executeUpdate))
+      connection.commit()
   }
 
   /** The rows of a query in PostgreSQL, as text. */
-  private def select(sql: String): Seq[String] = connected { connection =>
-    Using.resource(connection.createStatement().executeQuery(sql)) { rows =>
-      val columns = rows.getMetaData.getColumnCount
-      Iterator
-        .continually(rows)
-        .takeWhile(_.next())
-        .map(row => TextChangelog.format(Row.fromSeq((1 to columns).map(row.getString))))
-        .toSeq
-        .sorted
-    }
-  }
+  private def select(sql: String): Seq[String] = DatabaseTable.select(postgres, sql)
 
   private val tables = Map(
     "customers" -> "id INT, name STRING, city STRING, bio STRING",
@@ -106,7 +94,8 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
     assert(actual == expected, what)
   }
 
-  test("views over changed rows equal PostgreSQL's own after every round") {
+  test("tables in MariaDB equal queries in PostgreSQL after every round") {
+    mariadb
     create()
     val debezium = new DebeziumConnector(
       "shop",
@@ -123,7 +112,9 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
           .sql(s"SELECT * FROM from_debezium(TABLE(${table}_topic), '$columns', key => 'id')")
           .createOrReplaceTempView(table)
       }
-      val views = Seq(totals, open).map(sql => sql -> new KeptTable(spark, sql))
+      val views = Seq("totals" -> totals, "open_orders" -> open).map { case (name, sql) =>
+        sql -> new DatabaseTable(spark, sql, mariadb, name)
+      }
       views.foreach(_._2.start())
       def check(round: String): Unit = views.foreach { case (sql, view) =>
         await(select(sql), s"after $round", debezium)(view.table)

@@ -140,6 +140,25 @@ trait ViewTests
 /** Views stored as Delta tables. */
 class DeltaViewsSuite extends ViewTests {
   override protected def provider = "delta"
+
+  test("delta: rows that were replaced and those that were not are told apart after a failure") {
+    def set(properties: (String, String)*): Unit = properties.foreach { case (key, value) =>
+      spark.sql(s"ALTER TABLE v SET TBLPROPERTIES ('$key' = '$value')")
+    }
+    def generation = new ViewCatalog(spark).get(Seq("v")).definition.generation.get
+    deliver("+I 1 Ada 30")
+    create(totals)
+    val first = generation
+    set(ViewDefinition.Pending -> s"$first-never-written")
+    assert(generation == first)
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    val second = generation
+    set(ViewDefinition.Pending -> second, ViewDefinition.Generation -> first)
+    assert(generation == second)
+    deliver("+I 2 Ada 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(totals)
+  }
 }
 
 /** Views stored as snapshots in Parquet. */
@@ -226,6 +245,53 @@ class SnapshotViewsSuite extends ViewTests {
       check("SELECT customer, count(*) AS n FROM plain GROUP BY customer")
       checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
     } finally spark.sql("DROP TABLE plain")
+  }
+
+  test("a view keeps its columns when those of its source change") {
+    create("SELECT * FROM STREAM orders")
+    spark.sql("ALTER TABLE orders ADD COLUMNS (note STRING)")
+    checkError(
+      "CHANGELOG_VIEW_SCHEMA_CHANGED",
+      "stored" -> "op STRING, id INT, customer STRING, amount INT",
+      "found" -> "op STRING, id INT, customer STRING, amount INT, note STRING")(
+      run("REFRESH MATERIALIZED VIEW v"))
+  }
+
+  test("a batch that was not finished is finished by the next refresh, once") {
+    deliver("+I 1 Ada 30")
+    create(totals)
+    deliver("+I 2 Ada 20")
+    run("REFRESH MATERIALIZED VIEW v")
+    val checkpoint = new ViewCatalog(spark).get(Seq("v")).definition.checkpoint
+    val commits = new File(new File(checkpoint.toUri.getPath), "commits")
+    assert(new File(commits, "1").delete())
+    checkError("CHANGELOG_VIEW_BATCH_UNFINISHED", "batch" -> "1")(
+      run("VERIFY MATERIALIZED VIEW v"))
+    run("REFRESH MATERIALIZED VIEW v")
+    check(totals)
+  }
+
+  test("what nobody reads any more goes, what somebody may read stays") {
+    deliver("+I 1 Ada 30")
+    create(totals, "TBLPROPERTIES ('changelog.retention' = '1 hour')")
+    val reader = spark.newSession().table("v")
+    reader.queryExecution.executedPlan
+    def folders = {
+      val rows = new File(new ViewCatalog(spark).get(Seq("v")).definition.rows.toUri.getPath)
+      rows.list().filter(_.startsWith("batch-")).sorted.toSeq
+    }
+    deliver("+I 2 Ada 20")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(reader.collect().toSeq == Seq(Row("Ada", 1L, 30L)))
+    assert(folders == Seq("batch-0", "batch-1"))
+    spark.sql("ALTER VIEW v SET TBLPROPERTIES ('changelog.retention' = '1 millisecond')")
+    deliver("+I 3 Ada 20")
+    run("REFRESH MATERIALIZED VIEW v")
+    Thread.sleep(1000)
+    deliver("+I 4 Ada 20")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(folders.last == "batch-3" && !folders.contains("batch-0"))
+    check(totals)
   }
 
   /** Changes the stored rows behind the view's back. */

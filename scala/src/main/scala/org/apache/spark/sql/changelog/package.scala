@@ -15,6 +15,8 @@ package org.apache.spark.sql
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *   execution    physical operators, one package each, and where their state lives
  *   sinks        what keeps tables and topics current from the changes, each batch once
+ *   views        statements that keep a query's table under one name
+ *   parser       what Spark's grammar doesn't have
  *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
  *   config       settings
  *   errors       everything a user can be told

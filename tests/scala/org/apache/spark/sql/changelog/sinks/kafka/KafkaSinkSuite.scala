@@ -106,6 +106,23 @@ class KafkaSinkSuite extends AnyFunSuite with ChangelogSession {
     query.stop()
   }
 
+  test("from_debezium reads Debezium's form as the same table, also what was sent twice") {
+    records("round").createOrReplaceTempView("round")
+    val read = spark.sql(s"""
+      SELECT * FROM from_debezium(TABLE(round), '$row', key => 'city', sequence_by => 'offset')""")
+    val query = new KeptQuery(spark, rides, byCity, spark.sql("SELECT * FROM kept"))
+    read.createOrReplaceTempView("kept")
+    val options = kafka ++ Map("topic" -> "round", "value.format" -> "debezium-json")
+    query.start("changelog-kafka", options)
+    query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 Bern 1")
+    query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 Bern 1")
+    query.forgetLastBatch()
+    query.start("changelog-kafka", options)
+    query.check()
+    query.check("+I 4 Oslo 1", "-D 2 Rome 7")
+    query.stop()
+  }
+
   test("rows that only come have no key") {
     val plain = Feed("plain", "id INT, city STRING", insertOnly = true)
     val target = () =>

@@ -7,8 +7,11 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrameWriterV2, Row}
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -31,9 +34,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val generation = ViewStorage.newGeneration(new Path(location, Folder))
     val view = KeptView(name, schema, definition.copy(generation = Some(generation)))
     val properties = propertiesOf(view).map { case (key, value) =>
-      s"${Literal(key).sql} = ${Literal(value).sql}"
+      s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
     }
-    val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
+    val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
     session.sql(s"""
       CREATE TABLE ${view.sql} (${schema.toDDL}) USING delta $comment
       TBLPROPERTIES (${properties.mkString(", ")})""")
@@ -54,14 +57,50 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     if (files.exists(path)) Some(session.read.format("delta").load(path.toString)) else None
   }
 
-  /** One commit of Delta's. */
-  override def replace(view: KeptView, rows: DataFrame): Unit = {
-    val names = rows.columns.map(name => rows.col(s"`${name.replace("`", "``")}`")).toSeq
-    val writer = rows.select(names: _*).writeTo(view.sql).using("delta")
-    propertiesOf(view)
-      .foldLeft(writer) { case (writer, (key, value)) => writer.tableProperty(key, value) }
-      .createOrReplace()
+  override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
+    val names = rows.columns.map(name => rows.col(quoteIdentifier(name))).toSeq
+    val writer = rows.select(names: _*).writeTo(view.sql)
+    if (anew) {
+      propertiesOf(view)
+        .foldLeft(writer.using("delta")) { case (writer, (key, value)) =>
+          writer.tableProperty(key, value)
+        }
+        .createOrReplace()
+    } else overwrite(view, writer)
   }
+
+  /**
+   * Replaces all rows of the same table, whose changes others may be reading. The generation they
+   * are of is noted in the same commit, and in the properties afterwards: whoever comes in between
+   * looks there.
+   */
+  private def overwrite(view: KeptView, writer: DataFrameWriterV2[Row]): Unit = {
+    val generation = view.definition.generation.get
+    set(view, ViewDefinition.Pending -> generation)
+    session.conf.set(CommitNote, generation)
+    try writer.overwrite(lit(true))
+    finally session.conf.unset(CommitNote)
+    settle(view)
+  }
+
+  override def settle(view: KeptView): Unit = {
+    val pending = quoteLiteral(ViewDefinition.Pending)
+    val properties = session.sql(s"SHOW TBLPROPERTIES ${view.sql}")
+    if (!properties.where(col("key") === ViewDefinition.Pending).isEmpty) {
+      set(view, ViewDefinition.Generation -> view.definition.generation.get)
+      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES ($pending)")
+    }
+  }
+
+  private def set(view: KeptView, property: (String, String)): Unit = {
+    val (key, value) = property
+    session.sql(s"""
+      ALTER TABLE ${view.sql}
+      SET TBLPROPERTIES (${quoteLiteral(key)} = ${quoteLiteral(value)})""")
+    ()
+  }
+
+  private def quoteLiteral(text: String): String = Literal(text).sql
 
   override def home(name: TableIdentifier): Path =
     new Path(new Path(session.sessionState.catalog.getTableMetadata(name).location), Folder)
@@ -72,6 +111,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     view.definition.toProperties + ("delta.enableChangeDataFeed" -> "true")
 }
 
-private object DeltaStorage {
-  val Folder = "_changelog"
+object DeltaStorage {
+  private val Folder = "_changelog"
+  private val CommitNote = "spark.databricks.delta.commitInfo.userMetadata"
+
+  /** Whether the rows of a generation that was about to be shown have been written. */
+  def isWritten(session: SparkSession, view: TableIdentifier, generation: String): Boolean = {
+    val history = session.sql(s"DESCRIBE HISTORY ${view.quotedString}")
+    !history.where(col("userMetadata") === generation).isEmpty
+  }
 }

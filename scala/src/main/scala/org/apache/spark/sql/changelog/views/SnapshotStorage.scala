@@ -54,7 +54,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def staged(view: KeptView): Option[DataFrame] =
     latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
 
-  override def replace(view: KeptView, rows: DataFrame): Unit = {
+  override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
     val path = latest(view).getOrElse {
       val path = new Path(view.definition.rows, SnapshotStorage.Initial)
       write(view, rows, path)
@@ -62,6 +62,9 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     }
     show(view, path)
   }
+
+  /** What is shown is changed in one step. */
+  override def settle(view: KeptView): Unit = ()
 
   override def home(name: TableIdentifier): Path = new Path(catalog.defaultTablePath(name))
 

@@ -67,7 +67,12 @@ class ViewCatalog(session: SparkSession) {
       manager.v2SessionCatalog,
       Identifier.of(name.database.toArray, name.table))
     table.flatMap { table =>
-      ViewDefinition.fromProperties(table.properties().asScala.toMap).map { definition =>
+      val properties = table.properties().asScala.toMap
+      val pending = properties
+        .get(ViewDefinition.Pending)
+        .filter(DeltaStorage.isWritten(session, name, _))
+        .map(ViewDefinition.Generation -> _)
+      ViewDefinition.fromProperties(properties ++ pending).map { definition =>
         KeptView(name, CatalogV2Util.v2ColumnsToStructType(table.columns()), definition)
       }
     }

@@ -102,10 +102,14 @@ object ViewDefinition extends CapturesConfig {
   val Retention = "changelog.retention"
 
   private val Prefix = "changelog.view."
+
+  /** The folder of what is shown, and of what is about to be. */
+  val Generation: String = Prefix + "generation"
+  val Pending: String = Prefix + "pending"
+
   private val Kind = Prefix + "kind"
   private val Query = Prefix + "query"
   private val Provider = Prefix + "provider"
-  private val Generation = Prefix + "generation"
   private val Given = Prefix + "given."
   private val Setting = Prefix + "setting."
   private val Namespace = Prefix + "namespace."

@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * @param asOf
  *   all that had been delivered by then is in the view, in milliseconds
  * @param how
- *   `incremental` or `full`
+ *   `incremental` or `full`; `started`, if it ran until it was stopped
  */
 case class RefreshRecord(asOf: Long, finished: Long, how: String, inputRows: Long)
 

@@ -21,11 +21,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** As the policy says, or as `full` says instead. */
   def refresh(full: Option[Boolean]): Unit = {
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    storage.settle(view)
     val policy = view.definition.policy
     if (full.contains(false) && !query.isStreaming) {
       throw ViewErrors.notIncremental(view.sql, view.definition.query)
     }
-    if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) recompute()
+    if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) {
+      recompute(anew = false)
+    }
     else {
       checkSchema()
       catchUp(view, storage.sink(view))
@@ -37,6 +40,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     if (!query.isStreaming) throw ViewErrors.notIncremental(view.sql, view.definition.query)
     checkSchema()
     RunningViews.active(view).getOrElse {
+      storage.settle(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
       RunningViews.add(view, started)
       started
@@ -45,9 +49,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   /**
    * Computes all rows anew, next to those that are shown, and shows them at once, with what the
-   * view says, which may be new. What has been computed goes on from there.
+   * view says. What has been computed goes on from there.
+   *
+   * @param anew
+   *   whether the view says something else than before
    */
-  def recompute(): Unit = {
+  def recompute(anew: Boolean): Unit = {
     val generation = ViewStorage.newGeneration(storage.home(view.name))
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     try {
@@ -61,7 +68,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
             .refreshed(RefreshRecord(started, System.currentTimeMillis(), "full", 0))
           query.rows
         }
-      storage.replace(staged, rows)
+      storage.replace(staged, rows, anew)
     } catch {
       case error: Throwable =>
         delete(staged.definition.folder)

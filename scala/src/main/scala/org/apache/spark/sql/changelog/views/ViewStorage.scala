@@ -34,8 +34,16 @@ trait ViewStorage {
   /** The rows that were staged, if any. */
   def staged(view: KeptView): Option[DataFrame]
 
-  /** Shows `rows` and what `view` says from now on, instead of what is shown. */
-  def replace(view: KeptView, rows: DataFrame): Unit
+  /**
+   * Shows `rows` instead of what is shown, of the generation that `view` says.
+   *
+   * @param anew
+   *   whether the view also has another definition, and maybe other columns
+   */
+  def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit
+
+  /** Completes what a process has left half done. */
+  def settle(view: KeptView): Unit
 
   /** Where generations lie. */
   def home(name: TableIdentifier): Path

@@ -88,7 +88,7 @@ case class CreateKeptView(
     if (definition.provider == view.definition.provider) {
       val generation = view.definition.generation
       val after = KeptView(view.name, checked.schema, definition.copy(generation = generation))
-      new ViewRefresh(session, after).recompute()
+      new ViewRefresh(session, after).recompute(anew = true)
     } else {
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, view.name, definition, checked)

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.catalyst.plans.logical.CreateMaterializedViewAsSelect
+
+import org.apache.spark.sql.changelog.testing._
+import org.apache.spark.sql.changelog.views.commands._
+
+/** What statements about views say, and what they may not say. */
+class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  private def parse(sql: String) = spark.sessionState.sqlParser.parsePlan(sql)
+
+  test("statements are understood in any case, with comments and quoted names") {
+    assert(parse("refresh materialized view a.b") == RefreshKeptView(Seq("a", "b"), None))
+    assert(
+      parse("-- x\n/* y */ REFRESH STREAMING TABLE `a b`.c FULL;") ==
+        RefreshKeptView(Seq("a b", "c"), Some(true)))
+    assert(parse("START MATERIALIZED VIEW v") == StartKeptView(Seq("v")))
+    assert(parse("STOP MATERIALIZED VIEW v") == StopKeptView(Seq("v")))
+    assert(parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(Seq("v"), ifExists = true))
+    assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == DescribeKeptView(Seq("v"), true))
+    assert(
+      parse("VERIFY MATERIALIZED VIEW v SAMPLE 2.5 PERCENT") ==
+        UnresolvedVerification(Seq("v"), Some(2.5)))
+    assert(
+      parse("SHOW MATERIALIZED VIEWS FROM db LIKE 'v*'") ==
+        ShowKeptViews(Some("db"), Some("v*")))
+  }
+
+  test("what Spark parses is left to it") {
+    // Spark's pipelines read the parsed statement
+    val create = "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"
+    assert(parse(create).isInstanceOf[CreateMaterializedViewAsSelect])
+    val replace = parse("CREATE OR REPLACE MATERIALIZED VIEW v USING orc AS SELECT 1 AS a")
+    assert(replace match {
+      case view: CreateKeptView => view.replace && view.query == "SELECT 1 AS a"
+      case _ => false
+    })
+    intercept[org.apache.spark.sql.catalyst.parser.ParseException](parse("REFRESH"))
+    intercept[org.apache.spark.sql.catalyst.parser.ParseException](
+      parse("VERIFY MATERIALIZED VIEW"))
+  }
+
+  test("a view is explained before it is made") {
+    val create =
+      "CREATE OR REPLACE MATERIALIZED VIEW v USING delta AS SELECT value, count(*) FROM t GROUP BY value"
+    spark.readStream.format("rate").load().createOrReplaceTempView("t")
+    val text = spark.sql(s"EXPLAIN $create").collect().head.getString(0)
+    assert(text == spark.sql(s"EXPLAIN CHANGELOG $create").collect().head.getString(0))
+    assert(text.contains("ChangelogAggregate [value]") && !spark.catalog.tableExists("v"))
+  }
+
+  test("what can't be kept is refused") {
+    def create(rest: String) = spark.sql(s"CREATE MATERIALIZED VIEW $rest AS SELECT 1 AS a")
+    checkError("CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED", "provider" -> "csv")(
+      create("v USING csv"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "A list of columns")(
+      create("v (a INT)"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "Partitioning")(
+      create("v PARTITIONED BY (a)"))
+    checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> "a.b.v")(create("a.b.v"))
+    for ((property, value) <- Seq(
+        "changelog.refreshPolicy" -> "often",
+        "changelog.interval" -> "soon",
+        "changelog.retention" -> "long",
+        "changelog.view.query" -> "x")) {
+      checkError("CHANGELOG_VIEW_PROPERTY_INVALID", "property" -> property, "value" -> value)(
+        create(s"v TBLPROPERTIES ('$property' = '$value')"))
+    }
+    checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(
+      create("v TBLPROPERTIES ('changelog.refreshPolicy' = 'INCREMENTAL')"))
+    checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(
+      spark.sql("CREATE STREAMING TABLE v AS SELECT 1 AS a"))
+    create("v")
+    try {
+      checkError("CHANGELOG_VIEW_PROPERTY_INVALID", "property" -> "SAMPLE")(
+        spark.sql("VERIFY MATERIALIZED VIEW v SAMPLE 101 PERCENT"))
+      checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(spark.sql("START MATERIALIZED VIEW v"))
+      checkError("CHANGELOG_VIEW_RECURSIVE")(
+        spark.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT * FROM v"))
+    } finally spark.sql("DROP MATERIALIZED VIEW v")
+  }
+}
