@@ -247,6 +247,51 @@ class SnapshotViewsSuite extends ViewTests {
     } finally spark.sql("DROP TABLE plain")
   }
 
+  test("common tables, subqueries and streams that are read twice are verified too") {
+    val query = s"""
+      WITH o AS (SELECT * FROM $orders)
+      SELECT a.id, b.id AS other FROM o a JOIN o b ON a.customer = b.customer
+      WHERE a.amount > (SELECT avg(amount) FROM o) AND b.id IN (SELECT max(id) FROM o)"""
+    deliver("+I 1 Ada 30", "+I 2 Ben 20", "+I 3 Ada 5")
+    create(query)
+    check(query)
+    deliver("-D 3 Ada 5", "+I 4 Ben 50")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(query)
+  }
+
+  test("a temporary view over any source can be read") {
+    val source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10)
+    source.load().createOrReplaceTempView("numbers")
+    create("SELECT value % 3 AS rest, count(*) AS n FROM numbers GROUP BY value % 3")
+    def total = spark.table("v").selectExpr("sum(n)").head().getLong(0)
+    val first = total
+    assert(first > 0 && first % 10 == 0)
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(total > first && run("VERIFY MATERIALIZED VIEW v").isEmpty)
+    spark.catalog.dropTempView("numbers")
+    val error =
+      intercept[org.apache.spark.sql.AnalysisException](run("REFRESH MATERIALIZED VIEW v"))
+    assert(error.getCondition == "TABLE_OR_VIEW_NOT_FOUND")
+    assert(facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Plan").contains("numbers"))
+  }
+
+  test("a query of one row keeps one row, and foreign files stay") {
+    val foreign = new File(warehouse, "v/mine")
+    assert(foreign.mkdirs())
+    val query = s"SELECT count(*) AS n, sum(amount) AS total FROM $orders"
+    deliver("+I 1 Ada 30")
+    create(query)
+    deliver("+I 2 Ada 5", "-D 1 Ada 30")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    deliver("-D 2 Ada 5")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(query)
+    run("DROP MATERIALIZED VIEW v")
+    assert(foreign.getParentFile.list().toSeq == Seq("mine"))
+    assert(foreign.delete() && foreign.getParentFile.delete())
+  }
+
   test("a view keeps its columns when those of its source change") {
     create("SELECT * FROM STREAM orders")
     spark.sql("ALTER TABLE orders ADD COLUMNS (note STRING)")

@@ -70,9 +70,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   override def drop(view: KeptView): Unit = {
     session.sql(s"DROP VIEW ${view.sql}")
-    val folder = view.definition.folder.getParent
-    folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
-    ()
+    ViewStorage.deleteGenerations(session, view.definition.folder.getParent, Set.empty)
   }
 
   /** Lets the view show the rows in a folder, and remember what `view` says. */

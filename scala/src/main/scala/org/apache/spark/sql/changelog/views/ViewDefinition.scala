@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.SparkEnv
+import org.apache.spark.internal.config.SECRET_REDACTION_PATTERN
 import org.apache.spark.sql.catalyst.CapturesConfig
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.streaming.ProcessingTimeTrigger
@@ -140,13 +142,17 @@ object ViewDefinition extends CapturesConfig {
       properties.get(Generation))
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
-  def settingsOf(conf: SQLConf): Map[String, String] =
-    startingWith("", sqlConfigsToProps(conf, ""))
-      .filterNot { case (key, _) =>
-        key.startsWith("spark.sql.catalog.") || key == "spark.sql.extensions" ||
-        key.startsWith("spark.sql.warehouse") || key.startsWith("spark.sql.streaming.") ||
-        key.startsWith("spark.sql.ui.") || !key.startsWith("spark.sql.")
-      }
+  def settingsOf(conf: SQLConf): Map[String, String] = {
+    val secret = SparkEnv.get.conf.get(SECRET_REDACTION_PATTERN)
+    sqlConfigsToProps(conf, "").filter { case (key, _) =>
+      key.startsWith("spark.sql.") && !unrelated.exists(key.startsWith) &&
+      secret.findFirstIn(key).isEmpty
+    }
+  }
+
+  /** Settings that say where things are, or how a query runs. */
+  private val unrelated =
+    Seq("catalog.", "extensions", "warehouse", "streaming.", "ui.").map("spark.sql." + _)
 
   private def startingWith(prefix: String, all: Map[String, String]): Map[String, String] =
     all.collect {

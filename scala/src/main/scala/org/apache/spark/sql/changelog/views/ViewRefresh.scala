@@ -28,8 +28,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
     if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) {
       recompute(anew = false)
-    }
-    else {
+    } else {
       checkSchema()
       catchUp(view, storage.sink(view))
     }
@@ -75,15 +74,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         throw error
     }
     delete(view.definition.checkpoint)
-    deleteGenerations(Seq(staged, view).map(_.definition.folder.getName))
-  }
-
-  /** Whoever began to read rows of the last generation can go on; older ones go. */
-  private def deleteGenerations(except: Seq[String]): Unit = {
-    val home = storage.home(view.name)
-    val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    val generations = files.listStatus(home).map(_.getPath)
-    generations.filterNot(path => except.contains(path.getName)).foreach(delete)
+    // whoever began to read rows of the last generation can go on; older ones go
+    val kept = Seq(staged, view).map(_.definition.folder.getName).toSet
+    ViewStorage.deleteGenerations(session, storage.home(view.name), kept)
   }
 
   private def catchUp(target: KeptView, sink: (String, Map[String, String])): Unit = {

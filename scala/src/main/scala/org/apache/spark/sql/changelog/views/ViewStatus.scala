@@ -5,6 +5,9 @@ package org.apache.spark.sql.changelog.views
 
 import java.time.{Duration, Instant}
 
+import scala.util.Try
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TimestampFormatter}
 import org.apache.spark.sql.classic.SparkSession
 
@@ -46,10 +49,14 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     "Query" -> definition.query) ++
     definition.comment.map("Comment" -> _) ++
     definition.properties.toSeq.sorted ++
-    (if (query.isStreaming) Seq("Changes" -> query.output.explained.toText) else Nil)
+    Try(query).filter(_.isStreaming).map("Changes" -> _.output.explained.toText).toOption
 
   /** How it is brought up to date. */
   private def plan: String =
+    try howItIsKept
+    catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
+
+  private def howItIsKept: String =
     if (!query.isStreaming) "computed anew, since its query reads no stream"
     else {
       val key =

@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.views
 
 import java.util.UUID
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -60,4 +62,16 @@ object ViewStorage {
 
   /** A folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
+
+  /** Deletes generations; what else may lie there is somebody else's. */
+  def deleteGenerations(session: SparkSession, home: Path, except: Set[String]): Unit = {
+    val files = home.getFileSystem(session.sessionState.newHadoopConf())
+    if (files.exists(home)) {
+      files.listStatus(home).map(_.getPath).foreach { path =>
+        val isGeneration = Try(UUID.fromString(path.getName)).isSuccess
+        if (isGeneration && !except.contains(path.getName)) files.delete(path, true)
+      }
+      if (files.listStatus(home).isEmpty) files.delete(home, false)
+    }
+  }
 }
