@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +23,17 @@ from tqdm import tqdm
 import flink_side
 import report
 import workloads
-from spark_side import PREFIX
+from processes import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
 
-ROOT = Path(__file__).parents[1]
-CACHE = ROOT / ".cache"
-RESULTS = Path(__file__).with_name("results")
 WARM_EVENTS = 20_000
-
-_STATE = "org.apache.spark.sql.execution.streaming.state"
-_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = {_PROVIDER: f"{_STATE}.RocksDBStateStoreProvider"}
 
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "batch": ("batch", {}),
     "ours": ("ours", {}),
-    "ours-rocksdb": ("ours", _ROCKSDB),
+    "ours-rocksdb": ("ours", ROCKSDB),
     "stock": ("stock", {}),
-    "stock-rocksdb": ("stock", _ROCKSDB),
+    "stock-rocksdb": ("stock", ROCKSDB),
 }
 CONTESTANTS = [*SPARK, *flink_side.CONFIGURATIONS]
 DEFAULT = [name for name in CONTESTANTS if name != "stock"]
@@ -77,11 +67,11 @@ def main() -> None:
             command = _spark_command(workload, name, turn, folder, warm, options)
         else:
             command = _flink_command(workload, name, class_path, folder, warm, logs, options)
-        result = _measure(command, log, options.timeout)
+        result = measure(command, log, options.timeout)
         found = {"workload": workload.name, "contestant": name, "turn": turn, **result}
         runs.append(found)
         progress.write(report.run_line(found), file=sys.stderr)
-        _keep(options.output, about, runs)
+        keep(options.output, {**about, "runs": runs}, report.render(about, runs))
     print(report.render(about, runs))
     failed = [run for run in runs if "error" in run]
     if failed:
@@ -98,19 +88,10 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
         "batches": options.batches,
         "repeat": options.repeat,
         "memory": options.memory,
-        "started": time.strftime("%Y-%m-%d %H:%M"),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-        "commit": _commit(),
+        "master": options.master,
         "command": " ".join(sys.argv[1:]),
+        **surroundings(),
     }
-
-
-def _keep(output: Path, about: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Write what is known so far, as text and JSON: a run that is cut short is not lost."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    document = json.dumps({**about, "runs": runs}, indent=1)
-    Path(f"{output}.json").write_text(document + "\n")
-    Path(f"{output}.txt").write_text(report.render(about, runs) + "\n")
 
 
 def _options() -> argparse.Namespace:
@@ -124,6 +105,9 @@ def _options() -> argparse.Namespace:
         "--contestants", nargs="+", choices=CONTESTANTS, default=DEFAULT, metavar="NAME",
         help=f"any of {', '.join(CONTESTANTS)}",
     )  # fmt: skip
+    parser.add_argument(
+        "--master", default="local[2]", help="Spark's, for all of its contestants"
+    )
     parser.add_argument("--memory", default="4g", help="heap of each process")
     parser.add_argument("--timeout", type=int, default=900, help="seconds for one run")
     parser.add_argument(
@@ -147,22 +131,11 @@ def _options() -> argparse.Namespace:
     options.workloads = [workloads.BY_NAME[name] for name in options.workload or names]
     for provider in options.provider:
         name, class_name = provider.split("=", 1)
-        SPARK[f"ours-{name}"] = ("ours", {_PROVIDER: class_name})
+        SPARK[f"ours-{name}"] = ("ours", {PROVIDER: class_name})
         options.contestants = [*options.contestants, f"ours-{name}"]
     # batch first: it says what is right
     options.contestants = ["batch", *(name for name in options.contestants if name != "batch")]
     return options
-
-
-def number(text: str) -> int:
-    """Read ``200k`` or ``5M``.
-
-    >>> number("5M")
-    5000000
-    """
-    units = {"k": 1000, "m": 1_000_000}
-    unit = units.get(text[-1].lower())
-    return int(text) if unit is None else int(float(text[:-1]) * unit)
 
 
 def takes_part(name: str, workload: workloads.Workload) -> bool:
@@ -172,8 +145,8 @@ def takes_part(name: str, workload: workloads.Workload) -> bool:
 
 def _generate(folder: Path, events: int) -> None:
     """Generate in a process of its own, whose memory then doesn't count."""
-    code = "import sys, pathlib, data, spark_side; " + (
-        "data.generate(spark_side.session({}, '4g'), pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
+    code = "import sys, pathlib, data, sessions; " + (
+        "data.generate(sessions.session({}, '4g'), pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
     )
     if not (folder / "done.json").exists():
         print(f"generating {events:,} events", file=sys.stderr)
@@ -198,6 +171,7 @@ def _spark_command(
         "batches": options.batches,
         "settings": settings | given,
         "memory": options.memory,
+        "master": options.master,
         "verify": turn == 0,
     }
     script = Path(__file__).with_name("spark_side.py")
@@ -220,34 +194,6 @@ def _flink_command(
         path.write_text(flink_side.script(workload, target, settings, logs / "checkpoints"))
         scripts.append(path)
     return flink_side.command(class_path, options.memory, scripts)
-
-
-def _measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
-    """Run a process and read the last result it prints; what goes wrong is a result as well."""
-    with log.open("w") as errors:
-        try:
-            done = subprocess.run(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                timeout=timeout,
-                cwd=ROOT,
-            )
-        except subprocess.TimeoutExpired:
-            return {"error": f"took more than {timeout} s"}
-    results = [line for line in done.stdout.splitlines() if line.startswith(PREFIX)]
-    log.write_text(done.stdout + log.read_text())
-    if done.returncode or not results:
-        return {"error": f"exit code {done.returncode}, see {log}"}
-    found: dict[str, Any] = json.loads(results[-1].removeprefix(PREFIX))
-    return found
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

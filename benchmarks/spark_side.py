@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from pyspark.sql import functions as F
 
 import spark_changelog as changelog
 from data import FILES
+from sessions import answer, measured, session, stream
 from workloads import BY_NAME, KEYS, SQUARED, Workload, hashed, mixed
 
-PREFIX = "RESULT "
 UNCHECKED = {
     "spark.sql.streaming.unsupportedOperationCheck": "false",
     "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
@@ -43,28 +42,8 @@ class Task:
     batches: int
     settings: dict[str, str]
     memory: str
+    master: str = "local[2]"
     verify: bool = False
-
-
-def session(settings: dict[str, str], memory: str, master: str = "local[2]") -> SparkSession:
-    """Start a session with our extension; stock queries in it plan as without."""
-    builder = (
-        SparkSession.builder.master(master)
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", memory)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
-        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-    )
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = changelog.configure(builder).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
 
 
 def main() -> None:
@@ -72,28 +51,12 @@ def main() -> None:
     task = Task(**json.loads(sys.argv[1]))
     workload = BY_NAME[task.workload]
     settings = {**task.settings, **(UNCHECKED if task.side == "stock" else {})}
-    spark = session(settings, task.memory)
+    spark = session(settings, task.memory, task.master)
     run = {"ours": _ours, "stock": _stock, "batch": _batch}[task.side]
     run(spark, workload, Path(task.warm_folder), 2, False)
     result = run(spark, workload, Path(task.folder), task.batches, task.verify)
-    result["peak_bytes"] = peak_bytes(spark)
-    result["version"] = f"Spark {spark.version}, Java {_java(spark)}"
-    print(PREFIX + json.dumps(result), flush=True)
+    answer(spark, result)
     spark.stop()
-
-
-def _java(spark: SparkSession) -> str:
-    return str(spark._jvm.System.getProperty("java.version"))  # type: ignore[union-attr]
-
-
-def peak_bytes(spark: SparkSession) -> int | None:
-    """Give the largest resident size that the JVM has had, where the system tells it."""
-    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        return None
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
 
 
 def _read(spark: SparkSession, folder: Path, name: str, batches: int) -> DataFrame:
@@ -116,7 +79,7 @@ def _ours(
         table.createOrReplaceTempView(name)
     changes = changelog.to_changelog(spark.sql(workload.sql))
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
-    return _stream(_checked(changes, workload, sign), "append")
+    return _measured(_checked(changes, workload, sign), "append")
 
 
 def _stock(
@@ -125,7 +88,7 @@ def _stock(
     for name in workload.tables:
         _read(spark, folder, name, batches).createOrReplaceTempView(name)
     frame = spark.sql(workload.stock or workload.sql)
-    result = _stream(_checked(frame, workload, F.lit(1)), "update")
+    result = _measured(_checked(frame, workload, F.lit(1)), "update")
     result["sum"] = result["count"] = None  # new rows alone tell nothing
     if verify:
         result |= _newest_rows(
@@ -182,44 +145,9 @@ def _checked(frame: DataFrame, workload: Workload, sign: Column) -> DataFrame:
     )
 
 
-def _stream(frame: DataFrame, output_mode: str) -> dict[str, Any]:
-    """Run a streaming query over all its input into a sink that does nothing."""
-    checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
-    query = (
-        frame.writeStream.format("noop")
-        .outputMode(output_mode)
-        .option("checkpointLocation", checkpoint)
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    reports = [report for report in query.recentProgress if report.batchId >= 0]
-    disk = sum(f.stat().st_size for f in Path(checkpoint).rglob("*") if f.is_file())
-    shutil.rmtree(checkpoint, ignore_errors=True)
+def _measured(frame: DataFrame, output_mode: str) -> dict[str, Any]:
+    reports, disk = stream(frame, output_mode)
     return measured(reports) | {"disk_bytes": disk}
-
-
-def measured(reports: list[Any]) -> dict[str, Any]:
-    """Sum up the reports of a query; its time is from the first batch's start to the end."""
-    first, last = reports[0], reports[-1]
-    totals = [report.durationMs["triggerExecution"] / 1000 for report in reports]
-    seconds = _seconds(last.timestamp) - _seconds(first.timestamp) + totals[-1]
-    checks = [report.observedMetrics["check"] for report in reports if report.observedMetrics]
-    return {
-        "seconds": seconds,
-        "batch_seconds": [
-            total for total, report in zip(totals, reports, strict=True) if report.numInputRows
-        ],
-        "emitted": sum(check["emitted"] or 0 for check in checks),
-        "count": sum(check["count"] or 0 for check in checks),
-        "sum": sum(check["sum"] or 0 for check in checks),
-        "state_bytes": sum(state.memoryUsedBytes for state in last.stateOperators),
-        "state_rows": sum(state.numRowsTotal for state in last.stateOperators),
-    }
-
-
-def _seconds(timestamp: str) -> float:
-    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Measures whether a batch costs what changes, not what is kept.
+
+Each operator first takes in a history of so many rows, then batches of few changes. A stock query
+of one aggregate runs beside them. Times are those of the query's reports: the whole batch, and in
+it planning and running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from growth_side import OPERATORS, STOCK
+from processes import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
+from report import percentile
+
+# The parts of a batch's time: its name in the query's reports, and ours.
+PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
+STATES = {"memory": {}, "rocksdb": ROCKSDB}
+
+
+def main() -> None:
+    """Run what the command line names, and print and keep the table."""
+    options = _options()
+    about = {
+        "sizes": options.sizes,
+        "partitions": options.partitions,
+        "changes": options.changes,
+        "batches": options.batches,
+        "memory": options.memory,
+        "command": " ".join(sys.argv[1:]),
+        **surroundings(),
+    }
+    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
+    found: list[dict[str, Any]] = []
+    text = ""
+    states: dict[str, dict[str, str]] = {name: STATES[name] for name in options.state}
+    states |= {n: {PROVIDER: c} for n, c in (given.split("=", 1) for given in options.provider)}
+    plan = [(state, operator) for operator in options.operators for state in states]
+    progress = tqdm(plan, file=sys.stderr, smoothing=0)
+    for state, operator in progress:
+        progress.set_postfix_str(f"{operator} {state}")
+        task = {
+            "operator": operator,
+            "cache": str(CACHE / "bench"),
+            "sizes": options.sizes,
+            "partitions": options.partitions,
+            "changes": options.changes,
+            "batches": options.batches,
+            "settings": states[state] | dict(given.split("=", 1) for given in options.settings),
+            "memory": options.memory,
+        }
+        script = Path(__file__).with_name("growth_side.py")
+        command = [sys.executable, str(script), json.dumps(task)]
+        log = logs / f"{operator}-{state}.log"
+        result = measure(command, log, options.timeout)
+        found.append({"operator": operator, "state": state, **result})
+        text = render(about, found)
+        keep(options.output, {**about, "found": found}, text)
+    print(text)
+    if any("error" in one for one in found):
+        sys.exit(f"some runs failed; their logs are in {logs}")
+    shutil.rmtree(logs)
+
+
+def _options() -> argparse.Namespace:
+    names = [*OPERATORS, STOCK]
+    parser = argparse.ArgumentParser(prog="dev/bench growth", description=__doc__)
+    parser.add_argument("operator", nargs="*", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument("--sizes", nargs="+", type=number, default=[100_000, 1_000_000])
+    parser.add_argument("--partitions", nargs="+", type=int, default=[2, 200])
+    parser.add_argument("--changes", type=int, default=1000, help="changes in a batch")
+    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--state", nargs="+", choices=STATES, default=["memory"])
+    parser.add_argument("--provider", action="append", default=[], metavar="NAME=CLASS")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings"
+    )
+    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--timeout", type=int, default=1800)
+    parser.add_argument("--output", type=Path, default=RESULTS / "growth")
+    options = parser.parse_args()
+    options.operators = options.operator or names
+    unknown = [name for name in options.operators if name not in names]
+    if unknown:
+        parser.error(f"no operator {', '.join(unknown)}; there are {', '.join(names)}")
+    return options
+
+
+def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """Make the table: a line for an operator, a size and a number of partitions."""
+    versions = sorted({one["version"] for one in found if "version" in one})
+    parts = "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
+    lines = [
+        f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
+        f"{about['batches']} batches of {about['changes']:,} changes; seconds; heap "
+        f"{about['memory']}; {about['started']}",
+        "growth: the median batch as a multiple of that with the smallest state; bytes of a row in "
+        "state, and on disk and in shuffles per row read",
+        "",
+        f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{parts}{'growth':>8}{'history':>9}"
+        f"{'MB':>7}{'state':>7}{'disk':>7}{'shuffle':>9}",
+    ]
+    for one in found:
+        head = f"{one['operator']:<17}{one['state']:<9}"
+        if "error" in one:
+            lines.append(f"{head}{one['error']}")
+            continue
+        for partitions in about["partitions"]:
+            runs = [run for run in one["runs"] if run["partitions"] == partitions]
+            first = _median(runs[0])
+            lines += [f"{head}{_line(run, first)}" for run in runs]
+    return "\n".join(lines)
+
+
+def _seconds(run: dict[str, Any], part: str) -> list[float]:
+    return [durations.get(part, 0) / 1000 for durations in run["durations"]]
+
+
+def _median(run: dict[str, Any]) -> float:
+    return percentile(_seconds(run, "triggerExecution"), 0.5)
+
+
+def _line(run: dict[str, Any], first: float) -> str:
+    cells = ""
+    for part in PARTS:
+        times = _seconds(run, part)
+        cells += f"{percentile(times, 0.5):>14.3f}{percentile(times, 0.99):>7.3f}"
+    return (
+        f"{run['partitions']:>11}{run['rows']:>12,}{cells}{_median(run) / first:>8.2f}"
+        f"{run['history_seconds']:>9.1f}{run['state_bytes'] / 2**20:>7.0f}"
+        f"{run['state_bytes'] / max(1, run['state_rows']):>7.0f}{run['disk_bytes_per_row']:>7.0f}"
+        f"{run['shuffle_bytes_per_row']:>9.0f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs one query over a history and then over small batches of changes, in a process of its own.
+
+The table ``t`` has a key ``id``, a group ``k`` of ten rows, and a value ``v``. In each batch rows
+anywhere in it are updated, go and come.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import spark_changelog as changelog
+from sessions import answer, session, stream
+
+WARM_ROWS = 5_000
+WARM_BATCHES = 8
+SKIPPED = 3  # the batches after the history that don't count
+
+OPERATORS = {
+    "aggregate": "SELECT id, count(*) AS n, sum(v) AS total, min(v) AS low FROM t GROUP BY id",
+    "join": "SELECT a.id, a.v, b.v AS other FROM t a LEFT JOIN t b ON a.other = b.id",
+    "rank": """SELECT id, k, v FROM (
+  SELECT *, row_number() OVER (PARTITION BY k ORDER BY v, id) AS place
+  FROM t) WHERE place <= 3""",
+    "normalize": "SELECT id, v FROM t WHERE v % 10 < 9",
+    "distinct": "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k",
+    "replay": "SELECT id, k, sum(v) OVER (PARTITION BY k ORDER BY v, id) AS running FROM t",
+}
+# A stock query of one aggregate, to which every change is a new row.
+STOCK = "stock aggregate"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process is to do: an operator, at each size and number of partitions."""
+
+    operator: str
+    cache: str
+    sizes: list[int]
+    partitions: list[int]
+    changes: int
+    batches: int
+    settings: dict[str, str]
+    memory: str
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    task = Task(**json.loads(sys.argv[1]))
+    spark = session(task.settings, task.memory)
+    found = []
+    warm = _table(Path(task.cache), WARM_ROWS, 100, WARM_BATCHES)
+    _run(spark, task.operator, warm, 2)
+    for size in task.sizes:
+        folder = _table(Path(task.cache), size, task.changes, task.batches + SKIPPED)
+        for partitions in task.partitions:
+            found.append({"rows": size, **_run(spark, task.operator, folder, partitions)})
+            print(found[-1], file=sys.stderr, flush=True)
+    answer(spark, {"runs": found})
+    spark.stop()
+
+
+def _table(cache: Path, rows: int, changes: int, batches: int) -> Path:
+    """Write a history as one file and each batch of changes as one more, unless it is there.
+
+    Of the changed rows a half is updated (old and new row: a change), a quarter goes, and as many
+    come.
+    """
+    folder = cache / f"growth-{rows}-{changes}-{batches}"
+    if (folder / f"{batches:05}.parquet").exists():
+        return folder
+    if changes * batches > rows:
+        raise ValueError(f"{rows} rows are too few for {batches} batches of {changes} changes")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    updated, deleted = changes // 2, changes // 4
+    inserted = changes - updated - deleted
+    # touched ids lie anywhere in the history, each at most once
+    order = np.random.default_rng(42).permutation(rows)
+    _write(folder, 0, [("INSERT", np.arange(rows), 0)], rows)
+    for batch in range(1, batches + 1):
+        touched = order[(batch - 1) * changes : batch * changes]
+        fresh = rows + (batch - 1) * inserted + np.arange(inserted)
+        parts = [
+            ("UPDATE_BEFORE", touched[:updated], 0),
+            ("UPDATE_AFTER", touched[:updated], 1),
+            ("DELETE", touched[updated : updated + deleted], 0),
+            ("INSERT", fresh, 0),
+        ]
+        _write(folder, batch, parts, rows)
+    return folder
+
+
+def _write(folder: Path, number: int, parts: list[tuple[str, Any, int]], rows: int) -> None:
+    columns: dict[str, Any] = {
+        "id": lambda ids, version: ids,
+        "k": lambda ids, version: ids % (rows // 10),
+        "other": lambda ids, version: ids * 7919 % rows,
+        "v": lambda ids, version: (ids * 31 + version * 17) % 100_003,
+    }
+    arrays = {
+        name: pa.array(np.concatenate([column(ids, version) for _, ids, version in parts]))
+        for name, column in columns.items()
+    }
+    kinds = np.concatenate([np.full(len(ids), kind, dtype=object) for kind, ids, _ in parts])
+    path = folder / f"{number:05}.parquet"
+    pq.write_table(pa.table({**arrays, "op": pa.array(kinds, pa.string())}), path)
+    os.utime(path, (1_640_995_200 + number, 1_640_995_200 + number))
+
+
+def _run(spark: SparkSession, operator: str, folder: Path, partitions: int) -> dict[str, Any]:
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    before = _shuffled(spark)
+    reports, disk = stream(*_query(spark, operator, folder))
+    rows = sum(report.numInputRows for report in reports)
+    history, later = reports[0], [r for r in reports[1 + SKIPPED :] if r.numInputRows]
+    last = reports[-1]
+    return {
+        "partitions": partitions,
+        "history_seconds": history.durationMs["triggerExecution"] / 1000,
+        "state_rows": sum(state.numRowsTotal for state in last.stateOperators),
+        "state_bytes": sum(state.memoryUsedBytes for state in last.stateOperators),
+        "shuffle_bytes_per_row": (_shuffled(spark) - before) / rows,
+        "disk_bytes_per_row": disk / rows,
+        "durations": [dict(report.durationMs) for report in later],
+    }
+
+
+def _shuffled(spark: SparkSession) -> int:
+    """Give the bytes that shuffles have written so far."""
+    executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    return sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
+
+
+def _query(spark: SparkSession, operator: str, folder: Path) -> tuple[DataFrame, str]:
+    path = str(folder)
+    raw = (
+        spark.readStream.schema(spark.read.parquet(path).schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(path)
+    )
+    if operator == STOCK:
+        raw.createOrReplaceTempView("t")
+        return spark.sql(OPERATORS["aggregate"]), "update"
+    if operator == "normalize":
+        raw = raw.where("op != 'UPDATE_BEFORE'")
+        table = changelog.from_changelog(raw, change_type="op", key=["id"], input="upsert")
+    else:
+        table = changelog.from_changelog(raw, change_type="op", key=["id"])
+    table.createOrReplaceTempView("t")
+    return changelog.to_changelog(spark.sql(OPERATORS[operator])), "append"
+
+
+if __name__ == "__main__":
+    main()

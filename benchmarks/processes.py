@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs what is measured in processes of their own, and keeps what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".cache"
+RESULTS = Path(__file__).with_name("results")
+PREFIX = "RESULT "
+
+_STATE = "org.apache.spark.sql.execution.streaming.state"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = {PROVIDER: f"{_STATE}.RocksDBStateStoreProvider"}
+
+
+def number(text: str) -> int:
+    """Read ``200k`` or ``5M``.
+
+    >>> number("5M")
+    5000000
+    """
+    units = {"k": 1000, "m": 1_000_000}
+    unit = units.get(text[-1].lower())
+    return int(text) if unit is None else int(float(text[:-1]) * unit)
+
+
+def measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
+    """Run a process and read the last result it prints; what goes wrong is a result as well."""
+    with log.open("w") as errors:
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                timeout=timeout,
+                cwd=ROOT,
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"took more than {timeout} s"}
+    results = [line for line in done.stdout.splitlines() if line.startswith(PREFIX)]
+    log.write_text(done.stdout + log.read_text())
+    if done.returncode or not results:
+        return {"error": f"exit code {done.returncode}, see {log}"}
+    found: dict[str, Any] = json.loads(results[-1].removeprefix(PREFIX))
+    return found
+
+
+def keep(output: Path, document: dict[str, Any], text: str) -> None:
+    """Write what is known so far, as text and JSON: a run that is cut short is not lost."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    Path(f"{output}.json").write_text(json.dumps(document, indent=1) + "\n")
+    Path(f"{output}.txt").write_text(text + "\n")
+
+
+def surroundings() -> dict[str, Any]:
+    """Tell when and where this runs, and of what commit."""
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    return {
+        "started": time.strftime("%Y-%m-%d %H:%M"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "commit": done.stdout.strip() or "unknown",
+    }

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What every measured process of Spark's does: a session, a stream to its end, its reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+import spark_changelog as changelog
+from processes import PREFIX
+
+
+def session(settings: dict[str, str], memory: str, master: str = "local[2]") -> SparkSession:
+    """Start a session with our extension; stock queries in it plan as without."""
+    builder = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", memory)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
+        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+    )
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = changelog.configure(builder).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def answer(spark: SparkSession, result: dict[str, Any]) -> None:
+    """Print a result for the process that waits for it."""
+    java = spark._jvm.System.getProperty("java.version")  # type: ignore[union-attr]
+    about = {"peak_bytes": peak_bytes(spark), "version": f"Spark {spark.version}, Java {java}"}
+    print(PREFIX + json.dumps(result | about), flush=True)
+
+
+def peak_bytes(spark: SparkSession) -> int | None:
+    """Give the largest resident size that the JVM has had, where the system tells it."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return None
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def stream(frame: DataFrame, output_mode: str) -> tuple[Sequence[StreamingQueryProgress], int]:
+    """Run a query over all its input into a sink that does nothing.
+
+    Give its reports, and the size of its checkpoint in bytes.
+    """
+    checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
+    query = (
+        frame.writeStream.format("noop")
+        .outputMode(output_mode)
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    reports = query.recentProgress
+    disk = sum(f.stat().st_size for f in Path(checkpoint).rglob("*") if f.is_file())
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return reports, disk
+
+
+def measured(reports: Sequence[StreamingQueryProgress]) -> dict[str, Any]:
+    """Sum up the reports of a query; its time is from the first batch's start to the end."""
+    first, last = reports[0], reports[-1]
+    totals = [report.durationMs["triggerExecution"] / 1000 for report in reports]
+    seconds = _seconds(last.timestamp) - _seconds(first.timestamp) + totals[-1]
+    checks = [report.observedMetrics["check"] for report in reports if report.observedMetrics]
+    return {
+        "seconds": seconds,
+        "batch_seconds": [
+            total for total, report in zip(totals, reports, strict=True) if report.numInputRows
+        ],
+        "emitted": sum(check["emitted"] or 0 for check in checks),
+        "count": sum(check["count"] or 0 for check in checks),
+        "sum": sum(check["sum"] or 0 for check in checks),
+        "state_bytes": sum(state.memoryUsedBytes for state in last.stateOperators),
+        "state_rows": sum(state.numRowsTotal for state in last.stateOperators),
+    }
+
+
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()

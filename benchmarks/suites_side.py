@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Keeps one query of TPC-H or Nexmark up to date, and computes it anew, in a process of its own.
+
+TPC-H's tables first come with nearly all rows. Then in each batch of a thousand orders and lines
+one comes and one goes, and of a thousand rows of the other large tables one is updated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+import spark_changelog as changelog
+from data import FILES, SIGN
+from processes import ROOT
+from sessions import answer, measured, session, stream
+
+TPCH_BATCHES = 10
+TPCH_KEYS = {
+    "region": ["r_regionkey"],
+    "nation": ["n_nationkey"],
+    "supplier": ["s_suppkey"],
+    "part": ["p_partkey"],
+    "partsupp": ["ps_partkey", "ps_suppkey"],
+    "customer": ["c_custkey"],
+    "orders": ["o_orderkey"],
+    "lineitem": ["l_orderkey", "l_linenumber"],
+}
+# The tables that are updated, and how.
+_UPDATES = {
+    "supplier": {"s_acctbal": "s_acctbal + 1"},
+    "part": {"p_size": "p_size % 50 + 1"},
+    "partsupp": {"ps_supplycost": "ps_supplycost + 1", "ps_availqty": "ps_availqty + 1"},
+    "customer": {"c_acctbal": "c_acctbal + 1"},
+    "lineitem": {"l_quantity": "l_quantity + 1"},
+}
+_NEXMARK_COLUMNS = {
+    "person": "*",
+    "auction": "* EXCEPT (ts, expires_ts)",
+    "bid": "* EXCEPT (id, ts, day)",
+}
+NEXMARK_BATCHES = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process is to do."""
+
+    suite: str
+    query: str
+    folder: str
+    settings: dict[str, str]
+    memory: str
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    task = Task(**json.loads(sys.argv[1]))
+    spark = session(task.settings, task.memory)
+    sql = (ROOT / "tests" / "sql" / task.suite / f"{task.query}.sql").read_text()
+    folder = Path(task.folder)
+    used = [name for name in tables(task.suite) if re.search(rf"\b(?i:{name})\b", _code(sql))]
+
+    for name in used:
+        _table(spark, task.suite, folder, name, stream=False).createOrReplaceTempView(name)
+    recompute = [_recompute(spark, sql) for _ in range(3)]
+
+    for name in used:
+        _table(spark, task.suite, folder, name, stream=True).createOrReplaceTempView(name)
+    changes = changelog.to_changelog(spark.sql(sql))
+    sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
+    checked = changes.observe(
+        "check",
+        F.count("*").alias("emitted"),
+        F.sum(sign).alias("count"),
+        F.sum(sign * _hash(changes.drop("_change_type"))).alias("sum"),
+    )
+    reports, _ = stream(checked, "append")
+    found = measured(reports)
+    expected = recompute[-1]
+    found["right"] = (found["count"], found["sum"]) == (expected["count"], expected["sum"] or 0)
+    found["recompute_seconds"] = [one["seconds"] for one in recompute]
+    answer(spark, found)
+    spark.stop()
+
+
+def _code(sql: str) -> str:
+    return "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
+
+
+def tables(suite: str) -> list[str]:
+    """Give the names of a suite's tables."""
+    return list(TPCH_KEYS if suite == "tpch" else _NEXMARK_COLUMNS)
+
+
+def _hash(frame: DataFrame) -> Any:
+    """Give a row's hash, that sums don't overflow; of doubles the first digits."""
+    columns = [
+        F.format_string("%.6e", field.name)
+        if field.dataType == DoubleType()
+        else F.col(field.name)
+        for field in frame.schema.fields
+    ]
+    return F.shiftright(F.xxhash64(*columns), 32)
+
+
+def _recompute(spark: SparkSession, sql: str) -> dict[str, Any]:
+    observation = Observation()
+    frame = spark.sql(sql)
+    started = time.perf_counter()
+    checked = frame.observe(
+        observation, F.count("*").alias("count"), F.sum(_hash(frame)).alias("sum")
+    )
+    checked.write.format("noop").mode("overwrite").save()
+    return {"seconds": time.perf_counter() - started, **observation.get}
+
+
+def _table(spark: SparkSession, suite: str, folder: Path, name: str, stream: bool) -> DataFrame:
+    """Read a table: as it is in the end, or as what keeps it."""
+    if suite == "nexmark":
+        path, per_batch, columns = folder / name, FILES // NEXMARK_BATCHES, _NEXMARK_COLUMNS[name]
+        frame = _read(spark, path, per_batch) if stream else spark.read.parquet(str(path))
+        frame.createOrReplaceTempView(f"all_{name}")
+        return spark.sql(f"SELECT {columns} FROM all_{name}")
+    if not stream:
+        return spark.read.parquet(str(folder / f"{name}_now"))
+    raw = _read(spark, folder / name, 1)
+    return changelog.from_changelog(raw, change_type="op", key=TPCH_KEYS[name])
+
+
+def _read(spark: SparkSession, path: Path, per_batch: int) -> DataFrame:
+    schema = spark.read.parquet(str(path)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", per_batch)
+    return reader.parquet(str(path))
+
+
+def generate_tpch(spark: SparkSession, folder: Path, scale: float) -> None:
+    """Write TPC-H's tables as files of changes, one a batch, and as what they are in the end."""
+    if (folder / "done").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    raw = folder / "raw"
+    generator = Path(sys.executable).with_name("tpchgen-cli")
+    command = [generator, "parquet", f"--scale-factor={scale}", f"--output-dir={raw}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for name, key in TPCH_KEYS.items():
+        rows = spark.read.parquet(str(raw / f"{name}.parquet"))
+        _write_changes(_changes(rows, name, key), folder, name)
+    shutil.rmtree(raw)
+    (folder / "done").touch()
+
+
+def _changes(rows: DataFrame, name: str, key: list[str]) -> DataFrame:
+    moving = name in ("orders", "lineitem")
+    # an order and its lines come and go together; of a thousand places, one for each batch
+    place = f"CAST(pmod(xxhash64({key[0]}), 1000) AS INT)"
+    placed = rows.withColumn("place", F.expr(place))
+    come = f"place BETWEEN 1 AND {TPCH_BATCHES}" if moving else "false"
+    go = f"place BETWEEN 101 AND {100 + TPCH_BATCHES}" if moving else "false"
+    updated = f"place BETWEEN 201 AND {200 + TPCH_BATCHES}" if name in _UPDATES else "false"
+    columns = _UPDATES.get(name, {})
+    new = placed.withColumns(
+        {c: F.expr(e).cast(rows.schema[c].dataType) for c, e in columns.items()}
+    )
+    parts = [
+        (placed, "INSERT", f"if({come}, place, 0)", "true"),
+        (placed, "DELETE", "place - 100", go),
+        (placed, "UPDATE_BEFORE", "place - 200", updated),
+        (new, "UPDATE_AFTER", "place - 200", updated),
+    ]
+    frames = [
+        frame.where(condition)
+        .withColumns({"op": F.lit(kind), "batch": F.expr(batch).cast("int")})
+        .drop("place")
+        for frame, kind, batch, condition in parts
+    ]
+    union = frames[0]
+    for frame in frames[1:]:
+        union = union.unionAll(frame)
+    return union
+
+
+def _write_changes(changes: DataFrame, folder: Path, name: str) -> None:
+    changes = changes.persist()
+    target = folder / name
+    changes.repartition(TPCH_BATCHES + 1, "batch").write.partitionBy("batch").parquet(str(target))
+    for part in target.glob("batch=*"):
+        number = int(part.name.removeprefix("batch="))
+        (written,) = part.glob("*.parquet")
+        path = target / f"{number:05}.parquet"
+        written.rename(path)
+        shutil.rmtree(part)
+        os.utime(path, (1_640_995_200 + number, 1_640_995_200 + number))
+    columns = [column for column in changes.columns if column not in ("op", "batch")]
+    now = changes.groupBy(*columns).agg(F.expr(f"sum({SIGN})").alias("there"))
+    now.where("there > 0").drop("there").coalesce(2).write.parquet(str(folder / f"{name}_now"))
+    changes.unpersist()
+
+
+if __name__ == "__main__":
+    main()
