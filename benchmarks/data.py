@@ -160,11 +160,13 @@ def _word(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def _orders(spark: SparkSession, changes: int, seed: int, columns: str) -> DataFrame:
-    """Rows that come, change once up to 40 files later, and, one of five, go after that.
+    """Rows that come, change once some files later, and, one of five, go some files after that.
 
-    Of an update both the old and the new row are there: 3.2 changes to a row in all.
+    Some are at most two fifths of the files. Of an update both the old and the new row are there:
+    3.2 changes to a row in all.
     """
     rows = int(changes / 3.2)
+    later = str(FILES * 2 // 5)
     base = (
         spark.range(0, rows, 1, FILES)
         .selectExpr(
@@ -174,11 +176,11 @@ def _orders(spark: SparkSession, changes: int, seed: int, columns: str) -> DataF
         )
         .selectExpr(
             "*",
-            f"came + 1 + {_random(seed, '40')} AS changed",
+            f"came + 1 + {_random(seed, later)} AS changed",
         )
         .selectExpr(
             "*",
-            f"changed + 1 + {_random(seed + 10, '40')} AS went",
+            f"changed + 1 + {_random(seed + 10, later)} AS went",
             f"if({_random(seed + 20, '2')} = 0, {_random(seed + 30, '100')}, "
             f"{_random(seed + 40, str(max(1, rows // 20)))}) AS customer",
         )

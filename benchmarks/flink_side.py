@@ -32,8 +32,8 @@ _SCHEMAS = {
     "auction": (
         "id BIGINT, seller BIGINT, category BIGINT, reserve BIGINT, ts BIGINT, expires_ts BIGINT"
     ),
-    "orders": "order_id BIGINT, customer BIGINT, amount BIGINT, op STRING",
-    "payments": "payment_order BIGINT, paid BIGINT, op STRING",
+    "orders": "order_id BIGINT, customer BIGINT, amount BIGINT",
+    "payments": "payment_order BIGINT, paid BIGINT",
 }
 
 _COMMON = {
@@ -94,42 +94,48 @@ def prepare(cache: Path) -> str:
     services = classes / "META-INF" / "services"
     services.mkdir(parents=True, exist_ok=True)
     factory = services / "org.apache.flink.table.factories.Factory"
-    factory.write_text("CheckSink$Factory\n")
+    factory.write_text("CheckSink$Factory\nChangelogFiles$Factory\n")
     (classes / "log4j2.properties").write_text(
         "rootLogger.level = ERROR\nrootLogger.appenderRef.e.ref = E\n"
         "appender.e.name = E\nappender.e.type = CONSOLE\nappender.e.target = SYSTEM_ERR\n"
         "appender.e.layout.type = PatternLayout\nappender.e.layout.pattern = %p %c %m%n%ex\n"
     )
-    compiler = ["javac", "-d", str(classes), "-cp", class_path, *map(str, sources)]
+    compiler = [_java("javac"), "-d", str(classes), "-cp", class_path, *map(str, sources)]
     subprocess.run(compiler, check=True)
     return class_path
+
+
+def _java(tool: str) -> str:
+    """Give a tool of the Java that everything else here uses."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / tool) if home else tool
 
 
 def _fetch_parquet(target: Path) -> None:
     """Fetch Flink's Parquet format with the Ivy that PySpark carries."""
     (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    command = ["java", "-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-notransitive"]
+    command = [_java("java"), "-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-notransitive"]
     command += ["-dependency", "org.apache.flink", "flink-sql-parquet", VERSION]
     command += ["-types", "jar", "-retrieve", f"{target}/[artifact]-[revision].[ext]"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def script(workload: Workload, folder: Path, settings: dict[str, str], checkpoints: Path) -> str:
+def script(workload: Workload, folder: Path, settings: dict[str, str], scratch: Path) -> str:
     """Write what Flink is to do, a statement per line."""
     lines = [f"SET {key}={value}" for key, value in settings.items()]
-    lines.append(f"SET execution.checkpointing.dir={checkpoints.resolve().as_uri()}")
+    checkpoints = (scratch.resolve() / "checkpoints").as_uri()
+    lines.append(f"SET execution.checkpointing.dir={checkpoints}")
+    lines.append(f"SET io.tmp.dirs={scratch.resolve() / 'temporary'}")
     for name in workload.tables:
         changes = name in KEYS
         path = (folder / (f"{name}_lanes" if changes else name)).resolve().as_uri()
-        lines.append(
-            f"CREATE TEMPORARY TABLE {name}{'_raw' if changes else ''} ({_SCHEMAS[name]}) WITH "
-            f"('connector' = 'filesystem', 'path' = '{path}', 'format' = 'parquet')"
-        )
+        columns, options = _SCHEMAS[name], "'connector' = 'filesystem', 'format' = 'parquet'"
         if changes:
-            lines.append(
-                f"CREATE TEMPORARY VIEW {name} AS "
-                f"SELECT * FROM FROM_CHANGELOG(input => TABLE {name}_raw)"
-            )
+            columns += f", PRIMARY KEY ({KEYS[name]}) NOT ENFORCED"
+            options = "'connector' = 'changelog-files'"
+        lines.append(
+            f"CREATE TEMPORARY TABLE {name} ({columns}) WITH ({options}, 'path' = '{path}')"
+        )
     lines.append("CREATE TEMPORARY TABLE checked (h BIGINT) WITH ('connector' = 'check')")
     sql = f"SELECT h FROM ({hashed(workload.flink or workload.sql, workload.check)}) AS c"
     lines.append(f"INSERT INTO checked {sql}")
@@ -141,7 +147,7 @@ def command(class_path: str, memory: str, scripts: list[Path]) -> list[str]:
     opens = ["java.lang", "java.util", "java.net", "java.nio", "java.time"]
     flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in opens]
     return [
-        "java",
+        _java("java"),
         f"-Xmx{memory}",
         "-XX:+UseG1GC",
         *flags,

@@ -21,7 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from growth_side import OPERATORS, STOCK
-from processes import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
+from measuring import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
 from report import percentile
 
 # The parts of a batch's time: its name in the query's reports, and ours.
@@ -105,8 +105,8 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"{about['batches']} batches of {about['changes']:,} changes; seconds; heap "
         f"{about['memory']}; {about['started']}",
-        "growth: the median batch as a multiple of that with the smallest state; bytes of a row in "
-        "state, and on disk and in shuffles per row read",
+        "growth: the median batch as a multiple of that with the smallest state; bytes: "
+        "of a record of state, and of checkpoint and shuffles for each row read",
         "",
         f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{parts}{'growth':>8}{'history':>9}"
         f"{'MB':>7}{'state':>7}{'disk':>7}{'shuffle':>9}",

@@ -23,7 +23,7 @@ from tqdm import tqdm
 import flink_side
 import report
 import workloads
-from processes import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
+from measuring import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
 
 WARM_EVENTS = 20_000
 
@@ -191,7 +191,7 @@ def _flink_command(
     for step, target in (("warm", warm), ("run", folder)):
         path = logs / f"{workload.name}-{name}-{step}.sql"
         settings = flink_side.CONFIGURATIONS[name]
-        path.write_text(flink_side.script(workload, target, settings, logs / "checkpoints"))
+        path.write_text(flink_side.script(workload, target, settings, logs))
         scripts.append(path)
     return flink_side.command(class_path, options.memory, scripts)
 

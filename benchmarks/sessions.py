@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import spark_changelog as changelog
-from processes import PREFIX
+from measuring import PREFIX
 
 
 def session(settings: dict[str, str], memory: str, master: str = "local[2]") -> SparkSession:

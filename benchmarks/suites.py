@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from processes import CACHE, RESULTS, ROCKSDB, ROOT, keep, measure, number, surroundings
+from measuring import CACHE, RESULTS, ROCKSDB, ROOT, keep, measure, number, surroundings
 from report import geometric_mean, percentile
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.types import DoubleType
 
 import spark_changelog as changelog
 from data import FILES, SIGN
-from processes import ROOT
+from measuring import ROOT
 from sessions import answer, measured, session, stream
 
 TPCH_BATCHES = 10
@@ -155,7 +155,7 @@ def generate_tpch(spark: SparkSession, folder: Path, scale: float) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     raw = folder / "raw"
     generator = Path(sys.executable).with_name("tpchgen-cli")
-    command = [generator, "parquet", f"--scale-factor={scale}", f"--output-dir={raw}"]
+    command = [str(generator), "parquet", f"--scale-factor={scale}", f"--output-dir={raw}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     for name, key in TPCH_KEYS.items():
         rows = spark.read.parquet(str(raw / f"{name}.parquet"))
