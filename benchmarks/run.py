@@ -36,7 +36,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "stock-rocksdb": ("stock", ROCKSDB),
 }
 CONTESTANTS = [*SPARK, *flink_side.CONFIGURATIONS]
-DEFAULT = [name for name in CONTESTANTS if name != "stock"]
+DEFAULT = [name for name in CONTESTANTS if name != "stock-rocksdb"]
 
 
 def main() -> None:

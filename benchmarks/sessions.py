@@ -94,8 +94,20 @@ def measured(reports: Sequence[StreamingQueryProgress]) -> dict[str, Any]:
         "sum": sum(check["sum"] or 0 for check in checks),
         "state_bytes": sum(state.memoryUsedBytes for state in last.stateOperators),
         "state_rows": sum(state.numRowsTotal for state in last.stateOperators),
+        "state_reloads": _reloads(last),
     }
 
 
 def _seconds(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
+def _reloads(report: StreamingQueryProgress) -> int | None:
+    """Count how often a state in memory was read anew from files, where the provider tells it.
+
+    That happens when a partition is run by another executor than in the batch before.
+    """
+    metric = "loadedMapCacheMissCount"
+    metrics = [state.customMetrics for state in report.stateOperators]
+    counts = [found[metric] for found in metrics if metric in found]
+    return sum(counts) if counts else None

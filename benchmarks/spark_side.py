@@ -75,7 +75,12 @@ def _ours(
     for name in workload.tables:
         raw = _read(spark, folder, name, batches)
         key = KEYS.get(name)
-        table = changelog.from_changelog(raw, change_type="op", key=[key]) if key else raw
+        # also where rows only come: a plain stream may not be read in an EXISTS
+        table = (
+            changelog.from_changelog(raw, change_type="op", key=[key])
+            if key
+            else changelog.from_changelog(raw)
+        )
         table.createOrReplaceTempView(name)
     changes = changelog.to_changelog(spark.sql(workload.sql))
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
