@@ -21,12 +21,20 @@ from typing import Any
 from tqdm import tqdm
 
 from growth_side import OPERATORS, STOCK
-from measuring import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
+from measuring import (
+    CACHE,
+    PROVIDER,
+    RESULTS,
+    STATES,
+    keep,
+    measure,
+    number,
+    surroundings,
+)
 from report import percentile
 
 # The parts of a batch's time: its name in the query's reports, and ours.
 PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
-STATES = {"memory": {}, "rocksdb": ROCKSDB}
 
 
 def main() -> None:
@@ -81,7 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--partitions", nargs="+", type=int, default=[2, 200])
     parser.add_argument("--changes", type=int, default=1000, help="changes in a batch")
     parser.add_argument("--batches", type=int, default=20)
-    parser.add_argument("--state", nargs="+", choices=STATES, default=["memory"])
+    parser.add_argument("--state", nargs="+", choices=STATES, default=["pages"])
     parser.add_argument("--provider", action="append", default=[], metavar="NAME=CLASS")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings"

@@ -20,7 +20,9 @@ PREFIX = "RESULT "
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+MEMORY = {PROVIDER: f"{_STATE}.HDFSBackedStateStoreProvider"}
 ROCKSDB = {PROVIDER: f"{_STATE}.RocksDBStateStoreProvider"}
+STATES: dict[str, dict[str, str]] = {"pages": {}, "memory": MEMORY, "rocksdb": ROCKSDB}
 
 
 def number(text: str) -> int:

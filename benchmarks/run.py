@@ -23,7 +23,17 @@ from tqdm import tqdm
 import flink_side
 import report
 import workloads
-from measuring import CACHE, PROVIDER, RESULTS, ROCKSDB, keep, measure, number, surroundings
+from measuring import (
+    CACHE,
+    MEMORY,
+    PROVIDER,
+    RESULTS,
+    ROCKSDB,
+    keep,
+    measure,
+    number,
+    surroundings,
+)
 
 WARM_EVENTS = 20_000
 
@@ -31,12 +41,13 @@ WARM_EVENTS = 20_000
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "batch": ("batch", {}),
     "ours": ("ours", {}),
+    "ours-memory": ("ours", MEMORY),
     "ours-rocksdb": ("ours", ROCKSDB),
-    "stock": ("stock", {}),
+    "stock": ("stock", MEMORY),
     "stock-rocksdb": ("stock", ROCKSDB),
 }
 CONTESTANTS = [*SPARK, *flink_side.CONFIGURATIONS]
-DEFAULT = [name for name in CONTESTANTS if name != "stock-rocksdb"]
+DEFAULT = [name for name in CONTESTANTS if name not in ("ours-memory", "stock-rocksdb")]
 
 
 def main() -> None:

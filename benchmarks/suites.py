@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from measuring import CACHE, RESULTS, ROCKSDB, ROOT, keep, measure, number, surroundings
+from measuring import CACHE, RESULTS, ROOT, STATES, keep, measure, number, surroundings
 from report import geometric_mean, percentile
 
 
@@ -51,7 +51,7 @@ def main() -> None:
             "suite": suite,
             "query": query,
             "folder": str(folders[suite]),
-            "settings": ROCKSDB if options.state == "rocksdb" else {},
+            "settings": STATES[options.state],
             "memory": options.memory,
         }
         script = Path(__file__).with_name("suites_side.py")
@@ -79,7 +79,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor")
     parser.add_argument("--events", type=number, default=1_000_000, help="of Nexmark")
-    parser.add_argument("--state", choices=("memory", "rocksdb"), default="memory")
+    parser.add_argument("--state", choices=STATES, default="pages")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=900)
     parser.add_argument("--output", type=Path, default=RESULTS / "suites")

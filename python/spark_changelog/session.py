@@ -14,6 +14,7 @@ from spark_changelog._jvm import add_to_class_path, running_setting
 from spark_changelog._options import append_option, default_setting, extend_submit_args
 
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
+STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
@@ -24,6 +25,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     ``spark.sql.extensions``; ``spark.sql.extendedExplainProviders`` makes Spark's own EXPLAIN
     show changes too. What is there already stays, whether the builder, the running driver,
     ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf`` put it there. The network is not used.
+
+    State of streaming queries is kept in pages of memory (``PagedStateStoreProvider``) unless
+    ``spark.sql.streaming.stateStore.providerClass`` says otherwise, or the query's checkpoint
+    does, which remembers what it was started with.
 
     Parameters
     ----------
@@ -53,6 +58,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     _append(builder, "spark.jars", jar)
     _append(builder, "spark.sql.extensions", EXTENSION)
     _append(builder, "spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
+    _set_default(builder, "spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     return builder
 
 
@@ -67,9 +73,17 @@ def package_jar() -> Path:
 
 
 def _append(builder: SparkSession.Builder, name: str, value: str) -> None:
-    current = builder._options.get(name) or running_setting(name) or default_setting(name)
-    builder.config(name, append_option(current, value))
+    builder.config(name, append_option(_current(builder, name), value))
     # A setting made here wins over the builder's when the driver is launched.
     if "PYSPARK_SUBMIT_ARGS" in os.environ:
         arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
         os.environ["PYSPARK_SUBMIT_ARGS"] = extend_submit_args(arguments, name, value)
+
+
+def _set_default(builder: SparkSession.Builder, name: str, value: str) -> None:
+    if not _current(builder, name):
+        builder.config(name, value)
+
+
+def _current(builder: SparkSession.Builder, name: str) -> str | None:
+    return builder._options.get(name) or running_setting(name) or default_setting(name)

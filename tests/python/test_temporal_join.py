@@ -104,7 +104,7 @@ def test_join_as_of_keeps_versions_by_time(spark: SparkSession, inbox: Path) -> 
 
 
 def test_a_lookup_does_not_follow_the_table(spark: SparkSession, inbox: Path) -> None:
-    orders, rates = tables(spark, inbox, streams=True)
+    _, rates = tables(spark, inbox, streams=True)
     raw = spark.readStream.option("maxFilesPerTrigger", 1).schema(FEEDS["orders"][0])
     came = from_changelog(raw.json(str(inbox / "orders")).where("op LIKE '+%'").drop("op"))
     now = rates.groupBy("currency").agg(F.max("rate").alias("rate"))

@@ -97,7 +97,8 @@ class JoinInferenceSuite extends InferenceTest {
     assert(root.mode.toString == "[I,UA,D]")
   }
 
-  test("a side is kept as its keys allow: a row per join key, a row per key, counted or listed rows") {
+  test(
+    "a side is kept as its keys allow: a row per join key, a row per key, counted or listed rows") {
     assert(
       join("SELECT oid, city FROM orders JOIN users ON orders.uid = users.uid").state == Seq(
         StateTable("left rows", Seq("uid", "oid"), "row", "unbounded"),
