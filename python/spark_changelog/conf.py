@@ -112,6 +112,13 @@ class ChangelogConf:
         "with very many of them is not the work of one task. Costs a second, small shuffle. A "
         "query that has started keeps the setting it started with.",
     )
+    join_rows_at_once = Entry(
+        "spark.sql.changelog.join.rowsAtOnce",
+        int,
+        "How many changed rows of one join key a join holds in memory, of each side. Where a "
+        "batch changes more of them, they are joined some at a time; each time the stored rows of "
+        "the key are read once more.",
+    )
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark

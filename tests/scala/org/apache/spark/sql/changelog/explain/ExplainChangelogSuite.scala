@@ -68,6 +68,8 @@ class ExplainChangelogSuite
     "join-aggregate" -> "SELECT id, freq FROM rides JOIN (SELECT word, count(*) AS freq FROM words GROUP BY word) ON city = word",
     "exists" -> "SELECT id FROM rides WHERE EXISTS (SELECT * FROM bag b WHERE rides.city = b.city) OR fare > 10",
     "in" -> "SELECT id FROM rides WHERE city IN (SELECT city FROM bag)",
+    "in-join" -> "SELECT r.id, w.n FROM rides r JOIN words w ON r.city = w.word WHERE r.id IN (SELECT id FROM bag)",
+    "in-aggregate" -> "SELECT * FROM (SELECT city, upper(city) AS name, count(*) AS c FROM rides GROUP BY city) WHERE city IN (SELECT DISTINCT city FROM bag)",
     "not-in" -> "SELECT id FROM rides WHERE city NOT IN (SELECT city FROM bag)",
     "scalar-subquery" -> "SELECT id, (SELECT max(fare) FROM bag) AS most FROM rides")
 

@@ -52,14 +52,17 @@ object RandomJoinProgram {
   private def variant(random: Random, key: Option[Seq[String]]): Variant = {
     val upsert = key.isDefined && random.nextInt(2) == 0
     val rocksDB = random.nextInt(3) == 0
+    val atOnce: Map[String, String] =
+      if (random.nextInt(3) > 0) Map.empty
+      else Map("spark.sql.changelog.join.rowsAtOnce" -> (1 + random.nextInt(2)).toString)
     Variant(
       mode = if (upsert) "upsert" else "retract",
       key = if (upsert) key.get else Nil,
       restart = rocksDB || random.nextInt(8) == 0,
-      conf =
-        if (rocksDB) Variant.RocksDB
-        else if (random.nextBoolean()) Variant.Paged
-        else Map.empty)
+      conf = atOnce ++
+        (if (rocksDB) Variant.RocksDB
+         else if (random.nextBoolean()) Variant.Paged
+         else Map.empty))
   }
 
   private final class Queries(random: Random, feeds: Seq[Feed]) {

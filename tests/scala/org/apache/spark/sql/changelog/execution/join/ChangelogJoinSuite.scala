@@ -54,6 +54,23 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     oracle.checkAll(program, variants)
   }
 
+  test("a key that holds a fifth of all rows is joined some rows at a time") {
+    def rows(count: Int)(value: Int => String) =
+      (0 until count).map(row => s"${if (row % 5 == 0) 0 else row} ${value(row)}")
+    val come = rows(2000)(row => s"v${row % 700}")
+    val right = rows(60)(row => s"w${row % 20}")
+    val (gone, kept) = come.splitAt(1500)
+    val program = Program(
+      Seq(l, r),
+      "SELECT a, count(*) AS n, count(d) AS m, max(b) AS b FROM l LEFT JOIN r ON a = c AND d < b " +
+        "GROUP BY a",
+      Seq(
+        both(come.map("+I " + _), right.map("+I " + _)),
+        both(gone.map("-D " + _), Nil),
+        both(kept.map("-D " + _), right.map("-D " + _))))
+    oracle.check(program, Variant(conf = Map("spark.sql.changelog.join.rowsAtOnce" -> "100")))
+  }
+
   test("EXISTS beside other conditions is a flag that comes and goes") {
     check("SELECT a, b FROM l WHERE b = 'z' OR EXISTS (SELECT * FROM r WHERE a = c)")
     check(

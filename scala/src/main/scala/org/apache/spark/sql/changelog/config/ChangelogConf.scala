@@ -58,6 +58,18 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(false)
 
+  val JOIN_ROWS_AT_ONCE: ConfigEntry[Int] = SQLConf
+    .buildConf("spark.sql.changelog.join.rowsAtOnce")
+    .doc(
+      "How many changed rows of one join key a join holds in memory, of each side. Where a batch " +
+        "changes more of them, they are joined some at a time; each time the stored rows of the " +
+        "key are read once more.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .intConf
+    .checkValue(_ > 0, "at least one row must be held")
+    .createWithDefault(10000)
+
   val STATE_TTL: ConfigEntry[Long] = SQLConf
     .buildConf("spark.sql.changelog.state.ttl")
     .doc(
@@ -83,6 +95,7 @@ object ChangelogConf {
       UNMATCHED_RETRACTION,
       AGGREGATE_HEAD_SIZE,
       DISTINCT_SPLIT_ENABLED,
+      JOIN_ROWS_AT_ONCE,
       STATE_TTL)
       .sortBy(_.key)
 }

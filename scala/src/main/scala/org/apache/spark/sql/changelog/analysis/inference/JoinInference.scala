@@ -95,10 +95,7 @@ object JoinInference extends NodeInference {
 
   /** Rows that are only counted must be taken back, and can be wherever they are. */
   private def isCounted(node: InferredNode, equi: EquiJoin, isLeft: Boolean): Boolean =
-    !isLeft && JoinState.countsRight(
-      node.plan.asInstanceOf[Join],
-      equi,
-      node.children(1).upsertKeys)
+    !isLeft && JoinState.countsRight(node.plan.asInstanceOf[Join], equi)
 
   private def sides(node: InferredNode): Seq[(InferredNode, Boolean)] =
     Seq(node.children(0) -> true, node.children(1) -> false)

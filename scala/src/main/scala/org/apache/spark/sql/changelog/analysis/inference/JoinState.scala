@@ -48,7 +48,7 @@ final case class JoinState(
 
   private def byKeys(isLeft: Boolean): JoinSide =
     if (isLeft && isLookup) JoinSide.Nothing
-    else if (!isLeft && JoinState.countsRight(join, equi, right.upsertKeys)) JoinSide.KeyCount
+    else if (!isLeft && JoinState.countsRight(join, equi)) JoinSide.KeyCount
     else {
       val keys = keysOf(isLeft)
       if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
@@ -158,8 +158,7 @@ object JoinState {
     case _ => isLeft
   }
 
-  /** Whether nothing but the number of right rows matters, and it can be more than one. */
-  def countsRight(join: Join, equi: EquiJoin, rightKeys: Seq[AttributeSet]): Boolean =
-    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined &&
-      !rightKeys.exists(_.subsetOf(equi.columns(left = false)))
+  /** Whether nothing but the number of right rows matters. */
+  def countsRight(join: Join, equi: EquiJoin): Boolean =
+    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined
 }

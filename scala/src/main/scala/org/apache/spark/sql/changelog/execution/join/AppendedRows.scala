@@ -32,7 +32,19 @@ private[join] final class AppendedRows(
     })
   private val part = new GenericInternalRow(Part.size)
 
-  override protected def clear(): Unit = ()
+  // the parts written of a join key whose rows come some at a time
+  private var lastKey: UnsafeRow = _
+  private var numParts = 0
+
+  override protected def clear(): Unit =
+    if (joinKey != lastKey) {
+      lastKey = joinKey.copy()
+      numParts = 0
+    }
+
+  override def numHeld: Int = changes.size
+
+  override def holds(row: UnsafeRow): Boolean = false
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit =
     changes += new RowChange(null, row, 0, 1)
@@ -72,7 +84,8 @@ private[join] final class AppendedRows(
         noteAdded()
       }
       part.update(0, store.version)
-      part.update(1, from / LargestPart)
+      part.update(1, numParts)
+      numParts += 1
       put(partOf(part), new GenericArrayData(rows), count = 1, matches = 0)
       from = until
     }

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.{
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
@@ -98,7 +99,17 @@ case class ChangelogJoinExec(
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq(leftLayout, rightLayout).map(_.key.map(SortOrder(_, Ascending)))
+    Seq(leftLayout, rightLayout).map { side =>
+      side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
+    }
+
+  /**
+   * Whether the changes of one join key may be joined some at a time. Then a row of the result may
+   * come and go in one batch, which all but a reader of only the newest rows can net; and a scalar
+   * subquery may have two rows for a moment.
+   */
+  private def canSplit: Boolean =
+    updateKind != UpdateKind.OnlyUpdateAfter && joinType != LeftSingle
 
   override def stateKeySchema: StructType = layout.keySchema
 
@@ -209,8 +220,10 @@ case class ChangelogJoinExec(
       rightLayout,
       null,
       JoinPart.besideRight(joinType, leftLayout.columns.size))
-    private val leftInput = new JoinInput(leftPart, left.output)
-    private val rightInput = new JoinInput(rightPart, right.output)
+    private val atOnce =
+      if (canSplit) conf.getConf(ChangelogConf.JOIN_ROWS_AT_ONCE) else Int.MaxValue
+    private val leftInput = new JoinInput(leftPart, left.output, atOnce)
+    private val rightInput = new JoinInput(rightPart, right.output, atOnce)
     private val buffer = new JoinOutput(
       ChangelogJoinExec.this.output.init,
       pairBy,
@@ -230,6 +243,7 @@ case class ChangelogJoinExec(
       leftLayout.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
 
     private val nullMatchesNothing = matchesNull.indices.filterNot(matchesNull).toArray
+    private var joinKey: UnsafeRow = _
     private var isProcessing = false
     private var isPassing = false
     private var row: UnsafeRow = _
@@ -239,8 +253,10 @@ case class ChangelogJoinExec(
       while (row == null && !isDone) {
         row = buffer.poll()
         if (row == null) {
-          if (isProcessing) isProcessing = processor.step()
-          else if (isPassing) isPassing = leftInput.pass(buffer) || rightInput.pass(buffer)
+          if (isProcessing) {
+            isProcessing = processor.step()
+            if (!isProcessing && (leftInput.hasMore || rightInput.hasMore)) addSome()
+          } else if (isPassing) isPassing = leftInput.pass(buffer) || rightInput.pass(buffer)
           else {
             // the next join key has nothing to do with a row held back for this one
             row = buffer.pollHeld()
@@ -268,12 +284,17 @@ case class ChangelogJoinExec(
       rightInput.begin(rightChanges)
       if (nullMatchesNothing.exists(key.isNullAt(_))) isPassing = true
       else {
-        val joinKey = key.asInstanceOf[UnsafeRow]
-        leftInput.addAll(joinKey)
-        rightInput.addAll(joinKey)
-        processor.begin()
-        isProcessing = true
+        joinKey = key.asInstanceOf[UnsafeRow]
+        addSome()
       }
+    }
+
+    /** Starts to join what is held at once of the changes of a join key. */
+    private def addSome(): Unit = {
+      leftInput.addSome(joinKey)
+      rightInput.addSome(joinKey)
+      processor.begin()
+      isProcessing = true
     }
   }
 

@@ -46,6 +46,10 @@ private[join] final class CountedRows(
     slot.delta += (if (retracts) -1 else 1)
   }
 
+  override def numHeld: Int = slots.size
+
+  override def holds(row: UnsafeRow): Boolean = slots.containsKey(row)
+
   override def load(): Unit = {
     isLarge = slots.size > 64
     val all = slots.values.iterator

@@ -10,26 +10,44 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Takes in the changes of one side.
+ * Takes in the changes of one side, of each join key so many at a time.
  *
  * @param input
  *   the columns they come with, the row kind among them
+ * @param atOnce
+ *   how many rows that change are held; those beyond wait for the next time. All changes of one row
+ *   come together, if they come in the order [[JoinSideLayout.changeOrder]] asks for
  */
-private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute]) {
+private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnce: Int) {
   private val columnsOf = GenerateUnsafeProjection.generate(part.layout.columns, input)
   private val kindOrdinal =
     part.layout.kind.map(kind => input.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
   private var changes: Iterator[InternalRow] = Iterator.empty
+  // the first change that has to wait
+  private var waiting: UnsafeRow = _
+  private var waitingRetracts = false
 
   /** Goes to the changes of another join key. */
   def begin(changes: Iterator[InternalRow]): Unit = this.changes = changes
 
-  /** Takes all changes of a join key in. */
-  def addAll(joinKey: UnsafeRow): Unit = {
+  /** Whether changes of the join key are left. */
+  def hasMore: Boolean = waiting != null || changes.hasNext
+
+  /** Takes changes of the join key in, those that waited first. */
+  def addSome(joinKey: UnsafeRow): Unit = {
     part.state.begin(joinKey)
-    while (changes.hasNext) {
+    if (waiting != null) {
+      part.state.add(waiting, waitingRetracts)
+      waiting = null
+    }
+    while (waiting == null && changes.hasNext) {
       val change = changes.next()
-      part.state.add(columnsOf(change).copy(), RowKind.retracts(kindOf(change)))
+      val row = columnsOf(change).copy()
+      val retracts = RowKind.retracts(kindOf(change))
+      if (part.state.numHeld >= atOnce && !part.state.holds(row)) {
+        waiting = row
+        waitingRetracts = retracts
+      } else part.state.add(row, retracts)
     }
   }
 

@@ -61,6 +61,19 @@ final case class JoinSideLayout(
     case _ => None
   }
 
+  /** An order in which all changes of one row come together. */
+  def changeOrder: Seq[SortOrder] = {
+    val row = side match {
+      // what only comes has no other changes
+      case _ if kind.isEmpty => Nil
+      case JoinSide.RowByKey => rowKey
+      case JoinSide.RowCount =>
+        columns.filter(column => RowOrdering.isOrderable(column.dataType))
+      case _ => Nil
+    }
+    row.map(SortOrder(_, Ascending))
+  }
+
   def isCounted: Boolean = side == JoinSide.RowCount || side == JoinSide.KeyCount
 }
 

@@ -51,6 +51,12 @@ private[join] abstract class JoinSideState(
   /** Takes note of a change; `row` is kept. */
   def add(row: UnsafeRow, retracts: Boolean): Unit
 
+  /** How many rows have been added to. */
+  def numHeld: Int
+
+  /** Whether a change is of one of them. */
+  def holds(row: UnsafeRow): Boolean
+
   /** Compares all changes with the stored rows. */
   def load(): Unit
 

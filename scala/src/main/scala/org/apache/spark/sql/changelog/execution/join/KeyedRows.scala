@@ -56,6 +56,10 @@ private[join] final class KeyedRows(
     else cancel(slot.gone, slot.come, row)
   }
 
+  override def numHeld: Int = slots.size
+
+  override def holds(row: UnsafeRow): Boolean = slots.containsKey(keyOf(row))
+
   private def slotOf(key: UnsafeRow): Slot = {
     val known = slots.get(key)
     if (known != null) known

@@ -18,14 +18,20 @@ private[join] final class PassingRows(
     unmatched: UnmatchedRetractions,
     metrics: JoinSideMetrics)
     extends JoinSideState(layout, side, store, unmatched, metrics) {
-  private val counts = new LinkedHashMap[UnsafeRow, Long]
+  private var counts = new LinkedHashMap[UnsafeRow, Long]
 
-  override protected def clear(): Unit = counts.clear()
+  override protected def clear(): Unit =
+    // a cleared map stays as large as it was for the largest key
+    if (counts.size > 64) counts = new LinkedHashMap[UnsafeRow, Long] else counts.clear()
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = {
     counts.merge(row, 1L, (a, b) => a + b)
     ()
   }
+
+  override def numHeld: Int = counts.size
+
+  override def holds(row: UnsafeRow): Boolean = counts.containsKey(row)
 
   override def load(): Unit = counts.forEach { (row, count) =>
     changes += new RowChange(null, row, 0, count)

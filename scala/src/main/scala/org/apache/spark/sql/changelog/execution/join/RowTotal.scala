@@ -24,6 +24,10 @@ private[join] final class RowTotal(
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = delta += (if (retracts) -1 else 1)
 
+  override def numHeld: Int = 0
+
+  override def holds(row: UnsafeRow): Boolean = true
+
   override def load(): Unit = {
     val value = get(null)
     isStored = value != null
