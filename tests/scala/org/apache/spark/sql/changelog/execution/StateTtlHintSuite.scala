@@ -142,6 +142,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
   }
 
   test("common tables and subqueries take hints") {
+    tables()
     val text = explained(
       s"""SELECT * FROM (WITH c AS (SELECT /*+ STATE_TTL('o' = '2h') */ k, count(*) AS n FROM o GROUP BY k)
          |SELECT /*+ STATE_TTL('c' = '3h', 'p' = '4h') */ * FROM c LEFT JOIN p ON c.k = p.k
