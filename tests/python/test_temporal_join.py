@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,10 @@ def inbox(tmp_path: Path) -> Path:
         columns = [column.split()[0] for column in ddl.split(", ")]
         for number, rows in enumerate(batches):
             lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
-            (tmp_path / name / f"{number}.json").write_text("\n".join(lines))
+            path = tmp_path / name / f"{number}.json"
+            path.write_text("\n".join(lines))
+            # a file source takes files from the oldest to the newest
+            os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
     return tmp_path
 
 
@@ -97,10 +101,9 @@ def test_join_as_of(spark: SparkSession, inbox: Path, direction: str, how: str) 
 def test_join_as_of_keeps_versions_by_time(spark: SparkSession, inbox: Path) -> None:
     orders, rates = tables(spark, inbox, streams=True)
     joined = orders._joinAsOf(rates, orders["at"], rates["since"], on="currency")
-    text = explain(joined)
-    assert "ChangelogTemporalJoin Inner (currency = currency) last (since <= at)" in text.replace(
-        "orders.", ""
-    ).replace("rates.", "")
+    line = next(text for text in explain(joined).splitlines() if "TemporalJoin" in text)
+    assert line.startswith("+- ChangelogTemporalJoin Inner")
+    assert "last (since <= at)" in line
 
 
 def test_a_lookup_does_not_follow_the_table(spark: SparkSession, inbox: Path) -> None:
