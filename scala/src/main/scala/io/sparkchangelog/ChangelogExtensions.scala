@@ -48,7 +48,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveStateTtl)
-    extensions.injectHintResolutionRule(new ResolveViewStatements(_)) // queries stay text
+    extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)

@@ -25,7 +25,7 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == DescribeKeptView(Seq("v"), true))
     assert(
       parse("VERIFY MATERIALIZED VIEW v SAMPLE 2.5 PERCENT") ==
-        UnresolvedVerification(Seq("v"), Some(2.5)))
+        VerifyKeptView(Seq("v"), Some(2.5)))
     assert(
       parse("SHOW MATERIALIZED VIEWS FROM db LIKE 'v*'") ==
         ShowKeptViews(Some("db"), Some("v*")))

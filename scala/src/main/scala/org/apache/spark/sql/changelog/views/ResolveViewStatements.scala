@@ -3,22 +3,13 @@
 
 package org.apache.spark.sql.changelog.views
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, UnresolvedIdentifier}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.views.commands.{CreateKeptView, VerifyKeptView}
-
-/** `VERIFY`, whose result has the columns of a view that is to be looked up. */
-case class UnresolvedVerification(name: Seq[String], sample: Option[Double]) extends LeafNode {
-  override lazy val resolved: Boolean = false
-
-  override def output: Seq[org.apache.spark.sql.catalyst.expressions.Attribute] = Nil
-}
+import org.apache.spark.sql.changelog.views.commands.CreateKeptView
 
 /**
  * Gives statements that Spark can parse but not run a meaning.
@@ -26,21 +17,12 @@ case class UnresolvedVerification(name: Seq[String], sample: Option[Double]) ext
  * Runs with Spark's first rules, so that the query inside is left as text: it is analyzed when the
  * command runs, as a query that is kept. Pipelines of Spark's own are never analyzed as commands.
  */
-class ResolveViewStatements(session: SparkSession) extends Rule[LogicalPlan] {
+object ResolveViewStatements extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case create: CreatePipelineDataset =>
-      ResolveViewStatements.creation(create, replace = false).getOrElse(create)
-    case UnresolvedVerification(name, sample) =>
-      sample.filter(percent => percent <= 0 || percent > 100).foreach { percent =>
-        val expected = "a percentage above 0 and up to 100"
-        throw ViewErrors.propertyInvalid("SAMPLE", percent.toString, expected)
-      }
-      VerifyKeptView(new ViewCatalog(castToImpl(session)).get(name), sample)
+      creation(create, replace = false).getOrElse(create)
     case other => other
   }
-}
-
-object ResolveViewStatements {
 
   /** The command for a `CREATE`, as far as its name is known. */
   def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = plan match {

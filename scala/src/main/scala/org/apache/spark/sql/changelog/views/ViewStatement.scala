@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
 import org.apache.spark.sql.changelog.views.commands._
 
@@ -33,11 +34,19 @@ class ViewStatement(parser: ParserInterface) {
       case Describe(first, second, name) =>
         Some(DescribeKeptView(parts(name), first != null || second != null))
       case Verify(name, percent) =>
-        Some(UnresolvedVerification(parts(name), Option(percent).map(_.toDouble)))
+        Some(VerifyKeptView(parts(name), Option(percent).map(sample)))
       case Show(database, pattern) =>
         Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
       case _ => None
     }
+
+  private def sample(percent: String): Double = {
+    val size = percent.toDouble
+    if (size <= 0 || size > 100) {
+      throw ViewErrors.propertyInvalid("SAMPLE", percent, "a percentage above 0 and up to 100")
+    }
+    size
+  }
 
   private def parts(name: String): Seq[String] = parser.parseMultipartIdentifier(name)
 }

@@ -3,12 +3,12 @@
 
 package org.apache.spark.sql.changelog.views.commands
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
-import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.VerifyView
 
 /**
@@ -16,16 +16,14 @@ import org.apache.spark.sql.changelog.views.verify.VerifyView
  * computed by batch Spark over what the sources had delivered at its last batch. None if it is
  * equal.
  */
-case class VerifyKeptView(
-    view: KeptView,
-    sample: Option[Double],
-    override val output: Seq[Attribute])
-    extends ViewCommand {
-  override protected def runIn(session: SparkSession): Seq[Row] =
-    new VerifyView(session, view, sample)()
-}
+case class VerifyKeptView(name: Seq[String], sample: Option[Double]) extends ViewCommand {
 
-object VerifyKeptView {
-  def apply(view: KeptView, sample: Option[Double]): VerifyKeptView =
-    VerifyKeptView(view, sample, toAttributes(VerifyView.schemaOf(view)))
+  /** The columns of the view, which are asked for where the statement is analyzed. */
+  override lazy val output: Seq[Attribute] = {
+    val session = castToImpl(AnySession.active)
+    toAttributes(VerifyView.schemaOf(find(session, name)))
+  }
+
+  override protected def runIn(session: SparkSession): Seq[Row] =
+    new VerifyView(session, find(session, name), sample)()
 }
