@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 FILES = 100
 VERSION = 1
+_DONE = "done.json"
 START = 1_640_995_200_000
 SPAN = 4 * 86_400_000
 
@@ -32,8 +33,7 @@ SIGN = "if(op IN ('INSERT', 'UPDATE_AFTER'), 1, -1)"
 
 def generate(spark: SparkSession, folder: Path, events: int) -> None:
     """Write all tables for a number of events, unless they are there."""
-    done = folder / "done.json"
-    if done.exists() and json.loads(done.read_text()) == VERSION:
+    if is_there(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)
     step = max(1, SPAN // events)
@@ -52,7 +52,13 @@ def generate(spark: SparkSession, folder: Path, events: int) -> None:
         "payments": _orders(spark, events, 2, _PAYMENTS),
     }.items():
         _write_changes(spark, changes, folder, name)
-    done.write_text(json.dumps(VERSION))
+    (folder / _DONE).write_text(json.dumps(VERSION))
+
+
+def is_there(folder: Path) -> bool:
+    """Whether all tables are there, as this version writes them."""
+    done = folder / _DONE
+    return done.exists() and json.loads(done.read_text()) == VERSION
 
 
 def _random(number: int, below: str) -> str:

@@ -113,11 +113,11 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"{about['batches']} batches of {about['changes']:,} changes; seconds; heap "
         f"{about['memory']}; {about['started']}",
-        "growth: the median batch as a multiple of that with the smallest state; bytes: "
+        "growth: the median batch as a multiple of that with the smallest state; B: bytes "
         "of a record of state, and of checkpoint and shuffles for each row read",
         "",
         f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{parts}{'growth':>8}{'history':>9}"
-        f"{'MB':>7}{'state':>7}{'disk':>7}{'shuffle':>9}",
+        f"{'MB':>7}{'B state':>9}{'B disk':>8}{'B shuffle':>11}",
     ]
     for one in found:
         head = f"{one['operator']:<17}{one['state']:<9}"
@@ -147,8 +147,8 @@ def _line(run: dict[str, Any], first: float) -> str:
     return (
         f"{run['partitions']:>11}{run['rows']:>12,}{cells}{_median(run) / first:>8.2f}"
         f"{run['history_seconds']:>9.1f}{run['state_bytes'] / 2**20:>7.0f}"
-        f"{run['state_bytes'] / max(1, run['state_rows']):>7.0f}{run['disk_bytes_per_row']:>7.0f}"
-        f"{run['shuffle_bytes_per_row']:>9.0f}"
+        f"{run['state_bytes'] / max(1, run['state_rows']):>9.0f}{run['disk_bytes_per_row']:>8.0f}"
+        f"{run['shuffle_bytes_per_row']:>11.0f}"
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+import data
 import flink_side
 import report
 import workloads
@@ -159,7 +160,7 @@ def _generate(folder: Path, events: int) -> None:
     code = "import sys, pathlib, data, sessions; " + (
         "data.generate(sessions.session({}, '4g'), pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
     )
-    if not (folder / "done.json").exists():
+    if not data.is_there(folder):
         print(f"generating {events:,} events", file=sys.stderr)
         subprocess.run([sys.executable, "-c", code, str(folder), str(events)], check=True)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+import data
 from measuring import CACHE, RESULTS, ROOT, STATES, keep, measure, number, surroundings
 from report import geometric_mean, percentile
 
@@ -104,7 +105,7 @@ def _generate(folders: dict[str, Path], options: argparse.Namespace) -> None:
         size = str(options.scale)
         subprocess.run([sys.executable, "-c", code, folders["tpch"], size], check=True, cwd=_HERE)
     code = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
-    if "nexmark" in wanted and not (folders["nexmark"] / "done.json").exists():
+    if "nexmark" in wanted and not data.is_there(folders["nexmark"]):
         print(f"generating {options.events:,} events", file=sys.stderr)
         code += "data.generate(s, pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
         size = str(options.events)
