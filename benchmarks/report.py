@@ -110,7 +110,7 @@ def _line(
         return f"{max(values) / _MB:.0f}" if values else ""
 
     return (
-        f"{head}{seconds:>9.2f}{seconds / ours if ours else math.nan:>8.2f}"
+        f"{head}{seconds:>9.2f}{f'{seconds / ours:.2f}' if ours else '':>8}"
         f"{last['emitted'] if 'emitted' in last else last['count']:>12,}"
         f"{ {True: 'right', False: 'WRONG', None: '?'}[right]:>8}"
         f"{megabytes('peak_bytes'):>9}{megabytes('state_bytes'):>10}"

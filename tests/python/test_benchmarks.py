@@ -57,7 +57,7 @@ def test_lanes_hold_the_changes_of_all_files(spark: SparkSession, events: Path) 
     }
 
 
-@pytest.mark.parametrize("name", ["W4", "W8a", "W10"])
+@pytest.mark.parametrize("name", ["W8a", "W10"])
 def test_the_sum_over_changes_is_that_of_the_final_rows(
     spark: SparkSession, events: Path, name: str
 ) -> None:
