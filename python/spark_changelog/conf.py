@@ -116,8 +116,8 @@ class ChangelogConf:
         "spark.sql.changelog.join.rowsAtOnce",
         int,
         "How many changed rows of one join key a join holds in memory, of each side. Where a "
-        "batch changes more of them, they are joined some at a time; each time the stored rows of "
-        "the key are read once more.",
+        "batch changes more of them, they are joined some at a time; each time the stored rows "
+        "of the key are read once more.",
     )
 
     def __init__(self, spark: SparkSession) -> None:
