@@ -33,8 +33,7 @@ lazy val core = (project in file("."))
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
-    Test / parallelExecution := false,
-    // two processes share the suites: a query that is tested waits as often as it computes
+    // two processes share the suites, one suite at a time in each: a test waits as often as it computes
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
