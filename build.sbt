@@ -33,11 +33,11 @@ lazy val core = (project in file("."))
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
-    // two processes share the suites, one suite at a time in each: a test waits as often as it computes
+    // two processes at a time, one suite at a time in each: a test waits as often as it computes
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
-      suites.indices.groupBy(_ % 2).toSeq.map { case (number, indices) =>
+      suites.indices.groupBy(_ % 4).toSeq.map { case (number, indices) =>
         Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
       }
     },

@@ -36,7 +36,7 @@ class StockQueriesInPagesSuite extends AnyFunSuite with ChangelogSession {
     (
       "sessions",
       OutputMode.Append(),
-      rows => timed(rows).groupBy(session_window($"at", "5 seconds"), $"k").count()),
+      rows => timed(rows).groupBy(session_window($"at", "2 seconds"), $"k").count()),
     (
       "rows without duplicates",
       OutputMode.Append(),

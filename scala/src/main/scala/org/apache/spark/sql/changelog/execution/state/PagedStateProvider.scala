@@ -47,7 +47,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   private var snapshotVersion = 0L
 
   @volatile private var isSnapshotWanted = true
-  private val pendingSnapshot = new AtomicReference[(Long, StateTable.View)]
+  private val pendingSnapshot = new AtomicReference[(Long, StateView)]
 
   override def init(
       stateStoreId: StateStoreId,

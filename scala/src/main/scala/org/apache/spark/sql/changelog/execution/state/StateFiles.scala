@@ -28,10 +28,10 @@ private[state] final class StateFiles(
     Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf),
     storeConf.compressionCodec)
 
-  def writeDelta(version: Long, changes: StateTable.View): Unit =
+  def writeDelta(version: Long, changes: StateView): Unit =
     write(s"$version.delta", changes)
 
-  def writeSnapshot(version: Long, entries: StateTable.View): Unit =
+  def writeSnapshot(version: Long, entries: StateView): Unit =
     write(s"$version$SnapshotEnd", entries)
 
   /** The newest snapshot up to a version; 0 if there is none. */
@@ -49,7 +49,7 @@ private[state] final class StateFiles(
 
   private val SnapshotEnd = ".snapshot"
 
-  private def write(name: String, entries: StateTable.View): Unit = {
+  private def write(name: String, entries: StateView): Unit = {
     val file = manager.createAtomic(new Path(directory, name), overwriteIfPossible = true)
     try {
       val output = new DataOutputStream(codec.compressedOutputStream(file))

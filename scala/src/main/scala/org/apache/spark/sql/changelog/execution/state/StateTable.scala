@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.state
 
-import java.util.{Arrays, BitSet}
+import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
@@ -45,11 +45,7 @@ private[state] final class StateTable(
   private var freeIds = new Array[Int](16)
   private var numFreeIds = 0
 
-  // what the batch has touched
-  private val touched = new BitSet
-  private var touchedIds = new Array[Int](16)
-  private var addressesBefore = new Array[Long](16)
-  private var numTouched = 0
+  private val touched = new TouchedEntries
 
   private var numEntries = 0
 
@@ -58,7 +54,7 @@ private[state] final class StateTable(
   /** Bytes held. */
   def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
     8L * addresses.length + 4L * (nextIds.length + previousIds.length + freeIds.length) +
-    12L * touchedIds.length
+    touched.numBytes
 
   /** Bytes of what is stored, as it is now. */
   def numEntryBytes: Long = pages.numWantedBytes
@@ -73,12 +69,12 @@ private[state] final class StateTable(
     val id = find(key, hash)
     if (id >= 0) {
       val before = addresses(id)
-      touch(id, before)
+      touched.add(id, before)
       addresses(id) = pages.append(id, pages.hashAt(before), key, value)
       pages.release(before)
     } else {
       val added = takeId()
-      touch(added, 0)
+      touched.add(added, 0)
       val prefix = if (hasPrefixes) prefixOf(key) else null
       val prefixHash = if (hasPrefixes) prefix.hashCode else 0
       addresses(added) = pages.append(added, prefixHash, key, value)
@@ -91,7 +87,7 @@ private[state] final class StateTable(
     val hash = key.hashCode
     val id = find(key, hash)
     if (id >= 0) {
-      touch(id, addresses(id))
+      touched.add(id, addresses(id))
       unlink(id, hash)
     }
     id >= 0
@@ -124,24 +120,22 @@ private[state] final class StateTable(
   /** From now on what was changed before can't be taken back. */
   def begin(): Unit = {
     var index = 0
-    while (index < numTouched) {
-      val id = touchedIds(index)
-      touched.clear(id)
+    while (index < touched.size) {
+      val id = touched.idAt(index)
       if (addresses(id) == 0) giveBack(id)
       index += 1
     }
-    numTouched = 0
+    touched.clear()
     pages.reclaim((id, address) => addresses(id) == address, (id, to) => addresses(id) = to)
   }
 
   /** Takes back what has been changed since [[begin]]. */
   def rollback(): Unit = {
     // backwards: a key that was removed and added has two ids
-    var index = numTouched - 1
+    var index = touched.size - 1
     while (index >= 0) {
-      val id = touchedIds(index)
-      val before = addressesBefore(index)
-      touched.clear(id)
+      val id = touched.idAt(index)
+      val before = touched.addressBeforeAt(index)
       if (addresses(id) != 0 && before != 0) {
         if (addresses(id) != before) {
           pages.release(addresses(id))
@@ -160,25 +154,26 @@ private[state] final class StateTable(
       }
       index -= 1
     }
-    numTouched = 0
+    touched.clear()
   }
 
   /** What has been changed since [[begin]]. */
-  def changes(): StateTable.View = {
+  def changes(): StateView = {
     val (removed, put) = (Array.newBuilder[Long], Array.newBuilder[Long])
     var index = 0
-    while (index < numTouched) {
-      val (before, after) = (addressesBefore(index), addresses(touchedIds(index)))
+    while (index < touched.size) {
+      val before = touched.addressBeforeAt(index)
+      val after = addresses(touched.idAt(index))
       if (after != 0) { if (after != before) put += after }
       else if (before != 0) removed += before
       index += 1
     }
-    new StateTable.View(pages.view(), removed.result(), put.result())
+    new StateView(pages.view(), removed.result(), put.result())
   }
 
   /** All entries as they are now, whatever happens to the table. */
-  def view(): StateTable.View =
-    new StateTable.View(pages.view(), Array.emptyLongArray, Arrays.copyOf(addresses, numIds))
+  def view(): StateView =
+    new StateView(pages.view(), Array.emptyLongArray, Arrays.copyOf(addresses, numIds))
 
   private def prefixProjection(): UnsafeProjection =
     GenerateUnsafeProjection.generate(keySchema.take(numPrefixColumns).zipWithIndex.map {
@@ -246,18 +241,6 @@ private[state] final class StateTable(
     place
   }
 
-  private def touch(id: Int, before: Long): Unit =
-    if (!touched.get(id)) {
-      touched.set(id)
-      if (numTouched == touchedIds.length) {
-        touchedIds = Arrays.copyOf(touchedIds, 2 * numTouched)
-        addressesBefore = Arrays.copyOf(addressesBefore, 2 * numTouched)
-      }
-      touchedIds(numTouched) = id
-      addressesBefore(numTouched) = before
-      numTouched += 1
-    }
-
   private def takeId(): Int =
     if (numFreeIds > 0) {
       numFreeIds -= 1
@@ -318,14 +301,4 @@ private[state] object StateTable {
 
   /** Below half a region of the usual collector, so that a page is an ordinary object. */
   val LargestPage: Int = 256 * 1024
-
-  /**
-   * Entries at some time.
-   *
-   * @param removed
-   *   addresses of entries that are gone
-   * @param put
-   *   addresses of entries that are there, and zeros
-   */
-  final class View(val records: RowPages.View, val removed: Array[Long], val put: Array[Long])
 }
