@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, STATE_STORE
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
 @pytest.fixture
@@ -40,16 +42,19 @@ class TestConfigure:
             "spark.jars": str(jar),
             "spark.sql.extensions": EXTENSION,
             "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
+            PROVIDER: STATE_STORE,
         }
 
     def test_keeps_what_the_builder_has(self, jar: Path) -> None:
         builder = SparkSession.builder.config("spark.jars", "a.jar,b.jar")
         builder.config("spark.sql.extensions", "com.example.Mine").config("spark.x", "1")
+        builder.config(PROVIDER, "com.example.Provider")
         assert options(configure(builder)) == {
             "spark.jars": f"a.jar,b.jar,{jar}",
             "spark.sql.extensions": f"com.example.Mine,{EXTENSION}",
             "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
             "spark.x": "1",
+            PROVIDER: "com.example.Provider",
         }
 
     def test_adds_once(self, jar: Path) -> None:
