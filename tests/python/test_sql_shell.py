@@ -115,7 +115,7 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
     )
     facts = dict(line.split("\t", 1) for line in lines if "\t" in line)
     assert lines[0] == "Oslo\t1"
-    assert facts["Plan"] == "incremental, [I,UA,D], key (city)"
+    assert facts["Plan"] == "incremental, [I,UB,UA,D], key (city)"
     assert "incremental, 2 rows read" in facts["Last refresh"]
     assert "equal, 1 rows compared" in facts["Last verification"]
     assert not any("visits" in line for line in lines)
