@@ -55,29 +55,20 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
         Row(row(0), row(1), row(2))))
   }
 
-  // kills take long, and several writers differ from one by their keys only
+  // kills take long: several writers differ from one by their keys only, databases by their statements
   if (KilledWriter.isLong)
-    test("PostgreSQL, three writers to other keys of one table, each in two partitions") {
-      val options = jdbc(Services.postgres(), "shared") + ("numPartitions" -> "2")
-      val queries = (0 to 2).map { part =>
-        val sql = s"SELECT id, city, fare FROM rides WHERE id % 3 = $part"
-        Query(sql, "changelog-jdbc", options)
+    Seq("PostgreSQL" -> (() => Services.postgres()), "MariaDB" -> (() => Services.mariadb()))
+      .foreach { case (database, address) =>
+        test(s"$database, three writers to other keys of one table, each in two partitions") {
+          val options = jdbc(address(), "shared") + ("numPartitions" -> "2")
+          val queries = (0 to 2).map { part =>
+            val sql = s"SELECT id, city, fare FROM rides WHERE id % 3 = $part"
+            Query(sql, "changelog-jdbc", options)
+          }
+          new KilledWriter(spark, queries)
+            .run(rounds(few = 1), atomic = false)(read(options, "id, city, fare"))
+        }
       }
-      new KilledWriter(spark, queries)
-        .run(rounds(few = 1), atomic = false)(read(options, "id, city, fare"))
-    }
-
-  // kills take long, and MariaDB differs from PostgreSQL in its statements only
-  if (KilledWriter.isLong)
-    test("MariaDB, three writers to other keys of one table, each in two partitions") {
-      val options = jdbc(Services.mariadb(), "shared") + ("numPartitions" -> "2")
-      val queries = (0 to 2).map { part =>
-        val sql = s"SELECT id, city, fare FROM rides WHERE id % 3 = $part"
-        Query(sql, "changelog-jdbc", options)
-      }
-      new KilledWriter(spark, queries)
-        .run(rounds(few = 1), atomic = false)(read(options, "id, city, fare"))
-    }
 
   test("Delta") {
     val path = QuickFileSystem.temporaryDirectory().getPath + "/killed"
