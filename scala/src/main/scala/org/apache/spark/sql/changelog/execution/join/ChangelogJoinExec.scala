@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.{
@@ -21,10 +20,10 @@ import org.apache.spark.sql.execution.{
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Joins two changelogs and emits what a batch does to the result.
@@ -203,11 +202,10 @@ case class ChangelogJoinExec(
       store: StateStore,
       leftRows: Iterator[InternalRow],
       rightRows: Iterator[InternalRow])
-      extends Iterator[InternalRow] {
-    private val numOutputRows: SQLMetric = longMetric("numOutputRows")
-    private val numRetractions: SQLMetric = longMetric("numRetractions")
-    private val kindOrdinal = ChangelogJoinExec.this.output.size - 1
-
+      extends KeyedChanges(
+        ChangelogJoinExec.this.output.size - 1,
+        longMetric("numOutputRows"),
+        longMetric("numRetractions")) {
     private val leftPart = new JoinPart(
       true,
       sideState(leftLayout, store),
@@ -224,7 +222,7 @@ case class ChangelogJoinExec(
       if (canSplit) conf.getConf(ChangelogConf.JOIN_ROWS_AT_ONCE) else Int.MaxValue
     private val leftInput = new JoinInput(leftPart, left.output, atOnce)
     private val rightInput = new JoinInput(rightPart, right.output, atOnce)
-    private val buffer = new JoinOutput(
+    override protected val buffer: JoinOutput = new JoinOutput(
       ChangelogJoinExec.this.output.init,
       pairBy,
       updateKind != UpdateKind.OnlyUpdateAfter,
@@ -246,39 +244,17 @@ case class ChangelogJoinExec(
     private var joinKey: UnsafeRow = _
     private var isProcessing = false
     private var isPassing = false
-    private var row: UnsafeRow = _
 
-    override def hasNext: Boolean = {
-      var isDone = false
-      while (row == null && !isDone) {
-        row = buffer.poll()
-        if (row == null) {
-          if (isProcessing) {
-            isProcessing = processor.step()
-            if (!isProcessing && (leftInput.hasMore || rightInput.hasMore)) addSome()
-          } else if (isPassing) isPassing = leftInput.pass(buffer) || rightInput.pass(buffer)
-          else {
-            // the next join key has nothing to do with a row held back for this one
-            row = buffer.pollHeld()
-            if (row == null) {
-              if (groups.hasNext) nextKey() else isDone = true
-            }
-          }
-        }
-      }
-      row != null
+    override protected def step(): Boolean = {
+      val isAtWork = isProcessing || isPassing
+      if (isProcessing) {
+        isProcessing = processor.step()
+        if (!isProcessing && (leftInput.hasMore || rightInput.hasMore)) addSome()
+      } else if (isPassing) isPassing = leftInput.pass(buffer) || rightInput.pass(buffer)
+      isAtWork
     }
 
-    override def next(): InternalRow = {
-      if (!hasNext) throw new NoSuchElementException
-      val result = row
-      row = null
-      numOutputRows += 1
-      if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
-      result
-    }
-
-    private def nextKey(): Unit = {
+    override protected def nextKey(): Boolean = groups.hasNext && {
       val (key, leftChanges, rightChanges) = groups.next()
       leftInput.begin(leftChanges)
       rightInput.begin(rightChanges)
@@ -287,6 +263,7 @@ case class ChangelogJoinExec(
         joinKey = key.asInstanceOf[UnsafeRow]
         addSome()
       }
+      true
     }
 
     /** Starts to join what is held at once of the changes of a join key. */

@@ -12,9 +12,8 @@ import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
-import org.apache.spark.sql.changelog.execution.join.JoinOutput
+import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
 
 /**
  * What one join key after the other has to say in a batch; then what the watermark has made certain
@@ -30,12 +29,11 @@ private[temporal] final class TemporalJoinChanges(
     rightRows: Iterator[InternalRow],
     certain: Option[Long],
     unmatched: UnmatchedRetractions)
-    extends Iterator[InternalRow] {
+    extends KeyedChanges(
+      join.output.size - 1,
+      join.longMetric("numOutputRows"),
+      join.longMetric("numRetractions")) {
   import join.layout
-
-  private val numOutputRows = join.longMetric("numOutputRows")
-  private val numRetractions = join.longMetric("numRetractions")
-  private val kindOrdinal = join.output.size - 1
 
   private val leftOrder = layout.left.comparator()
   private val rightOrder = layout.right.comparator()
@@ -44,7 +42,7 @@ private[temporal] final class TemporalJoinChanges(
   private val leftChanges = new NetChanges(layout.left, join.left.output, leftOrder)
   private val rightChanges = new NetChanges(layout.right, join.right.output, rightOrder)
   private val versions = new Versions(right, rightOrder, join.allowsEqual, unmatched)
-  private val buffer =
+  override protected val buffer: JoinOutput =
     new JoinOutput(join.output.init, pairBy = None, sendsUpdateBefore = true, deletes = true)
   private val processor = new ChangelogTemporalJoinProcessor(
     left,
@@ -67,7 +65,6 @@ private[temporal] final class TemporalJoinChanges(
 
   private var isProcessing = false
   private var isForgetting = false
-  private var row: UnsafeRow = _
 
   private def orderedRows(side: TemporalSideLayout): OrderedRows = new OrderedRows(
     layout,
@@ -77,37 +74,20 @@ private[temporal] final class TemporalJoinChanges(
     join.longMetric("numUpdatedStateRows"),
     join.longMetric("numRemovedStateRows"))
 
-  override def hasNext: Boolean = {
-    var isDone = false
-    while (row == null && !isDone) {
-      row = buffer.poll()
-      if (row == null) {
-        if (isProcessing) isProcessing = processor.step()
-        else if (isForgetting) isForgetting = forgetRun()
-        else {
-          // the next join key has nothing to do with a row held back for this one
-          row = buffer.pollHeld()
-          if (row == null) {
-            if (groups.hasNext) nextKey()
-            else if (certainKeys.hasNext) nextCertainKey()
-            else isDone = true
-          }
-        }
-      }
-    }
-    row != null
+  override protected def step(): Boolean = {
+    val isAtWork = isProcessing || isForgetting
+    if (isProcessing) isProcessing = processor.step()
+    else if (isForgetting) isForgetting = forgetRun()
+    isAtWork
   }
 
-  override def next(): InternalRow = {
-    if (!hasNext) throw new NoSuchElementException
-    val result = row
-    row = null
-    numOutputRows += 1
-    if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
-    result
+  override protected def nextKey(): Boolean = {
+    val hasChanges = groups.hasNext
+    if (hasChanges) nextChangedKey() else if (certainKeys.hasNext) nextCertainKey()
+    hasChanges || isForgetting
   }
 
-  private def nextKey(): Unit = {
+  private def nextChangedKey(): Unit = {
     val (key, leftRows, rightRows) = groups.next()
     leftChanges.begin(leftRows)
     rightChanges.begin(rightRows)

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.metric.SQLMetric
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * What one join key after the other has to say, as it is asked for.
+ *
+ * @param kindOrdinal
+ *   where the row kind stands in what comes out
+ */
+private[join] abstract class KeyedChanges(
+    kindOrdinal: Int,
+    numOutputRows: SQLMetric,
+    numRetractions: SQLMetric)
+    extends Iterator[InternalRow] {
+  private var row: UnsafeRow = _
+
+  /** Where rows wait that are to come out. */
+  protected def buffer: JoinOutput
+
+  /** Does the next part of the work for the join key at hand; false if there is none. */
+  protected def step(): Boolean
+
+  /** Goes to another join key; false if there is none. */
+  protected def nextKey(): Boolean
+
+  override def hasNext: Boolean = {
+    var isDone = false
+    while (row == null && !isDone) {
+      row = buffer.poll()
+      if (row == null && !step()) {
+        // the next join key has nothing to do with a row held back for this one
+        row = buffer.pollHeld()
+        if (row == null) isDone = !nextKey()
+      }
+    }
+    row != null
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException
+    val result = row
+    row = null
+    numOutputRows += 1
+    if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
+    result
+  }
+}
