@@ -36,13 +36,6 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       .sorted
       .toSeq
 
-  private def onAllProviders(check: => Unit): Unit = Variant.Providers.foreach {
-    case (name, conf) =>
-      conf.foreach { case (key, value) => spark.conf.set(key, value) }
-      try withClue(name)(check)
-      finally conf.keys.foreach(spark.conf.unset)
-  }
-
   test("the state of an aggregate is readable, column by column") {
     onAllProviders {
       val checkpoint = directory()

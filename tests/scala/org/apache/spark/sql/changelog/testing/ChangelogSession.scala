@@ -14,6 +14,14 @@ trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
 
   protected lazy val spark: SparkSession = ChangelogSession.start()
 
+  /** Checks something with each state store provider. */
+  protected def onAllProviders(check: => Unit): Unit = Variant.Providers.foreach {
+    case (name, conf) =>
+      conf.foreach { case (key, value) => spark.conf.set(key, value) }
+      try withClue(name)(check)
+      finally conf.keys.foreach(spark.conf.unset)
+  }
+
   override protected def afterAll(): Unit =
     try {
       spark.streams.active.foreach(_.stop())

@@ -25,13 +25,6 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
     new RunningChanges(spark.sql(s"SELECT * FROM to_changelog(TABLE($query))"), checkpoint)
   }
 
-  private def onAllProviders(check: => Unit): Unit = Variant.Providers.foreach {
-    case (name, conf) =>
-      conf.foreach { case (key, value) => spark.conf.set(key, value) }
-      try withClue(name)(check)
-      finally conf.keys.foreach(spark.conf.unset)
-  }
-
   /** The state after one batch, and whether none is left when all rows are deleted. */
   private def checkState(query: String, keys: Boolean)(columns: String*)(
       expected: String*): Unit = onAllProviders {
