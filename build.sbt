@@ -45,6 +45,7 @@ lazy val core = (project in file("."))
       "-Xmx4g",
       "-XX:+UseSerialGC", // short runs of ever new code: neither a busy collector ...
       "-XX:TieredStopAtLevel=1", // ... nor much optimization pays off
+      "-XX:ReservedCodeCacheSize=512m", // which would be 48 MB, soon full, and then nothing compiled
       "-Duser.timezone=UTC",
       "-Dspark.testing=true",
       s"-Djava.io.tmpdir=${(target.value / "tmp").getAbsolutePath}",

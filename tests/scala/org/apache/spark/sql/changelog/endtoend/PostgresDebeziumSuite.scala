@@ -3,8 +3,10 @@
 
 package org.apache.spark.sql.changelog.endtoend
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.kafka.clients.admin.{Admin, NewTopic}
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
@@ -76,10 +78,22 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
       "INSERT INTO orders SELECT i, i % 4, -i, 0, now(), now(), now(), false " +
         "FROM generate_series(1, 50) i"))
 
+  private def topicName(table: String): String = s"shop.public.$table"
+
+  /** A query waits only for seconds until what it subscribes to is there. */
+  private def createTopics(): Unit = {
+    val settings = Map[String, AnyRef]("bootstrap.servers" -> kafka("bootstrap")).asJava
+    Using.resource(Admin.create(settings)) { admin =>
+      val topics = tables.keys.map(table => new NewTopic(topicName(table), 1, 1.toShort))
+      admin.createTopics(topics.toSeq.asJava).all().get()
+    }
+    ()
+  }
+
   private def topic(table: String): DataFrame = spark.readStream
     .format("kafka")
     .option("kafka.bootstrap.servers", kafka("bootstrap"))
-    .option("subscribe", s"shop.public.$table")
+    .option("subscribe", topicName(table))
     .option("startingOffsets", "earliest")
     .load()
 
@@ -97,6 +111,7 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
   test("tables in MariaDB equal queries in PostgreSQL after every round") {
     mariadb
     create()
+    createTopics()
     val debezium = new DebeziumConnector(
       "shop",
       postgres,
