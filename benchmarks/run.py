@@ -162,7 +162,8 @@ def _generate(folder: Path, events: int) -> None:
     )
     if not data.is_there(folder):
         print(f"generating {events:,} events", file=sys.stderr)
-        subprocess.run([sys.executable, "-c", code, str(folder), str(events)], check=True)
+        command = [sys.executable, "-c", code, str(folder), str(events)]
+        subprocess.run(command, check=True, cwd=Path(__file__).parent)
 
 
 def _spark_command(
