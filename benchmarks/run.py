@@ -36,7 +36,7 @@ from measuring import (
     surroundings,
 )
 
-WARM_EVENTS = 20_000
+WARM_EVENTS = 1_000_000
 
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {

@@ -10,11 +10,7 @@ import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.execution.{
-  GroupedIterator,
-  PartitioningPreservingUnaryExecNode,
-  SparkPlan
-}
+import org.apache.spark.sql.execution.{PartitioningPreservingUnaryExecNode, SparkPlan}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.UpdateKind
@@ -24,8 +20,8 @@ import org.apache.spark.sql.changelog.execution._
 /**
  * Groups a changelog and emits each group's change.
  *
- *   - in: one row of combined buffers per group of the batch, and one per changed value where
- *     `min` or `max` take values back (see [[PlanChangelogAggregate]])
+ *   - in: one row of combined buffers per group of the batch; where `min` or `max` take values back
+ *     one per task instead, and beside them rows of changed values (see [[PlanChangelogAggregate]])
  *   - out: `+I` when a group appears, `-U +U` when its result moves, `-D` when it empties
  *   - state: see [[AggregateLayout]]; a group that empties leaves none
  *   - law: replaying `out` into an empty table gives the batch query over all input
@@ -74,8 +70,7 @@ case class ChangelogAggregateExec(
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    if (layout.hasExtrema) Seq((layout.grouping :+ layout.table).map(SortOrder(_, Ascending)))
-    else Seq(Nil)
+    Seq(if (layout.hasExtrema) KeyedRows.order(layout.grouping) else Nil)
 
   override def timedColumns: Seq[Attribute] = layout.grouping
 
@@ -99,7 +94,7 @@ case class ChangelogAggregateExec(
       new AggregateStateManager(layout, headSize, store),
       unmatchedRetractions())
     val changes = withoutLate(rows, child.output)
-    if (layout.hasExtrema) new SortedGroups(processor, store, changes)
+    if (layout.hasExtrema) new GroupsOfRows(processor, store, changes)
     else new SingleRows(processor, store, changes)
   }
 
@@ -158,21 +153,21 @@ case class ChangelogAggregateExec(
 
     override protected def nextGroup(): Boolean = rows.hasNext && {
       val row = rows.next()
-      processor.begin(key(row), row)
+      processor.begin(key(row))
+      processor.add(row)
       end()
       true
     }
   }
 
-  /** Groups that come sorted, each with its own row first and then one row per changed value. */
-  private class SortedGroups(
+  /** Groups that come together, each with rows of its own and rows of changed values. */
+  private class GroupsOfRows(
       processor: ChangelogAggregateProcessor,
       store: StateStore,
       rows: Iterator[InternalRow])
       extends Groups(processor, store) {
     private var nothingChanged = !rows.hasNext
-    private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
-    private val groups = GroupedIterator(rows, layout.grouping, child.output)
+    private val groups = KeyedRows(rows, layout.grouping, child.output)
     private val tableOrdinal = layout.grouping.size
     private val valueOf =
       layout.values
@@ -182,13 +177,13 @@ case class ChangelogAggregateExec(
 
     override protected def nextGroup(): Boolean =
       if (groups.hasNext) {
-        val (_, changes) = groups.next()
-        val own = changes.next()
-        processor.begin(key(own), own)
+        val (key, changes) = groups.next()
+        processor.begin(key.asInstanceOf[UnsafeRow])
         changes.foreach { row =>
           val index = row.getInt(tableOrdinal) - 1
           val ordinal = tableOrdinal + 1 + index
-          if (!row.isNullAt(ordinal)) {
+          if (index < 0) processor.add(row)
+          else if (!row.isNullAt(ordinal)) {
             val value = InternalRow.copyValue(valueOf(index)(row, ordinal))
             processor.addValue(index, value, row.getLong(countOrdinal))
           }
@@ -198,7 +193,7 @@ case class ChangelogAggregateExec(
       } else if (nothingChanged && layout.grouping.isEmpty) {
         // no change at all, but there is always one row
         nothingChanged = false
-        processor.begin(key(InternalRow.empty), null)
+        processor.begin(new UnsafeRow(0))
         end()
         true
       } else false

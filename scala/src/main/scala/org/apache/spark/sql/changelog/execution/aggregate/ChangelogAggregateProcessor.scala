@@ -66,6 +66,9 @@ private[aggregate] class ChangelogAggregateProcessor(
   private val merge = GenerateUnsafeProjection.generate(
     mergedColumns,
     record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
+  private lazy val mergeMore = GenerateUnsafeProjection.generate(
+    mergedColumns,
+    layout.buffers ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
   private val buffersOf = GenerateUnsafeProjection.generate(layout.buffers, record)
 
   private val extrema = layout.extrema.toArray
@@ -88,7 +91,11 @@ private[aggregate] class ChangelogAggregateProcessor(
   private val resultInput = new JoinedRow
 
   private var group: UnsafeRow = _
+  private val kept = UnsafeRow.createFromByteArray(initial.getSizeInBytes, record.size)
+  private var oldBuffers: UnsafeRow = _
+  // null as long as nothing has happened to the group
   private var newBuffers: UnsafeRow = _
+  private var countBefore = 1L
   private var wasStored = false
   private var isStored = false
 
@@ -98,25 +105,37 @@ private[aggregate] class ChangelogAggregateProcessor(
   /** The group's result after the batch, with kind `+I`; null if it is gone. */
   var after: UnsafeRow = _
 
-  /** Starts a group with its combined buffers, or null if nothing happened to it. */
-  def begin(key: UnsafeRow, combined: InternalRow): Unit = {
+  /** Starts a group as it is stored. */
+  def begin(key: UnsafeRow): Unit = {
     group = key
     val stored = state.load(key)
     wasStored = stored != null
-    val oldBuffers = if (wasStored) stored else initial
+    oldBuffers =
+      if (!wasStored) initial
+      else if (extrema.isEmpty) stored
+      else {
+        // another record may be read before it is merged
+        kept.copyFrom(stored)
+        kept
+      }
+    newBuffers = null
     imperative.load(stored)
-    val countBefore = if (retracts) oldBuffers.getLong(rowCountOrdinal) else 1L
+    countBefore = if (retracts) oldBuffers.getLong(rowCountOrdinal) else 1L
     before =
       if (!wasStored || (countBefore <= 0 && !isGlobal)) null
       else result(resultBefore, oldBuffers)
-    newBuffers =
-      if (combined == null) buffersOf(oldBuffers)
-      else {
-        imperative.merge(combined)
-        imperative.serialize()
-        merge(mergedWithObjects(merged(oldBuffers, combined), imperative.buffers))
-      }
-    if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
+  }
+
+  /** Adds combined buffers to the group's. */
+  def add(combined: InternalRow): Unit = {
+    imperative.merge(combined)
+    imperative.serialize()
+    newBuffers = if (newBuffers == null) {
+      merge(mergedWithObjects(merged(oldBuffers, combined), imperative.serialized))
+    } else {
+      // a projection may not read the row it writes
+      mergeMore(mergedWithObjects(merged(newBuffers.copy(), combined), imperative.serialized))
+    }
   }
 
   /** Adds to the count of one of the group's values. */
@@ -132,6 +151,8 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   /** Finishes the group: writes its state and sets [[after]]. */
   def end(): Unit = {
+    if (newBuffers == null) newBuffers = buffersOf(oldBuffers)
+    if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
     val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
     if (count == 0 && !isGlobal) {
       after = null
@@ -151,7 +172,7 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   /** The result of a group nothing happens to; null if it isn't there. */
   def resultOf(key: UnsafeRow): UnsafeRow = {
-    begin(key, null)
+    begin(key)
     before
   }
 

@@ -11,9 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
  * Merges and evaluates functions that are methods rather than expressions, such as `collect_list`
  * or a Scala `Aggregator`. Their buffers may be objects, which are bytes in a record.
  *
- * For each group: [[load]], which makes [[results]] those of the stored buffers, then maybe
- * [[merge]], which makes them those of the merged ones, then [[buffers]] holds the columns to
- * store.
+ * For each group: [[load]], which makes [[results]] those of the stored buffers, then [[merge]] for
+ * each combined row, which makes them those of the merged ones; after [[serialize]], [[serialized]]
+ * holds the columns to store.
  *
  * @param layout
  *   the columns of groups and state
@@ -39,13 +39,14 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
   /** The functions' result columns. */
   val resultAttributes: Seq[Attribute] = calls.map(_._1.resultAttribute)
 
-  /** The buffer columns in [[buffers]]. */
+  /** The buffer columns in [[serialized]]. */
   val bufferAttributes: Seq[Attribute] = calls.zip(sizes).flatMap { case ((_, position), size) =>
     layout.buffers.slice(position, position + size)
   }
 
   val results = new GenericInternalRow(calls.size)
-  val buffers = new GenericInternalRow(offsets.last)
+  val serialized = new GenericInternalRow(offsets.last)
+  private val buffers = new GenericInternalRow(offsets.last)
 
   private def functions(ordinalOf: Int => Int): Array[ImperativeAggregate] =
     calls
@@ -71,10 +72,13 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
     evaluate()
   }
 
-  /** Turns objects into the bytes to store. */
-  def serialize(): Unit = stored.foreach {
-    case typed: TypedImperativeAggregate[_] => typed.serializeAggregateBufferInPlace(buffers)
-    case _ =>
+  /** Makes [[serialized]] what is to be stored: bytes in place of objects. */
+  def serialize(): Unit = if (calls.nonEmpty) {
+    System.arraycopy(buffers.values, 0, serialized.values, 0, buffers.numFields)
+    stored.foreach {
+      case typed: TypedImperativeAggregate[_] => typed.serializeAggregateBufferInPlace(serialized)
+      case _ =>
+    }
   }
 
   private def evaluate(): Unit = {

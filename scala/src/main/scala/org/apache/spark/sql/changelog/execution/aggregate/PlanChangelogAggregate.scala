@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  *
  * {{{
  *   ChangelogAggregateExec          one row per group and batch: state + buffers -> changes
- *   +- HashAggregate (merge)
+ *   +- HashAggregate (merge)        none where values are told apart: the operator merges
  *      +- Exchange by group         inserted by Spark
  *         +- HashAggregate (partial)
  *            +- Expand              only where values are told apart
@@ -32,7 +32,6 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  * Values are told apart where `min` or `max` must take them back, and for DISTINCT. The batch's
  * changes are then combined per group *and* value, next to the group's own row: `Expand` makes one
  * copy of each change per kind of value (`table` 1, 2, ...) beside the change itself (`table` 0).
- * Sorted by group and table, a group's own row comes first.
  *
  * DISTINCT functions are ordinary ones over the values that appear and disappear:
  *
@@ -105,7 +104,10 @@ private[aggregate] final class PlanChangelogAggregate(
     node.outputKind,
     Some(stateFor(layout.grouping, ownState)),
     node.ttl,
-    if (parts.distinct.isEmpty) combine(layout.grouping) else combineDistinct)
+    if (parts.distinct.isEmpty) combine(layout.grouping, meets) else combineDistinct)
+
+  /** Whether what tasks have combined is merged before the operator: with extrema it does that. */
+  private val meets = !layout.hasExtrema
 
   /** Without columns to cluster by one partition has all rows, and opens its store. */
   private def stateFor(
@@ -114,9 +116,9 @@ private[aggregate] final class PlanChangelogAggregate(
     if (clustering.isEmpty) state.copy(numPartitions = 1) else state
 
   /** One row per group, and one per group and changed value where values are told apart. */
-  private def combine(clustering: Seq[Attribute]): SparkPlan = {
+  private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
     val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand)
-    aggregate(grouping, parts.combined.map(_.copy(mode = Partial)), clustering, input)
+    aggregate(grouping, parts.combined.map(_.copy(mode = Partial)), clustering, input, meets)
   }
 
   /** The same, where DISTINCT functions are combined too. */
@@ -137,12 +139,12 @@ private[aggregate] final class PlanChangelogAggregate(
       clustering,
       Some(stateFor(clustering, stateInfo(node.distinctOperatorId.get))),
       node.ttl,
-      combine(clustering))
+      combine(clustering, meets = true))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
       else layout.grouping
     val functions = parts.combined.map(merging) ++ parts.distinct.map(_.copy(mode = Partial))
-    if (splits) aggregate(grouping, functions, layout.grouping, distinct)
+    if (splits) aggregate(grouping, functions, layout.grouping, distinct, meets)
     else operator(grouping, functions, Some(layout.grouping), distinct)
   }
 
@@ -173,13 +175,15 @@ private[aggregate] final class PlanChangelogAggregate(
       child)
   }
 
-  /** Combines rows by `grouping` where they are, if that is wanted, and where they meet. */
+  /** Combines rows by `grouping` where they are, if that is wanted, and maybe where they meet. */
   private def aggregate(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
       clustering: Seq[Attribute],
-      input: SparkPlan): SparkPlan =
+      input: SparkPlan,
+      meets: Boolean): SparkPlan =
     if (!twoPhase) operator(grouping, functions, Some(clustering), input)
+    else if (!meets) operator(grouping, functions, None, input)
     else {
       operator(
         grouping.map(_.toAttribute),

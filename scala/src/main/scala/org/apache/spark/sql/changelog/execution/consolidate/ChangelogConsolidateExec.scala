@@ -14,9 +14,10 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjectio
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.KeyedRows
 
 /**
  * Nets a batch's changes so that one change per key is left.
@@ -55,7 +56,7 @@ case class ChangelogConsolidateExec(
     if (key.isEmpty) Seq(AllTuples) else Seq(ClusteredDistribution(key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq(key.map(SortOrder(_, Ascending)))
+    Seq(KeyedRows.order(key))
 
   override def simpleString(maxFields: Int): String =
     s"$nodeName key=${truncatedString(key, "[", ", ", "]", maxFields)}"
@@ -71,7 +72,7 @@ case class ChangelogConsolidateExec(
       val kindOrdinal = child.output.indexWhere(_.exprId == inputKind.exprId)
       val withKind =
         GenerateUnsafeProjection.generate(columns :+ Literal(RowKind.Insert), child.output)
-      GroupedIterator(rows, key, child.output).flatMap { case (_, changes) =>
+      KeyedRows(rows, key, child.output).flatMap { case (_, changes) =>
         val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
         var numInputRows = 0L
         changes.foreach { change =>

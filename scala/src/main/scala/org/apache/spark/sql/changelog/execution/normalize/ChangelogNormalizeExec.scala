@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.{BooleanType, StructType}
 
 import org.apache.spark.sql.changelog.execution._
@@ -60,9 +60,23 @@ case class ChangelogNormalizeExec(
     Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
+    // values that were not sent are taken from the change before
+    if (unavailable.isEmpty) Seq(KeyedRows.order(key))
+    else Seq(key.map(SortOrder(_, Ascending)) ++ age)
+  }
+
+  override def outputOrdering: Seq[SortOrder] = {
+    val order = requiredChildOrdering.head.take(key.size)
+    if (AttributeSet(order.flatMap(_.references)).subsetOf(AttributeSet(columns)) &&
+      order.forall(_.child.isInstanceOf[Attribute])) order
+    else Nil
+  }
+
+  /** The order of a key's changes, the oldest first. */
+  private[normalize] def age: Seq[SortOrder] = {
     val isBeforeImage = EqualTo(inputKind, Literal(RowKind.UpdateBefore))
     val ties = if (sequence.isEmpty) Nil else Seq(SortOrder(isBeforeImage, Descending))
-    Seq((key ++ sequence).map(SortOrder(_, Ascending)) ++ ties :+ SortOrder(position, Ascending))
+    sequence.map(SortOrder(_, Ascending)) ++ ties :+ SortOrder(position, Ascending)
   }
 
   override def stateKeySchema: StructType =
@@ -82,7 +96,7 @@ case class ChangelogNormalizeExec(
       updateKind == UpdateKind.BeforeAndAfter,
       longMetric("numOutputRows"),
       longMetric("numRetractions")) {
-      private val keys = GroupedIterator(rows, key, child.output)
+      private val keys = KeyedRows(rows, key, child.output)
       private val processor =
         new ChangelogNormalizeProcessor(
           ChangelogNormalizeExec.this,

@@ -45,6 +45,8 @@ private[normalize] class ChangelogNormalizeProcessor(
     SortOrder(BoundReference(i, column.dataType, nullable = true), Ascending)
   })
 
+  private val age = GenerateOrdering.generate(operator.age, input)
+
   /** The key's row before the batch, with kind `+I`; null if it was not there. */
   var before: UnsafeRow = _
 
@@ -57,7 +59,7 @@ private[normalize] class ChangelogNormalizeProcessor(
   private val unsent =
     operator.unavailable.map(names => new UnsentValues(key, columns, names, input))
 
-  /** Takes the changes of a key, the newest last. */
+  /** Takes the changes of a key; where values may not be sent, the newest comes last. */
   def process(changes: Iterator[InternalRow]): Unit = {
     // looking for a further change overwrites the one before
     var newest = changes.next().copy()
@@ -67,7 +69,11 @@ private[normalize] class ChangelogNormalizeProcessor(
     removed = false
     before = if (isStored) oldRow(record) else null
     unsent match {
-      case None => while (changes.hasNext) newest = changes.next().copy()
+      case None =>
+        while (changes.hasNext) {
+          val change = changes.next()
+          if (age.compare(change, newest) > 0) newest = change.copy()
+        }
       case Some(values) =>
         values.begin(before)
         newest = complete(values, newest, record)

@@ -13,7 +13,11 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.execution.{EventTimeBound, UnaryChangelogStateWriter}
+import org.apache.spark.sql.changelog.execution.{
+  EventTimeBound,
+  KeyedRows,
+  UnaryChangelogStateWriter
+}
 import org.apache.spark.sql.changelog.plans.RankStrategy
 
 /**
@@ -25,7 +29,7 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
  *   a 2, a 3              -D a 2       -U a 2 #1, +U a 3 #1, -D a 3 #2 -D a 2
  * }}}
  *
- *   - in: any changes, sorted by partition, and then by the order of ranks
+ *   - in: any changes, those of a partition together; in the order of ranks where some are taken back
  *   - out: what differs between the rows shown before and after the batch. A rank's old and new row
  *     are an update where the rank is shown or there is only one, else rows that agree on a key are
  *   - state: see [[RankLayout]]
@@ -69,13 +73,12 @@ case class ChangelogRankExec(
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
-    val ranked = ranking.strategy match {
-      case RankStrategy.AppendFast | RankStrategy.Earliest | RankStrategy.Retract =>
-        layout.rowOrder
+    ranking.strategy match {
+      case RankStrategy.Earliest | RankStrategy.Retract =>
+        Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ layout.rowOrder)
       // in the order in which they come
-      case RankStrategy.FirstCome | RankStrategy.UpdateFast => Nil
+      case _ => Seq(KeyedRows.order(ranking.partition))
     }
-    Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ ranked)
   }
 
   override def timedColumns: Seq[Attribute] = ranking.partition

@@ -6,11 +6,11 @@ package org.apache.spark.sql.changelog.execution.rank
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
-import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.KeyedRows
 
 /** Lets the first rows of each partition through and counts them; none of them ever goes. */
 private[rank] final class FirstRows(
@@ -21,7 +21,7 @@ private[rank] final class FirstRows(
   import operator.ranking.layout
   import operator.{child, ranking}
 
-  private val partitions = GroupedIterator(changes, layout.key, child.output)
+  private val partitions = KeyedRows(changes, layout.key, child.output)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columnsAndNumber = new JoinedRow
   private val outputOf = GenerateUnsafeProjection.generate(

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
   GenerateOrdering,
   GenerateUnsafeProjection
 }
-import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.IntegerType
 
@@ -57,7 +56,7 @@ private[rank] final class RankChanges(
     if (ranking.bySlot) DifferenceBySlot
     else new DifferenceByRow(totalOrder, ranking.number.isDefined, ranking.pairBy.map(keyOf))
 
-  private val partitions = GroupedIterator(changes, layout.key, child.output)
+  private val partitions = KeyedRows(changes, layout.key, child.output)
   private val rowOf = GenerateUnsafeProjection.generate(layout.rowColumns, child.output)
   private val kindOrdinal =
     operator.inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)

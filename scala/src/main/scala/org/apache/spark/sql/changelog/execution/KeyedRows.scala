@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.ArrayList
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.execution.{GroupedIterator, SortPrefixUtils}
+import org.apache.spark.sql.types._
+
+/**
+ * Rows of one key after the other, out of rows in the order that [[KeyedRows.order]] asks for.
+ *
+ * Spark sorts by one column that fits into 8 bytes with a radix sort, several times as fast as by
+ * anything else. No operator cares which key comes first, so other keys are sorted by their hash
+ * alone. Rows of keys with the same hash may then be mixed: those of other keys wait until the first
+ * has had all of its own.
+ *
+ * A row, and a key, is overwritten when the next one is looked for.
+ *
+ * @param keyOf
+ *   gives the key of a row; keys are the same if their bytes are
+ * @param hashOf
+ *   gives what rows are sorted by, in its first column; none where they are sorted by the key
+ */
+private[execution] final class KeyedRows(
+    rows: Iterator[InternalRow],
+    keyOf: InternalRow => UnsafeRow,
+    hashOf: Option[InternalRow => UnsafeRow])
+    extends Iterator[(InternalRow, Iterator[InternalRow])] {
+  private var key: UnsafeRow = _
+  private var hash = 0L
+
+  // where the rows of the key come from: all rows, or those that waited
+  private var source = rows
+  private var waiting = new ArrayList[InternalRow]
+  // the first row with another hash
+  private var ahead: InternalRow = if (rows.hasNext) rows.next() else null
+  private var current: Rows = _
+
+  override def hasNext: Boolean = {
+    finish()
+    ahead != null || !waiting.isEmpty
+  }
+
+  override def next(): (InternalRow, Iterator[InternalRow]) = {
+    if (!hasNext) throw new NoSuchElementException
+    val first = nextFirst()
+    val its = keyOf(first)
+    if (key == null) key = UnsafeRow.createFromByteArray(its.getSizeInBytes, its.numFields)
+    key.copyFrom(its)
+    hashOf.foreach(of => hash = of(first).getLong(0))
+    current = new Rows(first)
+    (key, current)
+  }
+
+  /** Leaves out what nobody has asked for of the rows of the key. */
+  private def finish(): Unit = if (current != null) {
+    while (current.hasNext) current.next()
+    current = null
+  }
+
+  private def nextFirst(): InternalRow = {
+    if (!waiting.isEmpty) {
+      source = waiting.iterator().asScala
+      waiting = new ArrayList[InternalRow]
+    }
+    if ((source ne rows) && source.hasNext) source.next()
+    else {
+      source = rows
+      val first = ahead
+      ahead = null
+      first
+    }
+  }
+
+  private final class Rows(private var row: InternalRow) extends Iterator[InternalRow] {
+    private var isOver = false
+
+    override def hasNext: Boolean = {
+      while (row == null && !isOver) {
+        if (!source.hasNext) isOver = true
+        else {
+          val next = source.next()
+          if (keyOf(next) == key) row = next
+          else if (hashOf.exists(_(next).getLong(0) == hash)) waiting.add(next.copy())
+          else {
+            ahead = next
+            isOver = true
+          }
+        }
+      }
+      row != null
+    }
+
+    override def next(): InternalRow = {
+      if (!hasNext) throw new NoSuchElementException
+      val result = row
+      row = null
+      result
+    }
+  }
+}
+
+private[execution] object KeyedRows {
+
+  /** What to sort by so that rows of one key come together, in no order among keys. */
+  def order(keys: Seq[Expression]): Seq[SortOrder] =
+    hash(keys).map(Seq(_)).getOrElse(keys).map(SortOrder(_, Ascending))
+
+  /**
+   * Rows of one key after the other.
+   *
+   * @param rows
+   *   those of columns `input`, ordered by [[order]]
+   */
+  def apply(
+      rows: Iterator[InternalRow],
+      keys: Seq[Expression],
+      input: Seq[Attribute]): Iterator[(InternalRow, Iterator[InternalRow])] =
+    if (!keys.forall(key => isExact(key.dataType))) GroupedIterator(rows, keys, input)
+    else {
+      val keyOf = GenerateUnsafeProjection.generate(keys, input)
+      val hashOf = hash(keys).map(hash => GenerateUnsafeProjection.generate(Seq(hash), input))
+      new KeyedRows(rows, keyOf(_), hashOf.map(of => of(_)))
+    }
+
+  private def hash(keys: Seq[Expression]): Option[Expression] = keys match {
+    case Nil => None
+    case Seq(key) if SortPrefixUtils.canSortFullyWithPrefix(SortOrder(key, Ascending)) => None
+    case _ if keys.forall(key => isExact(key.dataType)) => Some(new XxHash64(keys))
+    case _ => None
+  }
+
+  /** Whether values are equal only if their bytes are, and have a hash. */
+  private def isExact(dataType: DataType): Boolean =
+    UnsafeRowUtils.isBinaryStable(dataType) && !dataType.existsRecursively {
+      case FloatType | DoubleType | _: MapType | _: VariantType | _: UserDefinedType[_] => true
+      case _ => false
+    }
+}
