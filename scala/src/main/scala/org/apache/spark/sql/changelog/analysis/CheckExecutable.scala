@@ -40,7 +40,7 @@ object CheckExecutable {
     case plan if isSparksOwn(plan) => None
     case _: Project | _: Filter | _: Union | _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
-    case _: Join | _: TemporalJoin | _: LookupJoin => None
+    case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
     case agg: Aggregate => aggregateObstacle(agg, node)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))

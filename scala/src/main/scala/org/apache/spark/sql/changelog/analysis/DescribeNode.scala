@@ -13,6 +13,7 @@ import org.apache.spark.sql.changelog.plans.{
   FromChangelog,
   InputMode,
   LookupJoin,
+  MultiJoin,
   Rank,
   TemporalJoin,
   ToChangelog
@@ -36,6 +37,7 @@ object DescribeNode {
     case _ if StaticInference.isStatic(plan) => plan.nodeName
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
+    case _: MultiJoin => "ChangelogMultiJoin"
     case _: TemporalJoin => "ChangelogTemporalJoin"
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: Rank => "ChangelogRank"
@@ -49,6 +51,7 @@ object DescribeNode {
     case filter: Filter => expression(filter.condition)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
+    case join: MultiJoin => namedInJoin(join, join.condition)
     case join: TemporalJoin => temporalJoinDetail(join)
     case lookup: LookupJoin => joinDetail(lookup.toJoin)
     case rank: Rank => rankDetail(rank)
@@ -71,6 +74,7 @@ object DescribeNode {
     val mark = plan match {
       case agg: Aggregate => bracketed(groups(agg))
       case join: Join => joinType(join)
+      case join: MultiJoin => list(join.keys.head)
       case join: TemporalJoin => join.joinType.toString
       case lookup: LookupJoin => joinType(lookup.toJoin)
       case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"
@@ -133,11 +137,11 @@ object DescribeNode {
   private def joinDetail(join: Join): String =
     (joinType(join) +: join.condition.toSeq.map(namedInJoin(join, _))).mkString(" ")
 
-  private def namedInJoin(join: BinaryNode, expression: Expression): String = {
-    val onBothSides =
-      join.left.output.map(_.name).toSet.intersect(join.right.output.map(_.name).toSet)
+  private def namedInJoin(join: LogicalPlan, expression: Expression): String = {
+    val names = join.children.flatMap(_.output.map(_.name).distinct)
+    val repeated = names.diff(names.distinct).toSet
     def name(column: Attribute): String =
-      if (onBothSides(column.name)) (column.qualifier.takeRight(1) :+ column.name).mkString(".")
+      if (repeated(column.name)) (column.qualifier.takeRight(1) :+ column.name).mkString(".")
       else column.name
     named(expression, name)
   }

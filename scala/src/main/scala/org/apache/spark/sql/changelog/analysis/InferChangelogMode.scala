@@ -36,6 +36,7 @@ object InferChangelogMode {
     UnionInference,
     AggregateInference,
     JoinInference,
+    MultiJoinInference,
     TemporalJoinInference,
     LookupJoinInference,
     RankInference,

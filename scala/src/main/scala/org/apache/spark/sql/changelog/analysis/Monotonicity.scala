@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
 
 import org.apache.spark.sql.changelog.analysis.inference.InferredNode
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin}
 
 /** Which way the updates of a row can move one of its columns. */
 sealed trait Direction
@@ -66,18 +66,25 @@ object Monotonicity {
         if (isConstant(node.child, filter.condition)) ofColumn(node.child, column) else None
       case agg: Aggregate => ofAggregate(agg, node.child, column)
       case Join(_, _, _: InnerLike | LeftSemi, condition, _) =>
-        // A condition that can fail after an update makes rows go and come back.
-        if (condition.forall(_.references.forall(c => ofEither(node, c).contains(Constant)))) {
-          ofEither(node, column)
-        } else {
-          None
-        }
+        ofJoined(node, condition, column)
+      case join: MultiJoin => ofJoined(node, Some(join.condition), column)
       case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions | _: Sort =>
         ofColumn(node.child, column)
       case _ => None
     }
 
-  private def ofEither(join: InferredNode, column: Attribute): Option[Direction] =
+  /** A condition that can fail after an update makes rows go and come back. */
+  private def ofJoined(
+      join: InferredNode,
+      condition: Option[Expression],
+      column: Attribute): Option[Direction] =
+    if (condition.forall(_.references.forall(c => ofInput(join, c).contains(Constant)))) {
+      ofInput(join, column)
+    } else {
+      None
+    }
+
+  private def ofInput(join: InferredNode, column: Attribute): Option[Direction] =
     join.children.find(_.plan.outputSet.contains(column)).flatMap(directionOf(_, column))
 
   /** Groups over insert-only input: only then does an aggregate update without deleting. */

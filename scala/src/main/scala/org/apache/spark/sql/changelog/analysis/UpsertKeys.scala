@@ -13,6 +13,7 @@ import org.apache.spark.sql.changelog.plans.{
   FromChangelog,
   GroupValue,
   LookupJoin,
+  MultiJoin,
   Rank,
   RankFunction,
   TemporalJoin,
@@ -56,6 +57,10 @@ object UpsertKeys {
       case leaf: LeafNode => if (isOneRow(leaf)) Seq(AttributeSet.empty) else Nil
       case agg: Aggregate => ofGroups(agg)
       case join: Join => ofJoin(join, inputs(0), inputs(1))
+      case join: MultiJoin =>
+        join.joins.zip(inputs.tail).foldLeft(inputs.head) { case (left, (join, right)) =>
+          apply(join, Seq(left, right))
+        }
       case _: TemporalJoin => inputs(0)
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)

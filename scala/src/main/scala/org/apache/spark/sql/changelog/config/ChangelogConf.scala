@@ -70,6 +70,17 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one row must be held")
     .createWithDefault(10000)
 
+  val JOIN_MULTI_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf("spark.sql.changelog.join.multiJoin.enabled")
+    .doc(
+      "Whether inner joins of three inputs or more on one key are done as one, which keeps each " +
+        "input once and no results in between. Not where rows are forgotten for their age or a " +
+        "watermark bounds them. A query that has started must keep the setting it started with.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .booleanConf
+    .createWithDefault(true)
+
   val STATE_TTL: ConfigEntry[Long] = SQLConf
     .buildConf("spark.sql.changelog.state.ttl")
     .doc(
@@ -96,6 +107,7 @@ object ChangelogConf {
       AGGREGATE_HEAD_SIZE,
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
+      JOIN_MULTI_ENABLED,
       STATE_TTL)
       .sortBy(_.key)
 }

@@ -22,6 +22,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - operators know what hints say about their state
  *   - static rows come once, unless they are only looked up
  *   - joins get keys of their inputs, and no filters on what they leave out themselves
+ *   - inner joins on one key become one
  *   - a source gives only the columns that are read, so that no operator keeps others
  */
 object NormalizeChangelogQuery {
@@ -33,8 +34,8 @@ object NormalizeChangelogQuery {
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)
     }
-    pruneSources(PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped))))
-      .asInstanceOf[ToChangelog]
+    val prepared = PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped)))
+    pruneSources(CombineInnerJoins(prepared)).asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

@@ -82,7 +82,7 @@ final case class JoinState(
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
     Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
-    Seq(table(isLeft = true), table(isLeft = false)).flatten,
+    Seq(table(isLeft = true, "left"), table(isLeft = false, "right")).flatten,
     if (equi.pairs.isEmpty) Seq("no equality between the sides: all rows meet in one partition")
     else Nil)
 
@@ -95,8 +95,8 @@ final case class JoinState(
   private def form(isLeft: Boolean): String =
     if (tracksMatches(isLeft)) s"${side(isLeft)} with matches" else side(isLeft).toString
 
-  private def table(isLeft: Boolean): Option[StateTable] = {
-    val name = if (isLeft) "left" else "right"
+  /** What is kept of a side, which EXPLAIN calls by `name`. */
+  private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
     val bound = timedBy(if (isLeft) 0 else 1) match {
       case Some(column) => s"a watermark on $column"
@@ -137,10 +137,12 @@ object JoinState {
       case lookup: LookupJoin => (lookup.toJoin, true)
       case other => (other.asInstanceOf[Join], false)
     }
-    val Seq(left, right) =
-      node.children.map(side => Input(side.upsertKeys, side.requiredKey, side.mode.isInsertOnly))
+    val Seq(left, right) = node.children.map(input)
     JoinState(join, EquiJoin(join), left, right, isLookup)
   }
+
+  private[inference] def input(side: AnnotatedPlan): Input =
+    Input(side.upsertKeys, side.requiredKey, side.mode.isInsertOnly)
 
   private[inference] def input(side: InferredNode, asked: Demand): Input = {
     val demand = asked.on(side.kinds)

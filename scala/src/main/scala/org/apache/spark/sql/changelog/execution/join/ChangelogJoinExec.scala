@@ -17,12 +17,9 @@ import org.apache.spark.sql.execution.{
   GroupedIterator,
   SparkPlan
 }
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.UpdateKind
-import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 
 /**
@@ -63,9 +60,9 @@ case class ChangelogJoinExec(
     left: SparkPlan,
     right: SparkPlan)
     extends BinaryExecNode
-    with ChangelogStateWriter {
+    with JoinStateWriter {
 
-  private val layout = JoinLayout(leftLayout, rightLayout)
+  override protected val layout: JoinLayout = JoinLayout(Seq(leftLayout, rightLayout))
 
   override def shortName: String = "changelogJoin"
 
@@ -91,47 +88,13 @@ case class ChangelogJoinExec(
     case _ => UnknownPartitioning(left.outputPartitioning.numPartitions)
   }
 
-  override def requiredChildDistribution: Seq[Distribution] =
-    Seq(leftLayout, rightLayout).map { side =>
-      if (side.key.isEmpty) AllTuples
-      else StatefulOperatorPartitioning.getCompatibleDistribution(side.key, getStateInfo, conf)
-    }
-
-  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq(leftLayout, rightLayout).map { side =>
-      side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
-    }
-
-  /**
-   * Whether the changes of one join key may be joined some at a time. Then a row of the result may
-   * come and go in one batch, which all but a reader of only the newest rows can net; and a scalar
-   * subquery may have two rows for a moment.
-   */
-  private def canSplit: Boolean =
-    updateKind != UpdateKind.OnlyUpdateAfter && joinType != LeftSingle
-
-  override def stateKeySchema: StructType = layout.keySchema
-
-  override def stateValueSchema: StructType = layout.valueSchema
-
-  override def keyEncoder: KeyStateEncoderSpec =
-    if (layout.isScanned) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
-    else super.keyEncoder
+  /** A scalar subquery may have two rows for a moment, if its changes are joined some at a time. */
+  override protected def canSplit: Boolean = super.canSplit && joinType != LeftSingle
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    (super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
+    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
       "numPaddingsRetracted",
-      "number of rows that no longer come out without a match")) ++ JoinLayout.Names.flatMap {
-      side =>
-        val name = side.capitalize
-        Seq(
-          StatefulOperatorCustomSumMetric(
-            s"num${name}RowsAdded",
-            s"number of $side rows added to state"),
-          StatefulOperatorCustomSumMetric(
-            s"num${name}RowsDropped",
-            s"number of $side rows dropped from state"))
-    }
+      "number of rows that no longer come out without a match")
 
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
@@ -183,20 +146,6 @@ case class ChangelogJoinExec(
     }
   }
 
-  private def sideState(side: JoinSideLayout, store: StateStore): JoinSideState = {
-    val name = side.name.capitalize
-    JoinSideState(
-      layout,
-      side,
-      store,
-      unmatchedRetractions(),
-      JoinSideMetrics(
-        longMetric("numUpdatedStateRows"),
-        longMetric("numRemovedStateRows"),
-        longMetric(s"num${name}RowsAdded"),
-        longMetric(s"num${name}RowsDropped")))
-  }
-
   /** Emits what one join key after the other has to say. */
   private final class Changes(
       store: StateStore,
@@ -218,8 +167,6 @@ case class ChangelogJoinExec(
       rightLayout,
       null,
       JoinPart.besideRight(joinType, leftLayout.columns.size))
-    private val atOnce =
-      if (canSplit) conf.getConf(ChangelogConf.JOIN_ROWS_AT_ONCE) else Int.MaxValue
     private val leftInput = new JoinInput(leftPart, left.output, atOnce)
     private val rightInput = new JoinInput(rightPart, right.output, atOnce)
     override protected val buffer: JoinOutput = new JoinOutput(

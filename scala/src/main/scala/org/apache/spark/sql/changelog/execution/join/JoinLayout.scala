@@ -15,7 +15,9 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  * One side of a join.
  *
  * @param number
- *   0 for left, 1 for right: what its records begin with
+ *   0 for left, 1 for right, or more: what its records begin with
+ * @param name
+ *   what its columns in state are called
  * @param side
  *   how its rows are kept
  * @param columns
@@ -35,6 +37,7 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  */
 final case class JoinSideLayout(
     number: Int,
+    name: String,
     side: JoinSide,
     columns: Seq[Attribute],
     kind: Option[Attribute],
@@ -43,8 +46,6 @@ final case class JoinSideLayout(
     replaces: Boolean,
     tracksMatches: Boolean,
     ttl: Option[Long]) {
-
-  val name: String = JoinLayout.Names(number)
 
   /** What follows the join key in the key of a record; none if the join key is enough. */
   def suffix: Option[StructType] = side match {
@@ -78,21 +79,18 @@ final case class JoinSideLayout(
 }
 
 /**
- * Says in which columns a join keeps the rows of both sides.
+ * Says in which columns a join keeps the rows of its sides, of which there may be more than two.
  *
  * {{{
  *   key    side (0 left, 1 right), join key columns, left STRUCT, right STRUCT
  *   value  left STRUCT or ARRAY, right STRUCT or ARRAY, count, matches
  * }}}
  *
- * A record of one side has NULL in the other's columns; columns that neither side needs are left
- * out. In the key, a side's column holds what tells its rows apart: a key, or the whole row.
+ * A record of one side has NULL in the others' columns; columns that no side needs are left out. In the key, a side's column holds what tells its rows apart: a key, or the whole row.
  */
-final case class JoinLayout(left: JoinSideLayout, right: JoinSideLayout) {
-  private val sides = Seq(left, right)
-
+final case class JoinLayout(sides: Seq[JoinSideLayout]) {
   val keySchema: StructType = {
-    val joinKey = left.key.map(part => JoinLayout.nameOf(part) -> part.dataType)
+    val joinKey = sides.head.key.map(part => JoinLayout.nameOf(part) -> part.dataType)
     val suffixes = sides.flatMap(side => side.suffix.map(side.name -> _))
     val columns = ("side" -> ByteType) +: (joinKey ++ suffixes)
     StateColumns(columns.map { case (name, dataType) => name -> JoinLayout.plain(dataType) })
@@ -106,17 +104,16 @@ final case class JoinLayout(left: JoinSideLayout, right: JoinSideLayout) {
   }
 
   /** How many columns of the key all records of one side and join key begin with. */
-  val numPrefixColumns: Int = 1 + left.key.size
+  val numPrefixColumns: Int = 1 + sides.head.key.size
 
   /** Whether rows of a join key are looked for, beside being looked up. */
   def isScanned: Boolean = keySchema.size > numPrefixColumns
 
   /** Where the key holds what follows the join key, for one side. */
   def suffixOrdinal(side: JoinSideLayout): Int =
-    numPrefixColumns + (if (side.number == 1 && left.suffix.isDefined) 1 else 0)
+    numPrefixColumns + sides.take(side.number).count(_.suffix.isDefined)
 
-  def rowOrdinal(side: JoinSideLayout): Int =
-    if (side.number == 1 && left.row.isDefined) 1 else 0
+  def rowOrdinal(side: JoinSideLayout): Int = sides.take(side.number).count(_.row.isDefined)
 
   val countOrdinal: Int = sides.count(_.row.isDefined)
 

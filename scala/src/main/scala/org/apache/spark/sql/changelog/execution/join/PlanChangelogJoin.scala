@@ -19,6 +19,7 @@ object PlanChangelogJoin {
       join.joinType,
       JoinSideLayout(
         0,
+        JoinLayout.Names(0),
         join.leftSide,
         ChangelogJoin.columns(join.left.output, join.leftKind),
         join.leftKind,
@@ -29,6 +30,7 @@ object PlanChangelogJoin {
         join.leftTtl),
       JoinSideLayout(
         1,
+        JoinLayout.Names(1),
         join.rightSide,
         ChangelogJoin.columns(join.right.output, join.rightKind),
         join.rightKind,

@@ -93,7 +93,7 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
   }
 
   /** The key the consumer replaces rows by, or any. */
-  private def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] =
+  private[rewrite] def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] =
     node.requiredKey
       .orElse(node.upsertKeys.headOption)
       .map(key => node.plan.output.filter(key.contains))

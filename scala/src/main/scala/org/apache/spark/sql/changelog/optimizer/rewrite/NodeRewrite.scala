@@ -58,6 +58,7 @@ private[optimizer] object NodeRewrite {
       WindowRewrite,
       RankRewrite,
       JoinRewrite,
+      MultiJoinRewrite,
       TemporalJoinRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */

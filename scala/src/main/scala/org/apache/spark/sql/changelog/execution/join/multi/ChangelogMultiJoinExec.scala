@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.join.multi
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, PartitioningCollection}
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+
+import org.apache.spark.sql.changelog.UpdateKind
+import org.apache.spark.sql.changelog.execution.join._
+import org.apache.spark.sql.changelog.plans.StateTtl
+
+/**
+ * Joins several changelogs on one key and emits what a batch does to the result.
+ *
+ *   - in: any changes of all inputs, each sorted by the join key
+ *   - out: combinations of a row of each that come and go
+ *   - state: the rows of each input once, see [[JoinLayout]]; no results in between
+ *   - law: replaying `out` into an empty table gives the batch inner join of all input
+ *
+ * A row whose join key is NULL where NULL matches nothing is not kept.
+ */
+case class ChangelogMultiJoinExec(
+    sides: Seq[JoinSideLayout],
+    matchesNull: Seq[Boolean],
+    conditions: Seq[Expression],
+    pairBy: Option[Seq[Attribute]],
+    deletes: Boolean,
+    updateKind: UpdateKind,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    children: Seq[SparkPlan])
+    extends JoinStateWriter {
+
+  override protected val layout: JoinLayout = JoinLayout(sides)
+
+  override def shortName: String = "changelogMultiJoin"
+
+  override def simpleString(maxFields: Int): String = {
+    val keys = sides.map(side => truncatedString(side.key, "[", ", ", "]", maxFields))
+    val rest = conditions.map(condition => s", condition=$condition").mkString
+    s"$nodeName(keys=${keys.mkString(" ")}, ${sides.map(_.side).mkString(", ")}$rest, " +
+      s"updates=$updateKind)"
+  }
+
+  override def output: Seq[Attribute] = sides.flatMap(_.columns) :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+
+  override def outputPartitioning: Partitioning =
+    PartitioningCollection(children.map(_.outputPartitioning))
+
+  // asked before the batch knows its time
+  override protected lazy val ttls: Seq[Long] =
+    sides.map(side => StateTtl.orSession(side.ttl))
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val none = children.head.execute().mapPartitions { rows =>
+      Iterator.single(Vector(rows))
+    }
+    val inputs = children.tail.foldLeft(none) { (inputs, child) =>
+      inputs.zipPartitions(child.execute()) { (inputs, rows) => inputs.map(_ :+ rows) }
+    }
+    executeWithStore(inputs) { (store, inputs) => new Changes(store, inputs.next()) }
+  }
+
+  /** What a row must meet together with those of the inputs before it, for each input. */
+  private def predicates: Array[BasePredicate] = {
+    val columns = sides.map(_.columns)
+    val complete = sides.indices.map(index => columns.take(index + 1).flatten)
+    val byInput = conditions.groupBy { condition =>
+      complete.indexWhere(known => condition.references.subsetOf(AttributeSet(known)))
+    }
+    sides.indices.map { index =>
+      byInput.get(index).map(_.reduce(And(_, _))).map(Predicate.create(_, complete(index))).orNull
+    }.toArray
+  }
+
+  /** Emits what one join key after the other has to say. */
+  private final class Changes(store: StateStore, rows: Seq[Iterator[InternalRow]])
+      extends KeyedChanges(
+        ChangelogMultiJoinExec.this.output.size - 1,
+        longMetric("numOutputRows"),
+        longMetric("numRetractions")) {
+    private val states = sides.map(sideState(_, store)).toArray
+    private val inputs = sides.indices.map { index =>
+      val part = new JoinPart(true, states(index), sides(index), null, null)
+      new JoinInput(part, children(index).output, atOnce)
+    }.toArray
+    override protected val buffer: JoinOutput = new JoinOutput(
+      ChangelogMultiJoinExec.this.output.init,
+      pairBy,
+      updateKind != UpdateKind.OnlyUpdateAfter,
+      deletes)
+    private val processor =
+      new ChangelogMultiJoinProcessor(states, predicates, buffer, atOnce)
+    private val groups = new GroupsByKey(
+      sides.indices.map { index =>
+        GroupedIterator(rows(index), sides(index).key, children(index).output)
+      }.toArray,
+      sides.head.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+
+    private val nullMatchesNothing = matchesNull.indices.filterNot(matchesNull).toArray
+    private var joinKey: UnsafeRow = _
+    private var isProcessing = false
+
+    override protected def step(): Boolean = {
+      val isAtWork = isProcessing
+      if (isProcessing) {
+        isProcessing = processor.step()
+        if (!isProcessing && inputs.exists(_.hasMore)) addSome()
+      }
+      isAtWork
+    }
+
+    override protected def nextKey(): Boolean = groups.hasNext && {
+      val (key, changes) = groups.next()
+      if (nullMatchesNothing.exists(key.isNullAt(_))) changes.foreach(_.foreach(_ => ()))
+      else {
+        joinKey = key.asInstanceOf[UnsafeRow]
+        inputs.indices.foreach(index => inputs(index).begin(changes(index)))
+        addSome()
+      }
+      true
+    }
+
+    /** Starts to join what is held at once of the changes of a join key. */
+    private def addSome(): Unit = {
+      inputs.foreach(_.addSome(joinKey))
+      processor.begin()
+      isProcessing = true
+    }
+  }
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[SparkPlan]): ChangelogMultiJoinExec = copy(children = newChildren)
+}
