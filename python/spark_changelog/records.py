@@ -46,6 +46,7 @@ def from_debezium(
     unavailable_value: str | None = None,
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
+    dead_letter: str | None = None,
 ) -> DataFrame:
     """Read Debezium's change events, and return the table they keep.
 
@@ -85,6 +86,9 @@ def from_debezium(
         What to do with an event that can't be read: ``"fail"``, the default, or ``"drop"`` it and
         count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
         reason in a column ``_error``: write them where they are looked after.
+    dead_letter : str, optional
+        A directory for the events of a stream that can't be read, as files of JSON: each with the
+        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
 
     Returns
     -------
@@ -127,6 +131,7 @@ def from_debezium(
         unavailable_value=unavailable_value,
         on_truncate=on_truncate,
         on_error=on_error,
+        dead_letter=dead_letter,
     )
     return df.sparkSession.sql(select(function), df=df)
 
@@ -144,6 +149,7 @@ def from_canal(
     encodings: Mapping[str, str] | None = None,
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
+    dead_letter: str | None = None,
 ) -> DataFrame:
     """Read Canal's flat messages, and return the table they keep.
 
@@ -177,6 +183,9 @@ def from_canal(
         What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it
         and count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with
         the reason in a column ``_error``: write them where they are looked after.
+    dead_letter : str, optional
+        A directory for the messages of a stream that can't be read, as files of JSON: each with the
+        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
 
     Returns
     -------
@@ -213,6 +222,7 @@ def from_canal(
         encodings=encodings,
         on_truncate=on_truncate,
         on_error=on_error,
+        dead_letter=dead_letter,
     )
     return df.sparkSession.sql(select(function), df=df)
 
@@ -228,6 +238,7 @@ def from_upsert_kafka(
     metadata: str | Sequence[str] | None = None,
     encodings: Mapping[str, str] | None = None,
     on_error: OnRecordError | None = None,
+    dead_letter: str | None = None,
 ) -> DataFrame:
     """Read a compacted topic, and return the table it holds.
 
@@ -254,6 +265,9 @@ def from_upsert_kafka(
         What to do with a record that can't be read: ``"fail"``, the default, or ``"drop"`` it and
         count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
         reason in a column ``_error``: write them where they are looked after.
+    dead_letter : str, optional
+        A directory for the records of a stream that can't be read, as files of JSON: each with the
+        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
 
     Returns
     -------
@@ -284,5 +298,6 @@ def from_upsert_kafka(
         metadata=columns(metadata),
         encodings=encodings,
         on_error=on_error,
+        dead_letter=dead_letter,
     )
     return df.sparkSession.sql(select(function), df=df)

@@ -121,3 +121,12 @@ def test_an_error_tells_the_file(spark: SparkSession, tmp_path: Path) -> None:
     )
     with pytest.raises(Exception, match=r"CHANGELOG_RECORD_MALFORMED.*\(file=000.json\)"):
         from_debezium(lines, "id INT", key="id").collect()
+
+
+def test_records_that_cannot_be_read_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    event = '{"op": "c", "after": {"id": 1}, "source": {"lsn": 1}}'
+    lines = stream(spark, split([event, "oops"], tmp_path / "records"))
+    letters = str(tmp_path / "letters")
+    assert kept(from_debezium(lines, "id INT", key="id", dead_letter=letters), tmp_path) == [(1,)]
+    [letter] = spark.read.json(letters).collect()
+    assert (letter.record, letter.source.file, letter.batch) == ("oops", "001.json", 1)

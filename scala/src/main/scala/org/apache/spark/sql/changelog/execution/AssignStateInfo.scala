@@ -42,6 +42,14 @@ object AssignStateInfo {
   def isFirstBatch(session: SparkSession): Boolean =
     planning(session).forall(_.currentBatchId == 0)
 
+  /** The query and the batch being planned; none outside a running query. */
+  def batch(session: SparkSession): Option[(String, Long)] =
+    planning(session).map { execution =>
+      (
+        session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY),
+        execution.currentBatchId)
+    }
+
   /** What time it is for operator `operatorId` in the batch that runs. Called on the driver. */
   def time(session: SparkSession, operatorId: Long): BatchTime = planning(session) match {
     case Some(execution) =>

@@ -26,6 +26,7 @@ import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
 /** Plans the nodes of a rewritten changelog query; one case per operator. */
 class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
@@ -100,6 +101,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
        else LocalTableScanExec(static.output, Nil, None)) :: Nil
 
     case output: ChangelogOutput =>
+      AssignStateInfo.batch(castToImpl(session)).foreach { case (query, batch) =>
+        DeadLetters.begin(output, query, batch)
+      }
       ChangelogOutputExec(output.explained, planOutput(output)) :: Nil
 
     case _ => Nil

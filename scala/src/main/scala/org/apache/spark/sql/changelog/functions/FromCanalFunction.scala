@@ -38,7 +38,8 @@ object FromCanalFunction {
     "metadata",
     "encodings",
     "on_truncate",
-    "on_error")
+    "on_error",
+    "dead_letter")
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val record = new RecordArguments(Name, parameters, expressions)

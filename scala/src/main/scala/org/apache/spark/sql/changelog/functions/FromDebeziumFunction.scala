@@ -43,7 +43,8 @@ object FromDebeziumFunction {
     "encodings",
     "unavailable_value",
     "on_truncate",
-    "on_error")
+    "on_error",
+    "dead_letter")
 
   private val decimals = Map("precise" -> "Decimal", "string" -> "string", "double" -> "double")
 

@@ -36,7 +36,8 @@ object FromUpsertKafkaFunction {
     "sequence_by",
     "metadata",
     "encodings",
-    "on_error")
+    "on_error",
+    "dead_letter")
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val record = new RecordArguments(Name, parameters, expressions)

@@ -5,14 +5,18 @@ package org.apache.spark.sql.changelog.functions
 
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.InputMode
 import org.apache.spark.sql.changelog.sources.records.{
+  DeadLetters,
   OnError,
   RecordChanges,
   RecordColumn,
@@ -87,8 +91,33 @@ private[functions] class RecordArguments(
     input
   }
 
-  private val onError: OnError =
-    arguments.choice("on_error", OnError.values).getOrElse(OnError.Fail)
+  /** A directory for the records that can't be read. */
+  private val deadLetter: Option[String] = arguments.text("dead_letter").map { path =>
+    try {
+      val directory = new Path(path)
+      val conf = SparkSession.active.sessionState.newHadoopConf()
+      directory.getFileSystem(conf).makeQualified(directory).toString
+    } catch {
+      case NonFatal(error) =>
+        throw arguments.invalid(
+          "dead_letter",
+          s"'$path'",
+          s"is not a directory that can be written: ${error.getMessage}")
+    }
+  }
+
+  private val onError: OnError = {
+    val chosen = arguments.choice("on_error", OnError.values)
+    chosen.filter(_ != OnError.Drop).foreach { other =>
+      if (deadLetter.isDefined) {
+        throw arguments.invalid(
+          "on_error",
+          s"'$other'",
+          "records that are kept by dead_letter are dropped, so leave on_error out")
+      }
+    }
+    chosen.getOrElse(if (deadLetter.isDefined) OnError.Drop else OnError.Fail)
+  }
 
   private val valueColumn: Attribute = textColumn("value", Some("value")).get
 
@@ -173,6 +202,8 @@ private[functions] class RecordArguments(
       new RecordFaults(function, onError == OnError.Drop),
       source.output,
       place,
+      // a batch query may be run at will, and has no batches to tell apart
+      if (source.isStreaming) deadLetter.map(DeadLetters(_)) else None,
       timeZone)
   }
 
@@ -207,5 +238,5 @@ private[functions] class RecordArguments(
 }
 
 private[functions] object RecordArguments {
-  private val common = Seq("schema", "key", "value", "on_error")
+  private val common = Seq("schema", "key", "value", "on_error", "dead_letter")
 }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.{ByteType, IntegerType}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans.{ChangelogNormalize, FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
 /**
  * Reads the row kind of a source's rows.
@@ -87,6 +88,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
+    val child = DeadLetters.number(source.child, number)
     val key = AttributeSet(source.key)
     val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {
@@ -98,10 +100,10 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       case column => column
     }
     source.kind match {
-      case None => (Project(columns, source.child), None)
+      case None => (Project(columns, child), None)
       case Some(expression) =>
         val kind = Alias(expression, RowKind.ColumnName)()
-        val rows = Project(columns :+ kind, source.child)
+        val rows = Project(columns :+ kind, child)
         val attribute = kind.toAttribute
         val isReadable = GreaterThanOrEqual(attribute, Literal(0.toByte, ByteType))
         val read =

@@ -38,6 +38,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   the columns of the records
  * @param place
  *   those that tell where a record is, in errors
+ * @param deadLetters
+ *   where records that can't be read are kept, if anywhere
  */
 private[changelog] case class RecordChanges(
     columns: Seq[RecordColumn],
@@ -50,6 +52,7 @@ private[changelog] case class RecordChanges(
     faults: RecordFaults,
     source: Seq[Attribute],
     place: Seq[Attribute],
+    deadLetters: Option[DeadLetters],
     timeZone: String) {
 
   private val upserts = input == InputMode.Upsert
@@ -65,14 +68,26 @@ private[changelog] case class RecordChanges(
       Project(source :+ Alias(fault, "_error")(), Filter(IsNotNull(fault), withFault))
     } else {
       val changes = changesOf(record, before, after)
-      val refused = faults.refuse(
-        changes.dataType.asNullable.asInstanceOf[ArrayType], // a dropped change has no row
-        fault,
-        RecordFaults.place(place, timeZone),
-        record.record)
+      // a dropped change has no row
+      val dataType = changes.dataType.asNullable.asInstanceOf[ArrayType]
+      val refused = deadLetters match {
+        case Some(letters) => letters.keep(dataType, letter(record.record, fault))
+        case None =>
+          faults.refuse(dataType, fault, RecordFaults.place(place, timeZone), record.record)
+      }
       val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, refused))
       fromChangelog(explode(withChanges, all), record.plan.isStreaming)
     }
+  }
+
+  /** What is kept of a record that can't be read. */
+  private def letter(record: Expression, fault: Expression): Expression = {
+    val source = struct(place.map(column => column.name -> column): _*)
+    val told = if (place.isEmpty) Nil else Seq("source" -> source)
+    StructsToJson(
+      Map.empty,
+      struct(Seq("error" -> fault, "record" -> record) ++ told: _*),
+      Some(timeZone))
   }
 
   private def fromChangelog(changes: LogicalPlan, streaming: Boolean): FromChangelog = {
