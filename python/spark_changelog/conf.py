@@ -115,9 +115,10 @@ class ChangelogConf:
     join_multi_join = Entry(
         "spark.sql.changelog.join.multiJoin.enabled",
         _boolean,
-        "Whether inner joins of three inputs or more on one key are done as one, which keeps each "
-        "input once and no results in between. Not where rows are forgotten for their age or a "
-        "watermark bounds them. A query that has started must keep the setting it started with.",
+        "Whether inner joins of three inputs or more on one key are done as one, which keeps "
+        "each input once and no results in between. Not where rows are forgotten for their age "
+        "or a watermark bounds them. A query that has started must keep the setting it started "
+        "with.",
     )
     join_rows_at_once = Entry(
         "spark.sql.changelog.join.rowsAtOnce",

@@ -87,8 +87,9 @@ def from_debezium(
         count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
         reason in a column ``_error``: write them where they are looked after.
     dead_letter : str, optional
-        A directory for the events of a stream that can't be read, as files of JSON: each with the
-        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
+        A directory for the events of a stream that can't be read, as files of JSON: each with
+        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
+        out.
 
     Returns
     -------
@@ -184,8 +185,9 @@ def from_canal(
         and count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with
         the reason in a column ``_error``: write them where they are looked after.
     dead_letter : str, optional
-        A directory for the messages of a stream that can't be read, as files of JSON: each with the
-        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
+        A directory for the messages of a stream that can't be read, as files of JSON: each with
+        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
+        out.
 
     Returns
     -------
@@ -266,8 +268,9 @@ def from_upsert_kafka(
         count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
         reason in a column ``_error``: write them where they are looked after.
     dead_letter : str, optional
-        A directory for the records of a stream that can't be read, as files of JSON: each with the
-        reason and its other columns. They are dropped and counted, and ``on_error`` is left out.
+        A directory for the records of a stream that can't be read, as files of JSON: each with
+        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
+        out.
 
     Returns
     -------

@@ -117,6 +117,23 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
       "value.count")("0 x {1} NULL", "0 y {2} NULL", "0 y {3} NULL", "1 p NULL 1", "1 q NULL 2")
   }
 
+  test("groups are looked for, not the rows they are made of, however few rows a batch brings") {
+    // Spark would join the rows first, where it takes the other side for small
+    val query =
+      "SELECT * FROM (SELECT b, count(*) AS n FROM l GROUP BY b) WHERE b IN (SELECT d FROM r)"
+    val running = start(query, QuickFileSystem.temporaryDirectory(), keys = true)
+    try {
+      left.add("+I 1 p", "+I 2 p", "+I 3 p", "+I 4 q")
+      running.next()
+      right.add("+I 1 p")
+      assert(running.next() == Seq("p 3 insert"))
+      val joins = running.query.recentProgress
+        .flatMap(_.stateOperators)
+        .filter(_.operatorName == "changelogJoin")
+      assert(joins.map(_.customMetrics.get("numLeftRowsAdded").toLong).sum == 2)
+    } finally running.stop()
+  }
+
   test("under a condition each row that is preserved keeps the number of its matches") {
     checkState("SELECT a, b FROM l LEFT ANTI JOIN r ON b < d AND a < c", keys = false)(
       "key.side",

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution.join._
-import org.apache.spark.sql.changelog.plans.StateTtl
+import org.apache.spark.sql.changelog.plans.{JoinSide, StateTtl}
 
 /**
  * Joins several changelogs on one key and emits what a batch does to the result.
@@ -98,8 +98,10 @@ case class ChangelogMultiJoinExec(
       pairBy,
       updateKind != UpdateKind.OnlyUpdateAfter,
       deletes)
+    // of those with one row per join key it is at hand
+    private val cheapest = sides.indices.sortBy(sides(_).side != JoinSide.OneRow).toArray
     private val processor =
-      new ChangelogMultiJoinProcessor(states, predicates, buffer, atOnce)
+      new ChangelogMultiJoinProcessor(states, cheapest, predicates, buffer, atOnce)
     private val groups = new GroupsByKey(
       sides.indices.map { index =>
         GroupedIterator(rows(index), sides(index).key, children(index).output)

@@ -24,11 +24,14 @@ import org.apache.spark.sql.changelog.execution.join.{JoinOutput, JoinSideState}
  * nothing is emitted that the same batch takes back. A combination is put together input by input,
  * and given up as soon as it fails a condition, or an input has no row.
  *
+ * @param cheapest
+ *   the inputs, those first of which it costs least to know that they have no row
  * @param conditions
  *   for each input, what its row must meet together with those of the inputs before it, or null
  */
 private[multi] final class ChangelogMultiJoinProcessor(
     states: Array[JoinSideState],
+    cheapest: Array[Int],
     conditions: Array[BasePredicate],
     output: JoinOutput,
     atOnce: Int) {
@@ -50,7 +53,7 @@ private[multi] final class ChangelogMultiJoinProcessor(
     states.foreach(_.load())
     rows.foreach(_.begin())
     depth = -1
-    changing = if (rows.exists(_.hasChanges) && !rows.exists(_.isEmpty)) -1 else last
+    changing = if (rows.exists(_.hasChanges) && !cheapest.exists(rows(_).isEmpty)) -1 else last
   }
 
   /** Does the next part of the work; false if the join key is done. */
