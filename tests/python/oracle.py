@@ -211,11 +211,13 @@ class Oracle:
         folder: Path,
         tables: Sequence[Table],
         functions: Mapping[str, Any] | None = None,
+        views: Mapping[str, Callable[[SparkSession], DataFrame]] | None = None,
     ) -> None:
         self.spark = spark
         self.folder = folder
         self.tables = tables
         self.functions = functions or {}
+        self.views = views or {}
         self.emitted: dict[int, list[Change]] = {}
         self.runs = 0
 
@@ -270,6 +272,7 @@ class Oracle:
         session = self._session()
         for table in self.tables:
             self._stream(session, table).createOrReplaceTempView(table.name)
+        self._create_views(session)
         changes = to_changelog(session.sql(sql), mode=mode, key=list(key) or None)
         query = (
             changes.writeStream.foreachBatch(self._collect)
@@ -285,6 +288,11 @@ class Oracle:
         for name, function in self.functions.items():
             session.udf.register(name, function)
         return session
+
+    def _create_views(self, session: SparkSession) -> None:
+        """Let queries name what SQL has no words for: queries over the tables."""
+        for name, query in self.views.items():
+            query(session).createOrReplaceTempView(name)
 
     def _stream(self, session: SparkSession, table: Table) -> DataFrame:
         raw = (
@@ -316,6 +324,7 @@ class Oracle:
             (folder / "rows.json").write_text("".join(line + "\n" for line in lines))
             read = session.read.schema(table.ddl).json(str(folder))
             read.createOrReplaceTempView(table.name)
+        self._create_views(session)
         result = session.sql(sql)
         return Counter(comparable(_values(row)) for row in result.collect()), result.columns
 

@@ -3,6 +3,12 @@
 
 package org.apache.spark.sql.changelog.analysis
 
+import org.apache.spark.api.python.PythonEvalType
+import org.apache.spark.sql.catalyst.expressions.PythonUDF
+import org.apache.spark.sql.catalyst.plans.logical.{FlatMapCoGroupsInPandas, Project}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.types.StructType
+
 class CheckExecutableSuite extends InferenceTest {
 
   private def declareTables(): Unit = {
@@ -76,6 +82,35 @@ class CheckExecutableSuite extends InferenceTest {
     refuses(
       "SELECT map(g, v) AS m, median(v) FROM t GROUP BY 1",
       "what" -> "it groups by _groupingmapsort, of type MAP<STRING, INT>, whose values have no order")
+  }
+
+  test("functions over groups are accepted, and what is done with their results") {
+    import testImplicits._
+    declareTables()
+    val groups = spark.table("t").as[(Int, String, Int)].groupByKey(_._2)
+    val mapped = groups.mapGroups((g, rows) => rows.map(_._3).sum).filter(_ > 3).map(_ + 1)
+    CheckExecutable(inferPlan(mapped.queryExecution.analyzed))
+    CheckExecutable(
+      inferPlan(mapped.groupByKey(_ % 2).mapGroups((k, _) => k).queryExecution.analyzed))
+  }
+
+  test("functions over groups are refused where two inputs are grouped by different types") {
+    changelog("t", "id INT, g STRING", All)
+    changelog("wide", "id BIGINT, v INT", All)
+    def grouped(name: String) = {
+      val table = spark.table(name).queryExecution.analyzed
+      Project(table.output.head +: table.output, table)
+    }
+    val result = StructType.fromDDL("n INT")
+    val function =
+      PythonUDF("f", null, result, Nil, PythonEvalType.SQL_COGROUPED_MAP_PANDAS_UDF, true)
+    val map =
+      FlatMapCoGroupsInPandas(1, 1, function, toAttributes(result), grouped("t"), grouped("wide"))
+    checkRefused(
+      "CHANGELOG_NOT_EXECUTABLE_YET",
+      Map(
+        "what" -> "it groups one input by id, of type INT, and the other by id, of type BIGINT"))(
+      CheckExecutable(inferPlan(map)))
   }
 
   test("what is computed anew when the watermark has closed it is accepted") {

@@ -49,6 +49,7 @@ class Oracle(spark: SparkSession) {
         .createDataFrame(java.util.Collections.emptyList[Row](), feed.schema)
         .createOrReplaceTempView(feed.name)
     }
+    program.createViews(batchSession)
     Try(batchSession.sql(program.sql).queryExecution.optimizedPlan).isSuccess
   }
 
@@ -102,6 +103,7 @@ class Oracle(spark: SparkSession) {
         streams(feed.name).toDF().createOrReplaceTempView(raw)
         spark.sql(feed.read(raw, ChangeType)).createOrReplaceTempView(feed.name)
       }
+      program.createViews(spark)
       val key = if (variant.key.isEmpty) "" else s", key => ${names(variant.key)}"
       spark.sql(
         s"SELECT * FROM to_changelog(TABLE(${program.sql}), mode => '${variant.mode}'$key)")
@@ -188,6 +190,7 @@ class Oracle(spark: SparkSession) {
         dataFrame(table.rows, feed.schema).createOrReplaceTempView(feed.name)
         if (feed.upsert) checkBatchReads(feed, table)
       }
+      program.createViews(batchSession)
       batchSession.sql(program.sql).collect().toSeq
     }
 

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -67,8 +69,18 @@ object Step {
  *   the query, over the tables' names
  * @param steps
  *   what arrives, batch by batch
+ * @param views
+ *   what else the query can name, by name: queries over the tables that SQL has no words for
  */
-final case class Program(feeds: Seq[Feed], sql: String, steps: Seq[Step]) {
+final case class Program(
+    feeds: Seq[Feed],
+    sql: String,
+    steps: Seq[Step],
+    views: Map[String, SparkSession => DataFrame] = Map.empty) {
+
+  /** Lets a session's queries name the views; the tables must be there. */
+  def createViews(session: SparkSession): Unit =
+    views.foreach { case (name, query) => query(session).createOrReplaceTempView(name) }
 
   /** The program as text from which it can be written as a test. */
   override def toString: String = {

@@ -3,8 +3,15 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.catalyst.plans.logical.DeduplicateWithinWatermark
+import org.apache.spark.api.python.PythonEvalType
+import org.apache.spark.sql.catalyst.expressions.PythonUDF
+import org.apache.spark.sql.catalyst.plans.logical.{
+  DeduplicateWithinWatermark,
+  FlatMapGroupsInPandas
+}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.{InferenceTest, StateTable}
 
@@ -53,8 +60,50 @@ class PartitionInferenceSuite extends InferenceTest {
     val groups =
       spark.table("t").as[(Int, Int)].groupByKey(_._1).mapGroups((k, rows) => (k, rows.size))
     val root = inferPlan(groups.queryExecution.analyzed)
-    assert(find(root, "MapGroups").mode.toString == "[I,UB,UA,D]")
-    assert(find(root, "MapGroups").strategy.contains("recompute touched partitions"))
+    assert(find(root, "ChangelogMapGroups").mode.toString == "[I,UB,UA,D]")
+    assert(find(root, "ChangelogMapGroups").strategy.contains("recompute touched partitions"))
+  }
+
+  test("a function over groups by event time is called once for a reader of new rows") {
+    appends("e", "ts TIMESTAMP, v INT", watermark = Some("ts"))
+    def map(deterministic: Boolean) = {
+      val rows = spark.table("e").queryExecution.analyzed
+      val result = StructType.fromDDL("n INT")
+      val function = PythonUDF(
+        "f",
+        null,
+        result,
+        rows.output,
+        PythonEvalType.SQL_GROUPED_MAP_PANDAS_UDF,
+        deterministic)
+      FlatMapGroupsInPandas(rows.output.take(1), function, toAttributes(result), rows)
+    }
+    val closed =
+      find(inferPlan(map(deterministic = true), Append), "ChangelogFlatMapGroupsInPandas")
+    assert(closed.mode.toString == "[I]")
+    assert(closed.strategy.contains("compute closed partitions"))
+    assert(closed.state.map(_.boundedBy) == Seq("watermark on ts"))
+    val every = find(inferPlan(map(deterministic = true)), "ChangelogFlatMapGroupsInPandas")
+    assert(every.mode.toString == "[I,UB,UA,D]")
+    assert(every.state == closed.state)
+    checkRefused(
+      "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+      Map("expression" -> "f(ts, v)", "node" -> "ChangelogFlatMapGroupsInPandas [ts] f")) {
+      inferPlan(map(deterministic = false))
+    }
+    inferPlan(map(deterministic = false), Append)
+  }
+
+  test("the rows of two inputs that are grouped together are kept together") {
+    import testImplicits._
+    changelog("t", "k INT, v INT", All)
+    changelog("r", "k INT, w STRING", All)
+    val left = spark.table("t").as[(Int, Int)].groupByKey(_._1)
+    val right = spark.table("r").as[(Int, String)].groupByKey(_._1)
+    val both = left.cogroup(right)((k, rows, others) => Seq((k, rows.size, others.size)))
+    val node = find(inferPlan(both.queryExecution.analyzed), "ChangelogCoGroup")
+    assert(
+      node.state == Seq(StateTable("rows", Seq("value", "side", "row"), "count", "unbounded")))
   }
 
   test("a function over rows hands changes on") {

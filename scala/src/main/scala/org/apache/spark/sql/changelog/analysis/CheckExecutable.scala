@@ -46,6 +46,10 @@ object CheckExecutable {
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
       unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
+    // the columns a Scala function groups by
+    case _: AppendColumns => None
+    case GroupedMap(map) => groupsObstacle(map)
+    case plan if GroupedMap.of(plan).isDefined => None
     case _ => Some("there is no operator for it")
   }
 
@@ -53,6 +57,14 @@ object CheckExecutable {
     val retracts = !node.children.head.mode.isInsertOnly
     if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
     else unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
+  }
+
+  private def groupsObstacle(map: GroupedMap): Option[String] = {
+    val mixed = map.groups.transpose.find(_.map(_.dataType).distinct.size > 1).map { columns =>
+      val types = columns.map(column => s"${column.name}, of type ${column.dataType.sql}")
+      s"it groups one input by ${types.mkString(", and the other by ")}"
+    }
+    mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
   }
 
   /** What about these expressions, with what they are called, can't be sorted by. */

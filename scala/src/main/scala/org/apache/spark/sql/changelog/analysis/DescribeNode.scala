@@ -42,6 +42,7 @@ object DescribeNode {
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
+    case GroupedMap(_) => s"Changelog${plan.nodeName}"
     case _ => plan.nodeName
   }
 
@@ -58,6 +59,9 @@ object DescribeNode {
     case window: Window =>
       val over = Seq(list(window.partitionSpec), list(window.orderSpec)).mkString(" ")
       s"$over ${list(window.windowExpressions)}"
+    case map @ GroupedMap(grouped) =>
+      val function = map.expressions.collectFirst { case call: PythonUDF => call.name }
+      (grouped.groups.map(list).distinct ++ function).mkString(" ")
     case source: FromChangelog => list(source.output)
     case root: ToChangelog =>
       Seq(root.mode.toString, if (root.key.isEmpty) "" else key(root.key)).mkString(" ").trim

@@ -64,6 +64,18 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         replay.ttl,
         planLater(replay.child)) :: Nil
 
+    case versions: ChangelogVersions =>
+      ChangelogVersionsExec(
+        versions.versions,
+        versions.kind,
+        planLater(versions.replay),
+        planLater(versions.after),
+        planLater(versions.before)) :: Nil
+
+    case version: ReplayedVersion =>
+      val state = AssignStateInfo(castToImpl(session), version.operatorId)
+      ReplayedVersionExec(version, state.numPartitions) :: Nil
+
     case aggregate @ PlanReplayedAggregate(replay) =>
       PlanReplayedAggregate(castToImpl(session), aggregate, replay) :: Nil
 

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.plans.StateTtl
 object LiftStateTtl extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
-    case node @ (_: Project | _: Filter | _: Generate | _: Expand) =>
+    case node @ (_: Project | _: Filter | _: Generate | _: Expand | _: AppendColumns) =>
       node.children.head match {
         case hint: StateTtl => hint.copy(child = node.withNewChildren(Seq(hint.child)))
         case _ => node

@@ -46,6 +46,12 @@ object StateTtl {
   def hinted(consumer: LogicalPlan, input: Int = 0): Option[Long] =
     consumer.getTagValue(tag).flatMap(_(input))
 
+  /** The longest that hints say about inputs whose rows an operator keeps together. */
+  def longest(consumer: LogicalPlan): Option[Long] = {
+    val hints = consumer.children.indices.flatMap(hinted(consumer, _))
+    if (hints.contains(0L)) Some(0L) else hints.maxOption
+  }
+
   /** How long an operator keeps rows of an input that nothing changes, in ms. */
   def of(consumer: LogicalPlan, input: Int = 0): Long = orSession(hinted(consumer, input))
 

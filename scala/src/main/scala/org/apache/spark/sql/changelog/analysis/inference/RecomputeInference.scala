@@ -4,9 +4,15 @@
 package org.apache.spark.sql.changelog.analysis.inference
 
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
-import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Window, WindowGroupLimit}
 
-import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, StateTable, WindowStack}
+import org.apache.spark.sql.changelog.analysis.{
+  DescribeNode,
+  EventTime,
+  GroupedMap,
+  StateTable,
+  WindowStack
+}
 import org.apache.spark.sql.changelog.plans.StateTtl
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
@@ -14,51 +20,63 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * Nodes that compute something from all rows of a partition: window functions, and functions of the
  * user over groups. The rows are kept, and what a touched partition gave before is compared with
  * what it gives now, so that anything can happen to the result whatever the input does.
+ *
+ * To a reader that only takes new rows a function over groups by event time gives its results once,
+ * when the watermark has closed the group.
  */
 object RecomputeInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
-    case _: Window | _: WindowGroupLimit | _: MapGroups | _: CoGroup => true
-    case _: FlatMapGroupsInPandas | _: FlatMapGroupsInArrow => true
-    case _: FlatMapCoGroupsInPandas | _: FlatMapCoGroupsInArrow => true
+    case _: Window | _: WindowGroupLimit | GroupedMap(_) => true
     case _ => false
   }
 
   override def kinds(
       plan: LogicalPlan,
       inputs: Seq[InferredNode],
-      mode: OutputMode): ModifyKindSet = ModifyKindSet.All
+      mode: OutputMode): ModifyKindSet = plan match {
+    case GroupedMap(map) if mode == OutputMode.Append && eventTime(map.groups).isDefined =>
+      ModifyKindSet.InsertOnly
+    case _ => ModifyKindSet.All
+  }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
-  override def decide(node: InferredNode, demand: Demand): Decision =
-    if (WindowStack.sharesRows(node.plan)) {
+  override def decide(node: InferredNode, demand: Demand): Decision = node.plan match {
+    case GroupedMap(map) if node.kinds.isInsertOnly =>
+      val column = eventTime(map.groups).mkString
+      keepRows(node, map.groups).copy(
+        strategy = Some("compute closed partitions"),
+        reasons = Seq(s"a group is emitted when the watermark on $column has passed it"))
+    case GroupedMap(map) => keepRows(node, map.groups)
+    case plan if WindowStack.sharesRows(plan) =>
       Decision(
-        Seq(Demand.takesBack(node.plan)),
+        Seq(Demand.takesBack(plan)),
         Some("recompute touched partitions, over the rows of the window below"))
-    } else keepRows(node)
-
-  private def keepRows(node: InferredNode): Decision = Decision(
-    node.children.map(_ => Demand.takesBack(node.plan)),
-    Some("recompute touched partitions"),
-    partitions(node.plan).zipWithIndex.map { case (partition, index) =>
-      val name = if (node.children.size == 1) "rows" else Seq("left rows", "right rows")(index)
-      val eventTime = partition.flatMap(EventTime.columnOf).headOption
-      val bound = eventTime
-        .map(column => s"watermark on $column")
-        .getOrElse(StateTable.unbounded(StateTtl.of(node.plan, index)))
-      StateTable(name, partition.map(DescribeNode.expression) :+ "row", "count", bound)
-    })
-
-  /** What each input is partitioned by. */
-  private def partitions(plan: LogicalPlan): Seq[Seq[Expression]] = plan match {
-    case window: Window => Seq(window.partitionSpec)
-    case limit: WindowGroupLimit => Seq(limit.partitionSpec)
-    case groups: MapGroups => Seq(groups.groupingAttributes)
-    case groups: FlatMapGroupsInPandas => Seq(groups.groupingAttributes)
-    case groups: FlatMapGroupsInArrow => Seq(groups.groupingAttributes)
-    case groups: CoGroup => Seq(groups.leftGroup, groups.rightGroup)
-    case groups: FlatMapCoGroupsInPandas => Seq(groups.leftAttributes, groups.rightAttributes)
-    case groups: FlatMapCoGroupsInArrow => Seq(groups.leftAttributes, groups.rightAttributes)
-    case _ => Nil
+    case plan =>
+      keepRows(
+        node,
+        Seq(plan).collect {
+          case window: Window => window.partitionSpec
+          case limit: WindowGroupLimit => limit.partitionSpec
+        })
   }
+
+  /** @param partitions by what the rows of each input are kept */
+  private def keepRows(node: InferredNode, partitions: Seq[Seq[Expression]]): Decision = {
+    val bound = eventTime(partitions)
+      .map(column => s"watermark on $column")
+      .getOrElse(StateTable.unbounded(StateTtl.orSession(StateTtl.longest(node.plan))))
+    val row = if (partitions.size == 1) Seq("row") else Seq("side", "row")
+    val key = partitions.head.map(DescribeNode.expression) ++ row
+    Decision(
+      node.children.map(_ => Demand.takesBack(node.plan)),
+      Some("recompute touched partitions"),
+      Seq(StateTable("rows", key, "count", bound)))
+  }
+
+  /** The event time among the columns that all inputs are partitioned by, if there is one. */
+  private def eventTime(partitions: Seq[Seq[Expression]]): Option[String] =
+    partitions.map(_.map(EventTime.columnOf)).transpose.collectFirst {
+      case columns if columns.forall(_.isDefined) => columns.head.get
+    }
 }

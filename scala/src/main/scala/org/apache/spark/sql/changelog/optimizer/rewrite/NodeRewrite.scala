@@ -59,7 +59,8 @@ private[optimizer] object NodeRewrite {
       RankRewrite,
       JoinRewrite,
       MultiJoinRewrite,
-      TemporalJoinRewrite)
+      TemporalJoinRewrite,
+      GroupedMapRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.apache.spark.SparkException
+import org.apache.spark.rdd.{RDD, SQLPartitioningAwareUnionRDD}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Literal}
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.Exchange
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogVersions]]: in one task the replay,
+ * then the computation over the new rows, then the one over the old rows.
+ *
+ * {{{
+ *   ChangelogVersions
+ *   :- ChangelogReplay
+ *   :  +- changes
+ *   :- FlatMapGroupsInPandas        Spark's own, twice
+ *   :  +- ReplayedVersion +I
+ *   +- FlatMapGroupsInPandas
+ *      +- ReplayedVersion -D
+ * }}}
+ */
+case class ChangelogVersionsExec(
+    versions: ReplayedVersions,
+    kind: Attribute,
+    replay: SparkPlan,
+    after: SparkPlan,
+    before: SparkPlan)
+    extends SparkPlan {
+
+  override def children: Seq[SparkPlan] = Seq(replay, after, before)
+
+  override def output: Seq[Attribute] = after.output :+ kind
+
+  override def producedAttributes: AttributeSet = AttributeSet(kind)
+
+  override def outputPartitioning: Partitioning =
+    UnknownPartitioning(replay.outputPartitioning.numPartitions)
+
+  override def simpleString(maxFields: Int): String = nodeName
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    // in a task of its own a version would run the replay, and its state store, once more
+    Seq(after, before).flatMap(_.find(_.isInstanceOf[Exchange])).foreach { exchange =>
+      throw SparkException.internalError(s"Versions of groups are exchanged by $exchange")
+    }
+    val replayed = replay.execute()
+    versions.readFrom(replayed)
+    val both = Seq(after -> RowKind.Insert, before -> RowKind.Delete).map { case (plan, kind) =>
+      plan.execute().mapPartitionsInternal { rows =>
+        rows.map(GenerateUnsafeProjection.generate(plan.output :+ Literal(kind), plan.output))
+      }
+    }
+    new SQLPartitioningAwareUnionRDD(sparkContext, both, replayed.getNumPartitions)
+      .mapPartitionsInternal { rows =>
+        // runs the replay, whether or not anybody reads on
+        rows.hasNext
+        rows
+      }
+  }
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[SparkPlan]): ChangelogVersionsExec =
+    copy(replay = newChildren(0), after = newChildren(1), before = newChildren(2))
+}

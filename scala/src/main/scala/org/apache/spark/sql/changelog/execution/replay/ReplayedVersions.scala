@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import scala.collection.mutable
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.{Partition, SparkException, TaskContext}
+
+/**
+ * Lets several computations of one task read what a replay gives out, each the rows of its version
+ * and side.
+ *
+ * The replay runs once: who comes first has all its rows put aside, by version and side, in arrays
+ * that go to disk when they get large. A task works on its own copy of this.
+ *
+ * @param kindOrdinal
+ *   where in replayed rows the version stands
+ * @param sideOrdinal
+ *   where the side does, if there are two
+ */
+final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends Serializable {
+  import ReplayedVersions._
+
+  @transient private var replayed: RDD[InternalRow] = _
+  @transient private lazy val partitions =
+    mutable.Map.empty[Int, mutable.Map[Part, ExternalAppendOnlyUnsafeRowArray]]
+
+  /** Says on the driver what is read. */
+  def readFrom(rows: RDD[InternalRow]): Unit = replayed = rows
+
+  /** The rows of one version and side. */
+  def rows(version: Byte, side: Option[Int]): RDD[InternalRow] = {
+    if (replayed == null) throw SparkException.internalError("A version is read by itself")
+    val conf = SQLConf.get
+    val limits = Limits(
+      conf.windowExecBufferInMemoryThreshold,
+      conf.windowExecBufferSpillThreshold,
+      conf.windowExecBufferSpillSizeThreshold)
+    new VersionRDD(replayed, this, Part(version, side), limits)
+  }
+
+  private def read(
+      partition: Int,
+      part: Part,
+      limits: Limits,
+      all: => Iterator[InternalRow]): Iterator[InternalRow] = {
+    val parts = partitions.getOrElseUpdate(partition, separate(all, limits))
+    parts.get(part).map(_.generateIterator()).getOrElse(Iterator.empty)
+  }
+
+  private def separate(
+      rows: Iterator[InternalRow],
+      limits: Limits): mutable.Map[Part, ExternalAppendOnlyUnsafeRowArray] = {
+    val parts = mutable.Map.empty[Part, ExternalAppendOnlyUnsafeRowArray]
+    rows.foreach { row =>
+      val part = Part(row.getByte(kindOrdinal), sideOrdinal.map(row.getInt))
+      parts.getOrElseUpdate(part, limits.newArray()).add(row.asInstanceOf[UnsafeRow])
+    }
+    parts
+  }
+}
+
+private object ReplayedVersions {
+  final case class Part(version: Byte, side: Option[Int])
+
+  /** When arrays go to disk: as those of Spark's window functions do. */
+  final case class Limits(rowsInMemory: Int, rowsBeforeSpill: Int, bytesBeforeSpill: Long) {
+    def newArray(): ExternalAppendOnlyUnsafeRowArray = new ExternalAppendOnlyUnsafeRowArray(
+      rowsInMemory,
+      bytesBeforeSpill,
+      rowsBeforeSpill,
+      bytesBeforeSpill)
+  }
+
+  final class VersionRDD(
+      replayed: RDD[InternalRow],
+      versions: ReplayedVersions,
+      part: Part,
+      limits: Limits)
+      extends RDD[InternalRow](replayed) {
+
+    override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
+
+    override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] =
+      versions.read(split.index, part, limits, firstParent[InternalRow].iterator(split, context))
+  }
+}

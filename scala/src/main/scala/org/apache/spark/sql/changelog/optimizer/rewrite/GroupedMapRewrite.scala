@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.{IntegerType, Metadata}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EventTime, GroupedMap}
+import org.apache.spark.sql.changelog.execution.replay.ReplayedVersions
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Calls a function of the user anew for each group that changes.
+ * {{{
+ *   FlatMapGroupsInPandas [k] f    =>   ChangelogConsolidate
+ *   +- t  [I,UB,UA,D]                   +- ChangelogVersions
+ *                                          :- ChangelogReplay [k]
+ *                                          :  +- t  [I,UB,UA,D]
+ *                                          :- FlatMapGroupsInPandas [k] f
+ *                                          :  +- ReplayedVersion +I
+ *                                          +- FlatMapGroupsInPandas [k] f
+ *                                             +- ReplayedVersion -D
+ * }}}
+ * The function's results do not say of which rows they are, so Spark's operator stands there twice.
+ *
+ * Where two inputs are grouped together their rows are kept together, so that a change on one side
+ * replays the group on both: each row with the number of its side, and NULL in the columns of the
+ * other.
+ *
+ * Where groups are emitted once, when the watermark has closed them, only their last version is
+ * replayed, and there is nothing to net.
+ */
+private[optimizer] object GroupedMapRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = GroupedMap.givesRowsOf(node.plan)
+
+  override def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = mapOf(node).children
+
+  private def mapOf(node: AnnotatedPlan): AnnotatedPlan = node.plan match {
+    case GroupedMap(_) => node
+    case _ => mapOf(node.children.head)
+  }
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val map = mapOf(node).plan
+    val GroupedMap(grouped) = map
+    val rows =
+      if (inputs.size == 1) ofOne(map, grouped, inputs.head) else ofTwo(map, grouped, inputs)
+    val waits = node.mode.isInsertOnly
+    val replay = ChangelogReplay(
+      rows.partition,
+      rows.side.map(SortOrder(_, Ascending)).toSeq ++ grouped.orders.flatten,
+      session = None,
+      dropsLate = true,
+      emitsClosed = waits,
+      RowKind.find(rows.plan.output),
+      opening = None,
+      RowKind.newAttribute(),
+      ids.next(),
+      StateTtl.longest(map),
+      rows.plan)
+    val positions = replay.output.map(_.exprId).zipWithIndex.toMap
+    val versions = new ReplayedVersions(
+      positions(replay.outputKind.exprId),
+      rows.side.map(side => positions(side.exprId)))
+
+    def over(version: Byte): LogicalPlan = {
+      val leaves = map.children.indices.map { side =>
+        ReplayedVersion(
+          versions,
+          version,
+          if (rows.side.isEmpty) None else Some(side),
+          map.children(side).output.map(column => positions(rows.columns(side)(column).exprId)),
+          map.children(side).output,
+          grouped.groups(side),
+          grouped.orders(side),
+          replay.operatorId)
+      }
+      node.plan.transformUp { case plan if plan.fastEquals(map) => plan.withNewChildren(leaves) }
+    }
+
+    val computed = ChangelogVersions(
+      versions,
+      RowKind.newAttribute(),
+      if (waits) sorted(replay) else replay,
+      over(RowKind.Insert),
+      over(RowKind.Delete))
+    if (waits) Project(node.plan.output, computed)
+    else {
+      ChangelogConsolidate(
+        node.plan.output.filter(column => RowOrdering.isOrderable(column.dataType)),
+        pairs = false,
+        replaces = false,
+        computed.kind,
+        RowKind.newAttribute(),
+        computed)
+    }
+  }
+
+  /** What is given out in no order, in the order in which rows are replayed otherwise. */
+  private def sorted(replay: ChangelogReplay): Sort = {
+    val groups = replay.partition.map(SortOrder(_, Ascending))
+    val columns = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
+    Sort(groups ++ replay.order ++ columns.map(SortOrder(_, Ascending)), global = false, replay)
+  }
+
+  /**
+   * The rows to keep.
+   *
+   * @param partition
+   *   what they are kept by
+   * @param side
+   *   the column with the number of a row's side, if there are two
+   * @param columns
+   *   for each input, what its columns are called here
+   */
+  private case class KeptRows(
+      partition: Seq[Attribute],
+      side: Option[Attribute],
+      columns: Seq[AttributeMap[Attribute]],
+      plan: LogicalPlan)
+
+  private def ofOne(map: LogicalPlan, grouped: GroupedMap, input: LogicalPlan): KeptRows = {
+    val columns = columnsOf(map.children.head)
+    val partition = NodeRewrite.partitionColumns(grouped.groups.head.distinct, input)
+    val made = partition.collect { case alias: Alias => alias }
+    KeptRows(
+      partition.map(_.toAttribute),
+      None,
+      Seq(AttributeMap(columns.map(column => column -> column))),
+      Project(columns ++ made ++ RowKind.find(input.output), input))
+  }
+
+  private def ofTwo(map: LogicalPlan, grouped: GroupedMap, inputs: Seq[LogicalPlan]): KeptRows = {
+    val groups = grouped.groups.zip(inputs).map { case (group, input) =>
+      NodeRewrite.partitionColumns(group, input)
+    }
+    // what rows are kept by is not kept once more
+    val others = map.children.zip(groups).map { case (input, group) =>
+      columnsOf(input).filterNot(column => group.exists(_.semanticEquals(column)))
+    }
+    val kinds = inputs.map(input => RowKind.find(input.output))
+    // a watermark on one side says nothing about the groups of the other
+    val isTimed = groups.transpose.map(_.forall(EventTime.columnOf(_).isDefined))
+    val union = Union(inputs.indices.map { side =>
+      val partition = groups(side).zip(isTimed).map { case (column, isTimed) =>
+        val metadata = if (isTimed) None else Some(Metadata.empty)
+        Alias(valueOf(column), column.name)(explicitMetadata = metadata)
+      }
+      val number = Alias(Literal(side, IntegerType), "side")()
+      val own = others.zipWithIndex.flatMap { case (columns, index) =>
+        columns.map { column =>
+          val value = if (index == side) column else Literal(null, column.dataType)
+          Alias(value, column.name)()
+        }
+      }
+      val kind = kinds(side).getOrElse(Literal(RowKind.Insert))
+      Project((partition :+ number) ++ own :+ Alias(kind, RowKind.ColumnName)(), inputs(side))
+    })
+    val (partition, side +: rest) = union.output.init.splitAt(groups.head.size)
+    val (left, right) = rest.splitAt(others.head.size)
+    KeptRows(
+      partition,
+      Some(side),
+      Seq(left, right).zip(others).zip(groups).map { case ((kept, others), group) =>
+        AttributeMap(group.map(_.toAttribute).zip(partition) ++ others.zip(kept))
+      },
+      union)
+  }
+
+  private def valueOf(column: NamedExpression): Expression = column match {
+    case Alias(value, _) => value
+    case column => column
+  }
+
+  /** The columns of an input: Spark has those that are grouped by twice. */
+  private def columnsOf(input: LogicalPlan): Seq[Attribute] = input.output.distinctBy(_.exprId)
+}
