@@ -37,6 +37,9 @@ case class ChangelogVersions(
 
   override def producedAttributes: AttributeSet = AttributeSet(kind)
 
+  /** Replayed rows are read by position, so that none of their columns can go. */
+  @transient override lazy val references: AttributeSet = inputSet
+
   override protected def withNewChildrenInternal(
       newChildren: IndexedSeq[LogicalPlan]): ChangelogVersions =
     copy(replay = newChildren(0), after = newChildren(1), before = newChildren(2))
