@@ -28,7 +28,7 @@ BATCHES: list[Batch] = [
     {"rides": ["+I 6 Oslo 1"]},
 ]
 
-# Functions are made inside others, so that they are sent to Python workers, which can't import tests.
+# Functions are made inside others, to be sent to Python workers, which can't import tests.
 
 
 def rank_fares(spark: SparkSession) -> DataFrame:

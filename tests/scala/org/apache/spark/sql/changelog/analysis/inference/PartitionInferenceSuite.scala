@@ -54,6 +54,37 @@ class PartitionInferenceSuite extends InferenceTest {
     }
   }
 
+  test("a window function that runs in event time only inserts, for a reader of new rows") {
+    appends("e", "g STRING, v INT, ts TIMESTAMP", watermark = Some("ts"))
+    def window(call: String, over: String = "PARTITION BY g ORDER BY ts") =
+      s"SELECT g, $call OVER ($over) AS x FROM e"
+    val running = find(infer(window("sum(v)"), Append), "ChangelogWindow")
+    assert(running.mode.toString == "[I]")
+    assert(running.strategy.contains("run through passed rows"))
+    assert(
+      running.state == Seq(
+        StateTable("rows", Seq("ts", "g", "row"), "count", "watermark on ts"),
+        StateTable("partitions", Seq("g"), "buffers", "unbounded")))
+    assert(modes(infer(window("sum(v)"))) == "Window[I,UB,UA,D] < Source[I]")
+    Seq(
+      window("lag(v)"),
+      window("ntile(2)"),
+      window("collect_list(v)"),
+      window("sum(v)", "ORDER BY ts DESC"),
+      window("sum(v)", "ORDER BY ts, v"),
+      window("sum(v)", "ORDER BY v"),
+      window("sum(v)", "PARTITION BY g"),
+      window("sum(v)", "ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")).foreach { sql =>
+      withClue(sql) {
+        checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map.empty)(infer(sql, Append))
+      }
+    }
+    changelog("t", "g STRING, v INT, ts TIMESTAMP", All, watermark = Some("ts"))
+    checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map.empty) {
+      infer(window("sum(v)").replace("FROM e", "FROM t"), Append)
+    }
+  }
+
   test("a function over groups is computed again too") {
     import testImplicits._
     changelog("t", "k INT, v INT", All)

@@ -25,6 +25,7 @@ import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
 import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
+import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
@@ -51,6 +52,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case replay: ChangelogReplay =>
       val state = AssignStateInfo(castToImpl(session), replay.operatorId)
+      val placedBy = replay.placedBy.getOrElse(replay.partition)
       ChangelogReplayExec(
         ReplayLayout(replay.partition, replay.columns, replay.order),
         replay.session,
@@ -60,9 +62,24 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         replay.opening,
         replay.outputKind,
         // a store that is never opened would be missed when the batch is committed
-        Some(if (replay.partition.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(if (placedBy.isEmpty) state.copy(numPartitions = 1) else state),
         replay.ttl,
+        placedBy,
         planLater(replay.child)) :: Nil
+
+    case running: ChangelogRunning =>
+      val state = AssignStateInfo(castToImpl(session), running.operatorId)
+      ChangelogRunningExec(
+        running.partition,
+        running.time,
+        running.buffers,
+        running.numRowBuffers,
+        running.initial,
+        running.updates,
+        running.results,
+        Some(if (running.partition.isEmpty) state.copy(numPartitions = 1) else state),
+        running.ttl,
+        planLater(running.child)) :: Nil
 
     case versions: ChangelogVersions =>
       ChangelogVersionsExec(

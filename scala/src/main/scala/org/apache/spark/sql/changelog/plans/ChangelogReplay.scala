@@ -35,6 +35,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   identifies the operator's state within the query
  * @param ttl
  *   how long entries are kept that nothing changes, in ms, if a hint says so
+ * @param placedBy
+ *   the columns by which rows are spread over tasks, if not by all of `partition`
  */
 case class ChangelogReplay(
     partition: Seq[Attribute],
@@ -47,7 +49,8 @@ case class ChangelogReplay(
     outputKind: Attribute,
     operatorId: Long,
     ttl: Option[Long],
-    child: LogicalPlan)
+    child: LogicalPlan,
+    placedBy: Option[Seq[Attribute]] = None)
     extends UnaryNode {
 
   /** The columns of rows. */

@@ -3,13 +3,14 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Window, WindowGroupLimit}
 
 import org.apache.spark.sql.changelog.analysis.{
   DescribeNode,
   EventTime,
   GroupedMap,
+  RunningWindow,
   StateTable,
   WindowStack
 }
@@ -22,7 +23,9 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * what it gives now, so that anything can happen to the result whatever the input does.
  *
  * To a reader that only takes new rows a function over groups by event time gives its results once,
- * when the watermark has closed the group.
+ * when the watermark has closed the group, and window functions that run through new rows in the
+ * order of event time give theirs row by row, when the watermark has passed it. Those keep no rows
+ * that are passed.
  */
 object RecomputeInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -36,6 +39,8 @@ object RecomputeInference extends NodeInference {
       mode: OutputMode): ModifyKindSet = plan match {
     case GroupedMap(map) if mode == OutputMode.Append && eventTime(map.groups).isDefined =>
       ModifyKindSet.InsertOnly
+    case RunningWindow(_) if mode == OutputMode.Append && inputs.head.kinds.isInsertOnly =>
+      ModifyKindSet.InsertOnly
     case _ => ModifyKindSet.All
   }
 
@@ -48,6 +53,7 @@ object RecomputeInference extends NodeInference {
         strategy = Some("compute closed partitions"),
         reasons = Seq(s"a group is emitted when the watermark on $column has passed it"))
     case GroupedMap(map) => keepRows(node, map.groups)
+    case window @ RunningWindow(time) if node.kinds.isInsertOnly => keepBuffers(window, time)
     case plan if WindowStack.sharesRows(plan) =>
       Decision(
         Seq(Demand.takesBack(plan)),
@@ -59,6 +65,24 @@ object RecomputeInference extends NodeInference {
           case window: Window => window.partitionSpec
           case limit: WindowGroupLimit => limit.partitionSpec
         })
+  }
+
+  private def keepBuffers(window: Window, time: Attribute): Decision = {
+    val partition = window.partitionSpec.map(DescribeNode.expression)
+    val bound = eventTime(Seq(window.partitionSpec))
+      .map(column => s"watermark on $column")
+      .getOrElse(StateTable.unbounded(StateTtl.of(window)))
+    Decision(
+      Seq(Demand.nothing),
+      Some("run through passed rows"),
+      Seq(
+        StateTable(
+          "rows",
+          time.name +: partition :+ "row",
+          "count",
+          s"watermark on ${time.name}"),
+        StateTable("partitions", partition, "buffers", bound)),
+      Seq(s"a row is emitted when the watermark on ${time.name} has passed it"))
   }
 
   /** @param partitions by what the rows of each input are kept */

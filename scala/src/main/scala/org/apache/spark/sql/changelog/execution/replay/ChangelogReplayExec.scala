@@ -48,6 +48,7 @@ case class ChangelogReplayExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     override val ttl: Option[Long],
+    placedBy: Seq[Attribute],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
 
@@ -71,11 +72,9 @@ case class ChangelogReplayExec(
     else (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (layout.partition.isEmpty) Seq(AllTuples)
+    if (placedBy.isEmpty) Seq(AllTuples)
     else {
-      Seq(
-        StatefulOperatorPartitioning
-          .getCompatibleDistribution(layout.partition, getStateInfo, conf))
+      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =

@@ -55,6 +55,7 @@ private[optimizer] object NodeRewrite {
       UnionRewrite,
       ReplayRewrite,
       AggregateRewrite,
+      RunningWindowRewrite,
       WindowRewrite,
       RankRewrite,
       JoinRewrite,

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.running
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+import org.apache.spark.sql.types.{IntegerType, StructType}
+import org.apache.spark.util.CompletionIterator
+
+import org.apache.spark.sql.changelog.execution.{
+  RowOrder,
+  StateColumns,
+  UnaryChangelogStateWriter
+}
+
+/**
+ * Computes functions over all rows of a partition up to each row.
+ *
+ * {{{
+ *   state       in                          out, sum by rows and by times
+ *   a 10, 10    a 12:01 1, a 12:02 2        a 12:01 1 11 11
+ *               a 12:02 3                   a 12:02 2 13 16, a 12:02 3 16 16
+ * }}}
+ *
+ *   - in: rows that are later than all of the batches before, sorted by partition and time
+ *   - out: each row, with the results for it
+ *   - state: key = partition columns, or a constant where there are none; value = the functions'
+ *     buffers
+ *   - law: a row comes with what the functions give over its partition, up to the row or to the last
+ *     row with its time, as each function's frame says
+ *
+ * Rows with one time are in the order of their columns. Those of a partition are held in memory.
+ */
+case class ChangelogRunningExec(
+    partition: Seq[Attribute],
+    time: Attribute,
+    buffers: Seq[Attribute],
+    numRowBuffers: Int,
+    initial: Seq[Expression],
+    updates: Seq[Expression],
+    results: Seq[NamedExpression],
+    stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
+    child: SparkPlan)
+    extends UnaryChangelogStateWriter {
+
+  override def shortName: String = "changelogRunning"
+
+  override def simpleString(maxFields: Int): String = {
+    val functions = truncatedString(results, "[", ", ", "]", maxFields)
+    s"$nodeName(partition=${truncatedString(partition, "[", ", ", "]", maxFields)}, " +
+      s"time=$time, functions=$functions)"
+  }
+
+  override def output: Seq[Attribute] = child.output ++ results.map(_.toAttribute)
+
+  override def producedAttributes: AttributeSet =
+    AttributeSet(buffers) ++ AttributeSet(results.map(_.toAttribute))
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (partition.isEmpty) Seq(AllTuples)
+    else {
+      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(partition, getStateInfo, conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
+    val others = child.output.filterNot(column => partition.exists(_.exprId == column.exprId))
+    Seq(
+      partition.map(SortOrder(_, Ascending)) ++
+        RowOrder(Seq(SortOrder(time, Ascending)), others))
+  }
+
+  override def timedColumns: Seq[Attribute] = partition
+
+  private val keyColumns: Seq[Attribute] =
+    if (partition.isEmpty) Seq(AttributeReference("table", IntegerType, nullable = false)())
+    else partition
+
+  override def stateKeySchema: StructType = StateColumns.ofKey(keyColumns)
+
+  override def stateValueSchema: StructType =
+    StateColumns(buffers.map(buffer => buffer.name -> buffer.dataType))
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val functions = new RunningFunctions(this)
+    val keyOf =
+      UnsafeProjection.create(if (partition.isEmpty) Seq(Literal(0)) else partition, child.output)
+    val numOutputRows = longMetric("numOutputRows")
+    val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    val computed = GroupedIterator(rows, partition, child.output).flatMap { case (_, group) =>
+      val ofGroup = group.buffered
+      val key = keyOf(ofGroup.head).copy()
+      functions.start(store.get(key))
+      CompletionIterator[InternalRow, Iterator[InternalRow]](
+        GroupedIterator(ofGroup, Seq(time), child.output).flatMap { case (_, peers) =>
+          functions.resultsOf(peers.map(_.copy()).toArray)
+        }, {
+          store.put(key, functions.state)
+          numUpdatedStateRows += 1
+        })
+    }
+    CompletionIterator[InternalRow, Iterator[InternalRow]](
+      computed.map { row =>
+        numOutputRows += 1
+        row
+      },
+      removeOver(store, keyColumns))
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRunningExec =
+    copy(child = newChild)
+}

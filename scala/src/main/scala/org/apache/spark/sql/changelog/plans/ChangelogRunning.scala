@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+
+/**
+ * Computes functions over all rows of a partition up to each row, where rows come in the order of
+ * time from batch to batch.
+ *
+ * @param partition
+ *   the columns that make a partition
+ * @param time
+ *   no row has one that is not later than all of the batches before
+ * @param buffers
+ *   what the functions keep of the rows they have seen
+ * @param numRowBuffers
+ *   how many of these, the first ones, see a row before the other rows with its time
+ * @param initial
+ *   the value of each buffer before the first row
+ * @param updates
+ *   the next value of each buffer, of itself and a row
+ * @param results
+ *   the results for a row, of the row and the buffers
+ * @param operatorId
+ *   identifies the operator's state within the query
+ * @param ttl
+ *   how long a partition is remembered that no row comes for, in ms, if a hint says so
+ */
+case class ChangelogRunning(
+    partition: Seq[Attribute],
+    time: Attribute,
+    buffers: Seq[Attribute],
+    numRowBuffers: Int,
+    initial: Seq[Expression],
+    updates: Seq[Expression],
+    results: Seq[NamedExpression],
+    operatorId: Long,
+    ttl: Option[Long],
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output ++ results.map(_.toAttribute)
+
+  override def producedAttributes: AttributeSet =
+    AttributeSet(buffers) ++ AttributeSet(results.map(_.toAttribute))
+
+  /** Ties are settled by all columns of a row. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  override def isStreaming: Boolean = false
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRunning =
+    copy(child = newChild)
+}
