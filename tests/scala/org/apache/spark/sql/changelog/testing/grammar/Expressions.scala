@@ -14,7 +14,8 @@ import org.apache.spark.sql.changelog.testing.grammar.Types.{Decimal, Ints}
  * as which of -0.0 and 0.0 stands for both is chance; sums of DOUBLEs are of numbers with few
  * digits, so that their order does not matter.
  *
- * `twice(INT)` is a SQL function.
+ * `twice(INT)` is a SQL function. Maps stand within expressions only, with keys that differ and are
+ * not NULL.
  *
  * @param subquery
  *   draws a subquery as an expression of a type, if one may stand here
@@ -59,16 +60,35 @@ private[grammar] final class Expressions(
           }
       }
 
+  /** A map of numbers to values of a type. */
+  private def map(dataType: DataType, scope: Seq[Column], depth: Int): Typed = {
+    val (x, y) = (of(dataType, scope, depth), of(dataType, scope, depth))
+    def key = s"coalesce(${of(IntegerType, scope, depth).sql}, 0)"
+    val entries = s"map(1, ${x.sql}, 2, ${y.sql})"
+    val sql = below(5) match {
+      case 0 => s"map($key, ${x.sql})"
+      case 1 => s"map_from_arrays(array(0, 1), array(${x.sql}, ${y.sql}))"
+      case 2 => s"map_filter($entries, (k, v) -> k <> $key)"
+      case 3 => s"transform_keys($entries, (k, v) -> k + pmod($key, 3))"
+      case _ => entries
+    }
+    Typed(sql, dataType, x.exact && y.exact)
+  }
+
   /** What there is for all types. */
   private def general(dataType: DataType, scope: Seq[Column], depth: Int): Typed = {
     val (x, y) = (of(dataType, scope, depth), of(dataType, scope, depth))
     val exact = x.exact && y.exact
-    val sql = below(5) match {
+    val sql = below(6) match {
       case 0 => s"CASE WHEN ${condition(scope, depth)} THEN ${x.sql} ELSE ${y.sql} END"
       case 1 => s"CASE WHEN ${condition(scope, depth)} THEN ${x.sql} END"
       case 2 => s"coalesce(${x.sql}, ${y.sql})"
       case 3 => s"if(${condition(scope, depth)}, ${x.sql}, ${y.sql})"
-      case _ => s"nullif(${x.sql}, ${y.sql})"
+      case 4 => s"nullif(${x.sql}, ${y.sql})"
+      case _ =>
+        val looked = map(dataType, scope, depth)
+        return looked.copy(sql =
+          s"try_element_at(${looked.sql}, ${of(IntegerType, scope, depth).sql})")
     }
     Typed(sql, dataType, exact)
   }
@@ -120,7 +140,8 @@ private[grammar] final class Expressions(
         }
       case BooleanType => condition(scope, depth)
       case _ =>
-        below(8) match {
+        def entries = map(IntegerType, scope, depth).sql
+        below(10) match {
           case 0 => s"array(${some(IntegerType)}, ${some(IntegerType)})"
           case 1 => s"transform(${some(Ints)}, e -> e % 10 + ${some(IntegerType)} % 10)"
           case 2 => s"filter(${some(Ints)}, e -> e > ${some(IntegerType)})"
@@ -128,6 +149,8 @@ private[grammar] final class Expressions(
           case 4 => s"sort_array(${some(Ints)})"
           case 5 => s"concat(${some(Ints)}, ${some(Ints)})"
           case 6 => s"slice(${some(Ints)}, 1, 1)"
+          case 7 => s"map_keys($entries)"
+          case 8 => s"map_values(transform_values($entries, (k, v) -> v % 10 + k % 10))"
           case _ => s"zip_with(${some(Ints)}, ${some(Ints)}, (p, q) -> coalesce(p, q))"
         }
     }
@@ -153,12 +176,15 @@ private[grammar] final class Expressions(
     def some(wanted: DataType): String = of(wanted, scope, depth - 1).sql
     val booleans = scope.filter(_.dataType == BooleanType)
     if (depth > 0 && oneIn(3)) {
-      below(8) match {
+      below(9) match {
         case 0 | 1 => s"($inner AND $inner)"
         case 2 | 3 => s"($inner OR $inner)"
         case 4 => s"(NOT $inner)"
         case 5 => s"exists(${some(Ints)}, e -> e > ${some(IntegerType)})"
         case 6 => s"array_contains(${some(Ints)}, coalesce(${some(IntegerType)}, 1))"
+        case 7 =>
+          val entries = map(one(Types.all), scope, depth - 1).sql
+          s"map_contains_key($entries, coalesce(${some(IntegerType)}, 1))"
         case _ => subquery(BooleanType, scope).map(_.sql).getOrElse(inner)
       }
     } else if (booleans.nonEmpty && oneIn(6)) one(booleans).sql

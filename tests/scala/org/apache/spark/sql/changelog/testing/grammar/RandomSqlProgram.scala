@@ -15,9 +15,15 @@ object RandomSqlProgram {
   private val columns =
     s"k INT, x INT, n BIGINT, d ${Types.Decimal.sql}, f DOUBLE, s STRING, t DATE, b BOOLEAN, a ARRAY<INT>"
 
-  /** The function that queries may call, to be made in each session. */
-  val function: String =
-    "CREATE OR REPLACE TEMPORARY FUNCTION twice(x INT) RETURNS INT RETURN 2 * x"
+  /** The functions that queries may call, to be made in each session. */
+  val functions: Seq[String] = Seq(
+    "twice(x INT) RETURNS INT RETURN 2 * x",
+    """copies(x INT) RETURNS TABLE (n INT, s STRING)
+      |RETURN SELECT e % 10, CAST(x AS STRING) FROM explode(array(x, 1, NULL)) AS v(e)
+      |WHERE e > 0 OR e IS NULL""".stripMargin,
+    """near(x INT) RETURNS TABLE (n INT, s STRING)
+      |RETURN SELECT n, s FROM VALUES (0, 'a'), (1, 'b'), (1, NULL) AS v(n, s)
+      |WHERE n = pmod(x, 3)""".stripMargin).map("CREATE OR REPLACE TEMPORARY FUNCTION " + _)
 
   def apply(seed: Long): (Program, Variant) = {
     val random = new Random(seed)

@@ -20,6 +20,7 @@ private[grammar] final class Sources(draw: Draw, queries: Queries) {
         5 -> (() => joined(depth - 1)),
         1 -> (() => lateral(depth - 1)),
         1 -> (() => exploded(depth - 1)),
+        1 -> (() => called(depth - 1)),
         1 -> (() => withStatic(depth - 1)))
 
   def derived(query: Query): From = {
@@ -81,12 +82,33 @@ private[grammar] final class Sources(draw: Draw, queries: Queries) {
       left.columns ++ right.columns.map(c => c.copy(sql = s"$alias.${c.sql}")))
   }
 
+  /** The rows that a SQL function gives for each row. */
+  private def called(depth: Int): From = {
+    val left = from(depth)
+    val (alias, number, text) = (name("r"), name("c"), name("c"))
+    val argument = queries.expressions(0).of(IntegerType, left.columns, 1).sql
+    val kind = word(",", " JOIN", " LEFT JOIN")
+    val on = if (kind == " LEFT JOIN") " ON true" else ""
+    val function = word("copies", "near")
+    From(
+      s"${left.sql}$kind LATERAL $function($argument) AS $alias($number, $text)$on",
+      left.columns ++
+        Seq(Column(s"$alias.$number", IntegerType), Column(s"$alias.$text", StringType)))
+  }
+
   private def exploded(depth: Int): From = {
     val left = from(depth)
     val (alias, column) = (name("r"), name("c"))
     val array = queries.expressions(0).of(Ints, left.columns, 1).sql
     val element = Column(s"$alias.$column", IntegerType)
-    below(4) match {
+    below(5) match {
+      case 4 =>
+        val key = name("c")
+        val values = Seq.fill(2)(queries.expressions(0).of(IntegerType, left.columns, 1).sql)
+        From(
+          s"${left.sql} LATERAL VIEW explode(map(1, ${values(0)}, 2, ${values(1)})) $alias " +
+            s"AS $key, $column",
+          left.columns ++ Seq(element, Column(s"$alias.$key", IntegerType)))
       case 0 =>
         From(
           s"${left.sql} LATERAL VIEW OUTER explode($array) $alias AS $column",
