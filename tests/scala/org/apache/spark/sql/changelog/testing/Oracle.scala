@@ -227,9 +227,10 @@ class Oracle(spark: SparkSession) {
 
     /** What a batch takes back and gives again need not be said at all. */
     private def checkMinimal(now: Seq[Change]): Unit = {
-      val gone = RowMultiset.of(now.filter(_.isRetraction).map(_.row)).contents.keySet
-      val come = RowMultiset.of(now.filterNot(_.isRetraction).map(_.row)).contents.keySet
-      val both = gone.intersect(come)
+      val (gone, come) = now.partition(_.isRetraction)
+      val both =
+        gone.map(_.row).map(RowMultiset.withSigns).toSet &
+          come.map(_.row).map(RowMultiset.withSigns).toSet
       assert(both.isEmpty, s"both taken back and given: ${both.mkString(", ")}")
     }
 

@@ -55,20 +55,23 @@ object RowMultiset {
   }
 
   /** The row's values such that equal ones are equal in Scala too. */
-  def normalize(row: Row): Seq[Any] = row.toSeq.map(normalizeValue)
+  def normalize(row: Row): Seq[Any] = row.toSeq.map(normalizeValue(_, zerosAreEqual = true))
 
-  private def normalizeValue(value: Any): Any = value match {
+  /** The same, with zeros of either sign told apart: a result of -0.0 is not one of 0.0. */
+  def withSigns(row: Row): Seq[Any] = row.toSeq.map(normalizeValue(_, zerosAreEqual = false))
+
+  private def normalizeValue(value: Any, zerosAreEqual: Boolean): Any = value match {
     case value: Double if value.isNaN => "NaN"
     case value: Float if value.isNaN => "NaN"
-    case value: Double if value == 0.0 => 0.0
-    case value: Float if value == 0.0f => 0.0f
+    case value: Double if value == 0.0 => if (zerosAreEqual) 0.0 else value.toString
+    case value: Float if value == 0.0f => if (zerosAreEqual) 0.0f else value.toString
     case value: java.math.BigDecimal => value.stripTrailingZeros
     case bytes: Array[Byte] => bytes.toSeq
-    case nested: Row => normalize(nested)
-    case elements: scala.collection.Seq[_] => elements.map(normalizeValue).toSeq
+    case nested: Row => nested.toSeq.map(normalizeValue(_, zerosAreEqual))
+    case elements: scala.collection.Seq[_] => elements.map(normalizeValue(_, zerosAreEqual)).toSeq
     case entries: scala.collection.Map[_, _] =>
       entries.toSeq.map { case (key, element) =>
-        (normalizeValue(key), normalizeValue(element))
+        (normalizeValue(key, zerosAreEqual), normalizeValue(element, zerosAreEqual))
       }.toSet
     case other => other
   }

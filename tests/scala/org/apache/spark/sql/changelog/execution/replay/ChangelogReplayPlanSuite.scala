@@ -17,14 +17,15 @@ import org.apache.spark.sql.changelog.testing._
 /** What Spark puts between our operators: nothing that isn't needed. */
 class ChangelogReplayPlanSuite extends AnyFunSuite with ChangelogSession {
 
-  /** The plan of the second batch. */
-  private def plan(sql: String): SparkPlan = {
+  /** The plan of the second batch, executed. */
+  private def plan(sql: String, map: DataFrame => DataFrame = identity): SparkPlan = {
     val schema = StructType.fromDDL("op STRING, g STRING, x DOUBLE, n INT, at TIMESTAMP")
     val stream = MemoryStream[Row](2)(Encoders.row(schema), spark.sqlContext)
     stream.toDF().createOrReplaceTempView("changes")
+    map(spark.sql("SELECT * FROM from_changelog(TABLE(changes), 'op')"))
+      .createOrReplaceTempView("t")
     val query = spark
-      .sql(s"""SELECT * FROM to_changelog(TABLE(
-           |WITH t AS (SELECT * FROM from_changelog(TABLE(changes), 'op')) $sql))""".stripMargin)
+      .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
       .writeStream
       .foreachBatch((batch: DataFrame, _: Long) => batch.collect().foreach(_ => ()))
       .option("checkpointLocation", QuickFileSystem.temporaryDirectory().getPath)
@@ -52,6 +53,21 @@ class ChangelogReplayPlanSuite extends AnyFunSuite with ChangelogSession {
 
   private def stateful(plan: SparkPlan): Seq[ChangelogReplayExec] =
     plan.collect { case replay: ChangelogReplayExec => replay }
+
+  test("of the results of functions over groups only what differs is shuffled") {
+    val session = spark
+    import session.implicits._
+    val planned = plan(
+      "SELECT * FROM t",
+      _.select("g", "n")
+        .as[(String, Int)]
+        .groupByKey(_._1)
+        .flatMapGroups((_, rows) => rows.flatMap(row => (0 until 10 * row._2)))
+        .toDF("x"))
+    val Seq(results, input) = planned.collect { case shuffle: ShuffleExchangeExec => shuffle }
+    assert(input.find(_ eq results).isEmpty)
+    assert(Seq(results, input).map(_.metrics("shuffleRecordsWritten").value) == Seq(20, 1))
+  }
 
   test("an aggregate shuffles its input, and neither shuffles nor sorts replayed rows") {
     for (group <- Seq("g", "x", "g, n % 2", "'all'")) {

@@ -64,9 +64,12 @@ class GroupedMapTimeSuite extends AnyFunSuite with TimedChanges {
       assert(query.next() == Seq("01 a 3 insert"))
       stream.add(s"${minute(1)} a 1", s"${minute(14)} c 1")
       assert(query.next() == Seq("01 a 1,3 insert", "01 a 3 delete", "14 c 1 insert"))
+      stream.add(s"${minute(14)} c 2")
+      assert(query.next() == Seq("14 c 1 delete", "14 c 1,2 insert"))
+      assert(stateRowsNow(query) == 2)
       stream.add(s"${minute(1)} a 5")
       assert(query.next() == Nil)
-      assert(stateRowsNow(query) == 1)
+      assert(droppedRows(query) == 1)
     }
   }
 }

@@ -112,13 +112,14 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       val state = AssignStateInfo(castToImpl(session), join.operatorId)
       PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
-    case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child) =>
+    case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
       ChangelogConsolidateExec(
         key,
         pairs,
         replaces,
         inputKind,
         outputKind,
+        inPlace,
         planLater(child)) :: Nil
 
     case ChangelogDrain(child) =>

@@ -19,6 +19,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   the row kind of `child`
  * @param outputKind
  *   the row kind of the result
+ * @param inPlace
+ *   whether only changes are netted that meet in a task as it is: what is left may cancel out yet
  */
 case class ChangelogConsolidate(
     key: Seq[Attribute],
@@ -26,7 +28,8 @@ case class ChangelogConsolidate(
     replaces: Boolean,
     inputKind: Attribute,
     outputKind: Attribute,
-    child: LogicalPlan)
+    child: LogicalPlan,
+    inPlace: Boolean = false)
     extends UnaryNode {
 
   override def output: Seq[Attribute] =

@@ -34,6 +34,8 @@ import org.apache.spark.sql.changelog.execution.KeyedRows
  *   the key is the whole row
  * @param replaces
  *   whether old rows are left out, so that a `+U` alone is an update
+ * @param inPlace
+ *   whether changes stay in the tasks they are in
  */
 case class ChangelogConsolidateExec(
     key: Seq[Attribute],
@@ -41,6 +43,7 @@ case class ChangelogConsolidateExec(
     replaces: Boolean,
     inputKind: Attribute,
     outputKind: Attribute,
+    inPlace: Boolean,
     child: SparkPlan)
     extends UnaryExecNode {
 
@@ -53,7 +56,9 @@ case class ChangelogConsolidateExec(
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (key.isEmpty) Seq(AllTuples) else Seq(ClusteredDistribution(key))
+    if (inPlace) Seq(UnspecifiedDistribution)
+    else if (key.isEmpty) Seq(AllTuples)
+    else Seq(ClusteredDistribution(key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(KeyedRows.order(key))

@@ -16,13 +16,14 @@ import org.apache.spark.sql.changelog.plans._
  * Calls a function of the user anew for each group that changes.
  * {{{
  *   FlatMapGroupsInPandas [k] f    =>   ChangelogConsolidate
- *   +- t  [I,UB,UA,D]                   +- ChangelogVersions
- *                                          :- ChangelogReplay [k]
- *                                          :  +- t  [I,UB,UA,D]
- *                                          :- FlatMapGroupsInPandas [k] f
- *                                          :  +- ReplayedVersion +I
- *                                          +- FlatMapGroupsInPandas [k] f
- *                                             +- ReplayedVersion -D
+ *   +- t  [I,UB,UA,D]                   +- ChangelogConsolidate in place
+ *                                          +- ChangelogVersions
+ *                                             :- ChangelogReplay [k]
+ *                                             :  +- t  [I,UB,UA,D]
+ *                                             :- FlatMapGroupsInPandas [k] f
+ *                                             :  +- ReplayedVersion +I
+ *                                             +- FlatMapGroupsInPandas [k] f
+ *                                                +- ReplayedVersion -D
  * }}}
  * The function's results do not say of which rows they are, so Spark's operator stands there twice.
  *
@@ -93,15 +94,25 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
       over(RowKind.Delete))
     if (waits) Project(node.plan.output, computed)
     else {
-      ChangelogConsolidate(
-        node.plan.output.filter(column => RowOrdering.isOrderable(column.dataType)),
-        pairs = false,
-        replaces = false,
-        computed.kind,
-        RowKind.newAttribute(),
-        computed)
+      val columns = node.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
+      // most of a group's results stay as they are, and need not be sent anywhere
+      val differences = netted(columns, computed.kind, computed, inPlace = true)
+      netted(columns, differences.outputKind, differences, inPlace = false)
     }
   }
+
+  private def netted(
+      columns: Seq[Attribute],
+      kind: Attribute,
+      results: LogicalPlan,
+      inPlace: Boolean): ChangelogConsolidate = ChangelogConsolidate(
+    columns,
+    pairs = false,
+    replaces = false,
+    kind,
+    RowKind.newAttribute(),
+    results,
+    inPlace)
 
   /** What is given out in no order, in the order in which rows are replayed otherwise. */
   private def sorted(replay: ChangelogReplay): Sort = {
