@@ -38,6 +38,7 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     EliminateSubqueryAliases,
     EliminateView,
     RewriteNonCorrelatedExists,
+    PullOutGroupingExpressions,
     OptimizeOneRowRelationSubquery,
     PullOutNestedDataOuterRefExpressions,
     PullupCorrelatedPredicates,
