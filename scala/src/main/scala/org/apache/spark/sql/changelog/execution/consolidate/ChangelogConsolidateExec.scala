@@ -60,8 +60,12 @@ case class ChangelogConsolidateExec(
     else if (key.isEmpty) Seq(AllTuples)
     else Seq(ClusteredDistribution(key))
 
-  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq(KeyedRows.order(key))
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
+    val byKey = key.map(SortOrder(_, Ascending))
+    Seq(
+      if (SortOrder.orderingSatisfies(child.outputOrdering, byKey)) byKey
+      else KeyedRows.order(key))
+  }
 
   override def simpleString(maxFields: Int): String =
     s"$nodeName key=${truncatedString(key, "[", ", ", "]", maxFields)}"
