@@ -67,8 +67,9 @@ def render(about: dict[str, Any], runs: Sequence[Run]) -> str:
     versions = sorted({run["version"] for run in runs if "version" in run})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
-        f"{about['events']:,} events in {about['batches']} batches; {about['master']}, heap "
-        f"{about['memory']}; median of {about['repeat']} runs, in turn; {about['started']}",
+        f"{about['events']:,} events in {about['batches']} batches, after {about['warm']:,} in "
+        f"the same process; {about['master']}, heap {about['memory']}; "
+        f"median of {about['repeat']} runs, in turn; {about['started']}",
         "",
         f"{'':<5}{'':<20}{'seconds':>9}{'x ours':>8}{'rows out':>12}{'result':>8}{'peak MB':>9}"
         f"{'state MB':>10}{'p50 s':>8}{'p99 s':>8}",

@@ -3,8 +3,9 @@
 
 """Measures ours beside Flink, stock Spark and batch Spark, in one run on one machine.
 
-Every run is a process of its own, after a small run of the same query in it; contestants take
-turns. Final results are checked against those of batch Spark.
+Every run is a process of its own, after another run of the same query in it, so that its code is
+compiled as that of a job that runs for long; contestants take turns. Final results are checked
+against those of batch Spark.
 """
 
 from __future__ import annotations
@@ -36,8 +37,6 @@ from measuring import (
     surroundings,
 )
 
-WARM_EVENTS = 1_000_000
-
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "batch": ("batch", {}),
@@ -54,8 +53,8 @@ DEFAULT = [name for name in CONTESTANTS if name not in ("ours-memory", "stock-ro
 def main() -> None:
     """Run what the command line names, and print and keep the table."""
     options = _options()
-    folder, warm = (CACHE / "bench" / str(n) for n in (options.events, WARM_EVENTS))
-    for target, events in ((warm, WARM_EVENTS), (folder, options.events)):
+    folder, warm = (CACHE / "bench" / str(n) for n in (options.events, options.warm))
+    for target, events in ((warm, options.warm), (folder, options.events)):
         _generate(target, events)
     class_path = ""
     if any(name.startswith("flink") for name in options.contestants):
@@ -97,6 +96,7 @@ def main() -> None:
 def _about(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "events": options.events,
+        "warm": options.warm,
         "batches": options.batches,
         "repeat": options.repeat,
         "memory": options.memory,
@@ -111,6 +111,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dev/bench", description=__doc__)
     parser.add_argument("workload", nargs="*", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--events", type=number, default=1_000_000, help="such as 200k or 5M")
+    parser.add_argument(
+        "--warm", type=number, default=1_000_000, help="events of the run that comes before"
+    )
     parser.add_argument("--batches", type=int, default=5, choices=(1, 2, 4, 5, 10, 20, 25, 50))
     parser.add_argument("--repeat", type=int, default=1, help="turns of all contestants")
     parser.add_argument(
