@@ -67,6 +67,10 @@ _COUNT_OF_COUNTS = f"SELECT n, count(*) AS words FROM ({_COUNTS}) AS c GROUP BY 
 _FINALS = """SELECT a.id, a.category, max(b.price) AS final
   FROM auction a JOIN bid b ON a.id = b.auction
   WHERE b.ts BETWEEN a.ts AND a.expires_ts GROUP BY a.id, a.category"""
+_BIDS_OF_AUCTIONS = """SELECT b.id AS bid, a.id AS auction, a.category, b.price
+FROM auction a JOIN bid b ON a.id = {}"""
+_IN_TIME = _BIDS_OF_AUCTIONS.format("b.auction WHERE b.ts BETWEEN a.ts AND a.expires_ts")
+_SKEWED = _BIDS_OF_AUCTIONS.format("CASE WHEN MOD(b.id, 5) = 0 THEN 0 ELSE b.auction END")
 _PER_CATEGORY = f"""SELECT category, avg(CAST(final AS DOUBLE)) AS average
 FROM ({_FINALS}) AS f GROUP BY category"""
 _DISTINCT = """count(*) AS bids, count(DISTINCT bidder) AS bidders,
@@ -117,10 +121,24 @@ ALL = [
         f"SELECT `day`, {_DISTINCT} FROM bid GROUP BY `day`", ("`day`", *_DISTINCT_CHECK),
     ),
     Workload(
+        "W3h", "a million distinct values of one group", ("bid",),
+        """SELECT id >= 0 AS hot, count(DISTINCT MOD(id, 1000000)) AS n
+FROM bid GROUP BY id >= 0""",
+        ("n",),
+    ),
+    Workload(
         "W4", "bids in the time of their auction, max per auction, avg per category",
         ("auction", "bid"), _PER_CATEGORY, ("category", "CAST(average AS BIGINT)"),
         stock=_PER_CATEGORY,
         key=("category",),
+    ),
+    Workload(
+        "W4j", "bids in the time of their auction", ("auction", "bid"), _IN_TIME,
+        ("bid", "auction", "category", "price"), stock=_IN_TIME, key=("bid",),
+    ),
+    Workload(
+        "W4h", "bids and their auction, one of which has a fifth of them", ("auction", "bid"),
+        _SKEWED, ("bid", "auction", "category", "price"), stock=_SKEWED, key=("bid",),
     ),
     Workload(
         "W5", "left outer join with a condition, counted per category", ("auction", "bid"),

@@ -70,7 +70,7 @@ case class ChangelogAggregateExec(
     }
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq(if (layout.hasExtrema) KeyedRows.order(layout.grouping) else Nil)
+    Seq(if (layout.hasExtrema) RowsByKey.order(layout.grouping) else Nil)
 
   override def timedColumns: Seq[Attribute] = layout.grouping
 
@@ -167,7 +167,7 @@ case class ChangelogAggregateExec(
       rows: Iterator[InternalRow])
       extends Groups(processor, store) {
     private var nothingChanged = !rows.hasNext
-    private val groups = KeyedRows(rows, layout.grouping, child.output)
+    private val groups = RowsByKey(rows, layout.grouping, child.output)
     private val tableOrdinal = layout.grouping.size
     private val valueOf =
       layout.values

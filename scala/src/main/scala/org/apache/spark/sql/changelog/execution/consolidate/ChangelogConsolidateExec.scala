@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.KeyedRows
+import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /**
  * Nets a batch's changes so that one change per key is left.
@@ -64,7 +64,7 @@ case class ChangelogConsolidateExec(
     val byKey = key.map(SortOrder(_, Ascending))
     Seq(
       if (SortOrder.orderingSatisfies(child.outputOrdering, byKey)) byKey
-      else KeyedRows.order(key))
+      else RowsByKey.order(key))
   }
 
   override def simpleString(maxFields: Int): String =
@@ -81,7 +81,7 @@ case class ChangelogConsolidateExec(
       val kindOrdinal = child.output.indexWhere(_.exprId == inputKind.exprId)
       val withKind =
         GenerateUnsafeProjection.generate(columns :+ Literal(RowKind.Insert), child.output)
-      KeyedRows(rows, key, child.output).flatMap { case (_, changes) =>
+      RowsByKey(rows, key, child.output).flatMap { case (_, changes) =>
         val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
         var numInputRows = 0L
         changes.foreach { change =>

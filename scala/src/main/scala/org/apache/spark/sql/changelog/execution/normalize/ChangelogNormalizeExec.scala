@@ -61,7 +61,7 @@ case class ChangelogNormalizeExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     // values that were not sent are taken from the change before
-    if (unavailable.isEmpty) Seq(KeyedRows.order(key))
+    if (unavailable.isEmpty) Seq(RowsByKey.order(key))
     else Seq(key.map(SortOrder(_, Ascending)) ++ age)
   }
 
@@ -96,7 +96,7 @@ case class ChangelogNormalizeExec(
       updateKind == UpdateKind.BeforeAndAfter,
       longMetric("numOutputRows"),
       longMetric("numRetractions")) {
-      private val keys = KeyedRows(rows, key, child.output)
+      private val keys = RowsByKey(rows, key, child.output)
       private val processor =
         new ChangelogNormalizeProcessor(
           ChangelogNormalizeExec.this,

@@ -15,7 +15,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution.{
   EventTimeBound,
-  KeyedRows,
+  RowsByKey,
   UnaryChangelogStateWriter
 }
 import org.apache.spark.sql.changelog.plans.RankStrategy
@@ -77,7 +77,7 @@ case class ChangelogRankExec(
       case RankStrategy.Earliest | RankStrategy.Retract =>
         Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ layout.rowOrder)
       // in the order in which they come
-      case _ => Seq(KeyedRows.order(ranking.partition))
+      case _ => Seq(RowsByKey.order(ranking.partition))
     }
   }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.KeyedRows
+import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /** Lets the first rows of each partition through and counts them; none of them ever goes. */
 private[rank] final class FirstRows(
@@ -21,7 +21,7 @@ private[rank] final class FirstRows(
   import operator.ranking.layout
   import operator.{child, ranking}
 
-  private val partitions = KeyedRows(changes, layout.key, child.output)
+  private val partitions = RowsByKey(changes, layout.key, child.output)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columnsAndNumber = new JoinedRow
   private val outputOf = GenerateUnsafeProjection.generate(

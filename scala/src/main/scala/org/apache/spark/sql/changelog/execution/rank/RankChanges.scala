@@ -56,7 +56,7 @@ private[rank] final class RankChanges(
     if (ranking.bySlot) DifferenceBySlot
     else new DifferenceByRow(totalOrder, ranking.number.isDefined, ranking.pairBy.map(keyOf))
 
-  private val partitions = KeyedRows(changes, layout.key, child.output)
+  private val partitions = RowsByKey(changes, layout.key, child.output)
   private val rowOf = GenerateUnsafeProjection.generate(layout.rowColumns, child.output)
   private val kindOrdinal =
     operator.inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)

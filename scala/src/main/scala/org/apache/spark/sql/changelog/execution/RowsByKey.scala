@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.{GroupedIterator, SortPrefixUtils}
 import org.apache.spark.sql.types._
 
 /**
- * Rows of one key after the other, out of rows in the order that [[KeyedRows.order]] asks for.
+ * Rows of one key after the other, out of rows in the order that [[RowsByKey.order]] asks for.
  *
  * Spark sorts by one column that fits into 8 bytes with a radix sort, several times as fast as by
  * anything else. No operator cares which key comes first, so other keys are sorted by their hash
@@ -29,7 +29,7 @@ import org.apache.spark.sql.types._
  * @param hashOf
  *   gives what rows are sorted by, in its first column; none where they are sorted by the key
  */
-private[execution] final class KeyedRows(
+private[execution] final class RowsByKey(
     rows: Iterator[InternalRow],
     keyOf: InternalRow => UnsafeRow,
     hashOf: Option[InternalRow => UnsafeRow])
@@ -108,7 +108,7 @@ private[execution] final class KeyedRows(
   }
 }
 
-private[execution] object KeyedRows {
+private[execution] object RowsByKey {
 
   /** What to sort by so that rows of one key come together, in no order among keys. */
   def order(keys: Seq[Expression]): Seq[SortOrder] =
@@ -128,7 +128,7 @@ private[execution] object KeyedRows {
     else {
       val keyOf = GenerateUnsafeProjection.generate(keys, input)
       val hashOf = hash(keys).map(hash => GenerateUnsafeProjection.generate(Seq(hash), input))
-      new KeyedRows(rows, keyOf(_), hashOf.map(of => of(_)))
+      new RowsByKey(rows, keyOf(_), hashOf.map(of => of(_)))
     }
 
   private def hash(keys: Seq[Expression]): Option[Expression] = keys match {

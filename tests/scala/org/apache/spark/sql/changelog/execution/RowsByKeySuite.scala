@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjectio
 import org.apache.spark.sql.types._
 
 /** Keys that share a hash are told apart, in whatever way their rows are mixed. */
-class KeyedRowsSuite extends AnyFunSuite {
+class RowsByKeySuite extends AnyFunSuite {
   private val key = AttributeReference("key", LongType)()
   private val value = AttributeReference("value", LongType)()
   private val columns = Seq(key, value)
@@ -34,7 +34,7 @@ class KeyedRowsSuite extends AnyFunSuite {
   private def grouped(
       values: Seq[(Long, Long)],
       hash: Option[Expression]): Seq[(Long, Seq[Long])] =
-    new KeyedRows(rows(values), projection(key), hash.map(projection)).map { case (key, its) =>
+    new RowsByKey(rows(values), projection(key), hash.map(projection)).map { case (key, its) =>
       key.getLong(0) -> its.map(_.getLong(1)).toList
     }.toSeq
 
@@ -62,14 +62,14 @@ class KeyedRowsSuite extends AnyFunSuite {
     val values = Seq(1L -> 1L, 4L -> 2L, 1L -> 3L, 4L -> 4L, 2L -> 5L, 2L -> 6L)
     val seen = mutable.ArrayBuffer.empty[Long]
     val all =
-      new KeyedRows(rows(values), projection(key), Some(projection(Pmod(key, Literal(3L)))))
+      new RowsByKey(rows(values), projection(key), Some(projection(Pmod(key, Literal(3L)))))
     while (all.hasNext) seen += all.next()._1.getLong(0)
     assert(seen == Seq(1L, 4L, 2L))
   }
 
   test("keys of any type are sorted by eight bytes, unless equal ones can differ in theirs") {
     def sorted(types: DataType*): Seq[Expression] =
-      KeyedRows.order(types.map(AttributeReference("c", _)())).map(_.child)
+      RowsByKey.order(types.map(AttributeReference("c", _)())).map(_.child)
     assert(sorted(LongType).head.isInstanceOf[Attribute])
     assert(sorted(StringType).head.isInstanceOf[XxHash64])
     assert(sorted(LongType, StringType).map(_.getClass) == Seq(classOf[XxHash64]))
