@@ -92,9 +92,13 @@ case class ChangelogJoinExec(
   override protected def canSplit: Boolean = super.canSplit && joinType != LeftSingle
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
-    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
-      "numPaddingsRetracted",
-      "number of rows that no longer come out without a match")
+    super.customStatefulOperatorMetrics ++ Seq(
+      StatefulOperatorCustomSumMetric(
+        "numMatches",
+        "number of pairs of rows that match, of which one changes"),
+      StatefulOperatorCustomSumMetric(
+        "numPaddingsRetracted",
+        "number of rows that no longer come out without a match"))
 
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
@@ -181,6 +185,7 @@ case class ChangelogJoinExec(
       joinType == LeftSingle,
       condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns)),
       buffer,
+      longMetric("numMatches"),
       longMetric("numPaddingsRetracted"))
     private val groups = new CoGroupedIterator(
       GroupedIterator(leftRows, leftLayout.key, left.output),

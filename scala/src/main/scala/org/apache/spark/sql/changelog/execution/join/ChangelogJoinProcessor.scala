@@ -37,6 +37,7 @@ private[join] final class ChangelogJoinProcessor(
     isSingle: Boolean,
     condition: Option[BasePredicate],
     output: JoinOutput,
+    numMatches: SQLMetric,
     numPaddingsRetracted: SQLMetric) {
   private val predicate = condition.orNull
   private val joined = new JoinedRow
@@ -44,6 +45,7 @@ private[join] final class ChangelogJoinProcessor(
   // whether nothing but the number of right rows decides what comes out
   private val isByNumber = !emitsPairs && predicate == null
 
+  private var matched = 0L
   private var phase = 0
   private var index = 0
   private var stored: StoredRows = _
@@ -107,6 +109,8 @@ private[join] final class ChangelogJoinProcessor(
       case 5 =>
         left.state.save()
         right.state.save()
+        numMatches += matched
+        matched = 0
         phase = 6
       case _ =>
     }
@@ -174,6 +178,7 @@ private[join] final class ChangelogJoinProcessor(
         val change = changes(at)
         val copiesBefore = if (predicate == null || keptBefore(at)) change.copiesBefore else 0
         val copiesAfter = if (predicate == null || keptAfter(at)) change.copiesAfter else 0
+        if (copiesAfter > 0) matched += 1
         emit(
           own.isLeft,
           row,
@@ -220,6 +225,7 @@ private[join] final class ChangelogJoinProcessor(
       if (keptAfter) other.matchesAfter += own.copiesAfter
     }
     if (emitsPairs) {
+      if (keptAfter) matched += 1
       emit(
         isLeft = true,
         own.before,

@@ -28,7 +28,10 @@ private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnc
   private var waitingRetracts = false
 
   /** Goes to the changes of another join key. */
-  def begin(changes: Iterator[InternalRow]): Unit = this.changes = changes
+  def begin(changes: Iterator[InternalRow]): Unit = {
+    this.changes = changes
+    if (changes.hasNext) part.state.countKey()
+  }
 
   /** Whether changes of the join key are left. */
   def hasMore: Boolean = waiting != null || changes.hasNext

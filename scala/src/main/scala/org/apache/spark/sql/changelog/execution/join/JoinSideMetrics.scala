@@ -16,9 +16,12 @@ import org.apache.spark.sql.execution.metric.SQLMetric
  *   records of this side that were not there before
  * @param dropped
  *   records of this side that are gone
+ * @param keys
+ *   join keys of which rows of this side come or go
  */
 private[join] final case class JoinSideMetrics(
     updated: SQLMetric,
     removed: SQLMetric,
     added: SQLMetric,
-    dropped: SQLMetric)
+    dropped: SQLMetric,
+    keys: SQLMetric)

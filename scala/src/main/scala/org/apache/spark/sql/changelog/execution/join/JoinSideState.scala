@@ -46,6 +46,9 @@ private[join] abstract class JoinSideState(
     clear()
   }
 
+  /** Takes note of a join key that has changes. */
+  def countKey(): Unit = metrics.keys += 1
+
   protected def clear(): Unit
 
   /** Takes note of a change; `row` is kept. */

@@ -59,7 +59,10 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
           s"number of ${side.name} rows added to state"),
         StatefulOperatorCustomSumMetric(
           s"num${name}RowsDropped",
-          s"number of ${side.name} rows dropped from state"))
+          s"number of ${side.name} rows dropped from state"),
+        StatefulOperatorCustomSumMetric(
+          s"num${name}KeysChanged",
+          s"number of join keys with changes of ${side.name} rows"))
     }
 
   protected def sideState(side: JoinSideLayout, store: StateStore): JoinSideState = {
@@ -73,6 +76,7 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
         longMetric("numUpdatedStateRows"),
         longMetric("numRemovedStateRows"),
         longMetric(s"num${name}RowsAdded"),
-        longMetric(s"num${name}RowsDropped")))
+        longMetric(s"num${name}RowsDropped"),
+        longMetric(s"num${name}KeysChanged")))
   }
 }
