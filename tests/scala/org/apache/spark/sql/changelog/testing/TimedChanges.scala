@@ -46,8 +46,20 @@ trait TimedChanges extends ChangelogSession { self: Suite =>
     }
   }
 
+  /** The same for what is final: batches without data follow, in which it comes out. */
+  protected def runningClosed(columns: String, sql: String, conf: Map[String, String])(
+      body: (RawStream, RunningChanges) => Unit): Unit = runningIn(
+    "append",
+    columns,
+    sql,
+    conf + ("spark.sql.streaming.noDataMicroBatches.enabled" -> "true"))(body)
+
   protected def stateRows(query: RunningChanges): Long =
     query.progress.stateOperators.map(_.numRowsTotal).sum
+
+  /** After the batch without data, if there was one. */
+  protected def stateRowsNow(query: RunningChanges): Long =
+    query.query.lastProgress.stateOperators.map(_.numRowsTotal).sum
 
   protected def droppedRows(query: RunningChanges): Long =
     query.progress.stateOperators.map(_.numRowsDroppedByWatermark).sum

@@ -18,13 +18,8 @@ class EarliestRowsSuite extends AnyFunSuite with TimedChanges {
        |  SELECT *, row_number() OVER ($partition ORDER BY ts) AS r FROM t) WHERE r = 1""".stripMargin
 
   private def running(sql: String, conf: Map[String, String] = Map.empty)(
-      body: (RawStream, RunningChanges) => Unit): Unit = {
-    val noData = "spark.sql.streaming.noDataMicroBatches.enabled" -> "true"
-    runningIn("append", "ts TIMESTAMP, g STRING, n INT", sql, conf + noData)(body)
-  }
-
-  private def stored(query: RunningChanges): Long =
-    query.query.lastProgress.stateOperators.map(_.numRowsTotal).sum
+      body: (RawStream, RunningChanges) => Unit): Unit =
+    runningClosed("ts TIMESTAMP, g STRING, n INT", sql, conf)(body)
 
   test("a row is emitted once, when the watermark has passed it, and no later one is") {
     running(first("PARTITION BY g")) { (stream, query) =>
@@ -40,7 +35,7 @@ class EarliestRowsSuite extends AnyFunSuite with TimedChanges {
       assert(droppedRows(query) == 1, "in time is later than 00:07")
       stream.add(s"${minute(40)} e 8")
       assert(query.next() == Seq("b 2 09 insert", "c 5 17 insert"))
-      assert(stored(query) == 4, "three that were emitted, and one that was not")
+      assert(stateRowsNow(query) == 4, "three that were emitted, and one that was not")
     }
   }
 
@@ -58,7 +53,7 @@ class EarliestRowsSuite extends AnyFunSuite with TimedChanges {
       query.next()
       stream.add(s"${minute(30)} c 4")
       assert(query.next() == Seq("b 2 03 insert", "b 3 06 insert"))
-      assert(stored(query) == 1)
+      assert(stateRowsNow(query) == 1)
     }
   }
 

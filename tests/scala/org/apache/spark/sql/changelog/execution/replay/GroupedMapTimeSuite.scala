@@ -36,9 +36,6 @@ class GroupedMapTimeSuite extends AnyFunSuite with TimedChanges {
     }
   }
 
-  private def stateRowsNow(query: RunningChanges): Long =
-    query.query.lastProgress.stateOperators.map(_.numRowsTotal).sum
-
   test("a group is given to the function once, when it is closed") {
     running("append") { (stream, query) =>
       stream.add(

@@ -15,15 +15,10 @@ import org.apache.spark.sql.changelog.testing._
 /** Aggregates that are computed anew, for a reader that takes what is final only. */
 class ReplayClosedSuite extends AnyFunSuite with TimedChanges {
   private val columns = "op STRING, ts TIMESTAMP, g STRING, n INT"
-  private val noData = Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
 
   private def running(sql: String, conf: Map[String, String] = Map.empty)(
       body: (RawStream, RunningChanges) => Unit): Unit =
-    runningIn("append", columns, sql, conf ++ noData)(body)
-
-  /** After the batch without data in which groups are closed. */
-  private def stateRowsNow(query: RunningChanges): Long =
-    query.query.lastProgress.stateOperators.map(_.numRowsTotal).sum
+    runningClosed(columns, sql, conf)(body)
 
   test("a window over rows that change is emitted once, when it is closed") {
     val sql = "SELECT date_format(window.start, 'mm') AS m, collect_list(n) AS ns, " +

@@ -15,14 +15,10 @@ import org.apache.spark.sql.changelog.testing._
 /** Window functions in the order of event time, for a reader that takes what is final only. */
 class RunningWindowSuite extends AnyFunSuite with TimedChanges {
   private val columns = "ts TIMESTAMP, g STRING, n INT"
-  private val noData = Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
 
   private def running(sql: String, conf: Map[String, String] = Map.empty)(
       body: (RawStream, RunningChanges) => Unit): Unit =
-    runningIn("append", columns, sql, conf ++ noData)(body)
-
-  private def stateRowsNow(query: RunningChanges): Long =
-    query.query.lastProgress.stateOperators.map(_.numRowsTotal).sum
+    runningClosed(columns, sql, conf)(body)
 
   test("a row comes once the watermark has passed it, and is not kept") {
     val sql = "SELECT g, n, sum(n) OVER (PARTITION BY g ORDER BY ts) AS s, " +
