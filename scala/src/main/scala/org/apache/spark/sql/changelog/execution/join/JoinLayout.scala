@@ -86,7 +86,8 @@ final case class JoinSideLayout(
  *   value  left STRUCT or ARRAY, right STRUCT or ARRAY, count, matches
  * }}}
  *
- * A record of one side has NULL in the others' columns; columns that no side needs are left out. In the key, a side's column holds what tells its rows apart: a key, or the whole row.
+ * A record of one side has NULL in the others' columns; columns that no side needs are left out. In
+ * the key, a side's column holds what tells its rows apart: a key, or the whole row.
  */
 final case class JoinLayout(sides: Seq[JoinSideLayout]) {
   val keySchema: StructType = {
