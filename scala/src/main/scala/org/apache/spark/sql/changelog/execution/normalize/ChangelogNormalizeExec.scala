@@ -67,9 +67,7 @@ case class ChangelogNormalizeExec(
 
   override def outputOrdering: Seq[SortOrder] = {
     val order = requiredChildOrdering.head.take(key.size)
-    if (AttributeSet(order.flatMap(_.references)).subsetOf(AttributeSet(columns)) &&
-      order.forall(_.child.isInstanceOf[Attribute])) order
-    else Nil
+    if (order.forall(part => columns.exists(_.semanticEquals(part.child)))) order else Nil
   }
 
   /** The order of a key's changes, the oldest first. */
