@@ -1,26 +1,35 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Adds up JUnit reports: prints how many tests passed, and fails if one or a step did not."""
+"""Adds up JUnit reports: names each failed test and why, and counts them all in the last line."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+LONGEST_MESSAGE = 1500
 
-def count(report: Path) -> tuple[int, int, int]:
-    """Return how many tests of a report passed, failed and were skipped."""
-    passed = failed = skipped = 0
-    for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-        bad = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-        left_out = int(suite.get("skipped", 0))
-        passed += int(suite.get("tests", 0)) - bad - left_out
-        failed += bad
-        skipped += left_out
-    return passed, failed, skipped
+
+def outcome(case: ElementTree.Element) -> str:
+    """Return whether a test case ``passed``, ``failed`` or was ``skipped``."""
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    return "passed" if case.find("skipped") is None else "skipped"
+
+
+def told(case: ElementTree.Element) -> str:
+    """Return the name of a failed test case and what it said."""
+    messages = [
+        problem.get("message") or problem.text or ""
+        for kind in ("failure", "error")
+        for problem in case.findall(kind)
+    ]
+    message = "\n".join(messages)[:LONGEST_MESSAGE]
+    return f"failed: {case.get('classname')}: {case.get('name')}\n{message}"
 
 
 def main() -> int:
@@ -35,9 +44,15 @@ def main() -> int:
         for file in (path.glob("*.xml") if path.is_dir() else [path])
         if file.is_file()
     ]
-    counts = [count(file) for file in files] or [(0, 0, 0)]
-    passed, failed, skipped = (sum(column) for column in zip(*counts, strict=True))
-    failed = max(failed, arguments.failed_steps)
+    cases = [
+        case for file in files for case in ElementTree.parse(file).getroot().iter("testcase")
+    ]
+    counts = Counter(map(outcome, cases))
+    for case in cases:
+        if outcome(case) == "failed":
+            print(told(case), file=sys.stderr)
+    passed, skipped = counts["passed"], counts["skipped"]
+    failed = max(counts["failed"], arguments.failed_steps)
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 
