@@ -15,6 +15,7 @@ from spark_changelog._options import append_option, default_setting, extend_subm
 
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
+FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
@@ -28,7 +29,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     State of streaming queries is kept in pages of memory (``PagedStateStoreProvider``) unless
     ``spark.sql.streaming.stateStore.providerClass`` says otherwise, or the query's checkpoint
-    does, which remembers what it was started with.
+    does, which remembers what it was started with. Checkpoints on local disks are written
+    without a process per file (``LocalCheckpointFileManager``) unless
+    ``spark.sql.streaming.checkpointFileManagerClass`` says otherwise.
 
     Parameters
     ----------
@@ -59,6 +62,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     _append(builder, "spark.sql.extensions", EXTENSION)
     _append(builder, "spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
     _set_default(builder, "spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+    _set_default(builder, "spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
     return builder
 
 

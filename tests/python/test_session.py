@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, STATE_STORE
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, FILE_MANAGER, STATE_STORE
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 @pytest.fixture
@@ -43,18 +44,20 @@ class TestConfigure:
             "spark.sql.extensions": EXTENSION,
             "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
             PROVIDER: STATE_STORE,
+            FILES: FILE_MANAGER,
         }
 
     def test_keeps_what_the_builder_has(self, jar: Path) -> None:
         builder = SparkSession.builder.config("spark.jars", "a.jar,b.jar")
         builder.config("spark.sql.extensions", "com.example.Mine").config("spark.x", "1")
-        builder.config(PROVIDER, "com.example.Provider")
+        builder.config(PROVIDER, "com.example.Provider").config(FILES, "com.example.Files")
         assert options(configure(builder)) == {
             "spark.jars": f"a.jar,b.jar,{jar}",
             "spark.sql.extensions": f"com.example.Mine,{EXTENSION}",
             "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
             "spark.x": "1",
             PROVIDER: "com.example.Provider",
+            FILES: "com.example.Files",
         }
 
     def test_adds_once(self, jar: Path) -> None:
