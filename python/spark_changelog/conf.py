@@ -112,6 +112,14 @@ class ChangelogConf:
         "with very many of them is not the work of one task. Costs a second, small shuffle. A "
         "query that has started keeps the setting it started with.",
     )
+    aggregate_combine_values = Entry(
+        "spark.sql.changelog.aggregate.combineValues",
+        str,
+        "Whether changes of one group and value are combined where they are read, for min and "
+        "max that take values back and for DISTINCT over rows that only come: 'always', 'never' "
+        "(each change is shuffled once), or 'auto', which looks at every sixteenth batch whether "
+        "values repeat so much that it pays.",
+    )
     join_multi_join = Entry(
         "spark.sql.changelog.join.multiJoin.enabled",
         _boolean,

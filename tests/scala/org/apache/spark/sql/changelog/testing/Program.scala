@@ -128,7 +128,13 @@ object Variant {
     Seq("in memory" -> Map.empty, "in pages" -> Paged, "RocksDB" -> RocksDB)
   val OnePhase: Map[String, String] = Map("spark.sql.changelog.twoPhase.enabled" -> "false")
 
-  /** State of all providers, restarts, one and two phases. */
-  val all: Seq[Variant] =
-    Seq(Variant(), Variant(conf = OnePhase ++ Paged), Variant(restart = true, conf = RocksDB))
+  /** Changes are shuffled one by one, though values could be combined before. */
+  val Uncombined: Map[String, String] =
+    Map("spark.sql.changelog.aggregate.combineValues" -> "never")
+
+  /** State of all providers, restarts, one and two phases, values combined and not. */
+  val all: Seq[Variant] = Seq(
+    Variant(),
+    Variant(conf = OnePhase ++ Paged),
+    Variant(restart = true, conf = RocksDB ++ Uncombined))
 }

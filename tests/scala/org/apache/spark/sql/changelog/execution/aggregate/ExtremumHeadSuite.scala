@@ -104,4 +104,42 @@ class ExtremumHeadSuite extends AnyFunSuite {
     head.add(1, 1, tail)
     assert(head.best == 2 && head.size == 1)
   }
+
+  private val order = Seq(smallestFirst, smallestFirst.reversed)
+
+  for (capacity <- Seq(1, 2, 4); numHeads <- Seq(1, 2))
+    test(s"$numHeads extrema share what is in no head, at capacity $capacity") {
+      for (seed <- 1 to 300) {
+        val random = new Random(seed)
+        val heads = order.take(numHeads).map(new ExtremumHead(_, capacity)).toArray
+        val table = new Values
+        val values = new ExtremumValues(heads, table)
+        val all = mutable.TreeMap.empty[Int, Long]
+        val range = Seq(3, 10, 60)(random.nextInt(3))
+        for (batch <- 1 to 30) {
+          for (_ <- 1 to random.nextInt(12)) {
+            // beyond the values that Java boxes once
+            val value = 1000 + random.nextInt(range)
+            val delta =
+              if (random.nextInt(5) < 2) -math.max(all.getOrElse(value, 0L), 1L)
+              else random.nextInt(3).toLong
+            values.add(value, delta)
+            val count = all.getOrElse(value, 0L) + delta
+            if (count == 0) all -= value else all(value) = count
+          }
+          values.complete()
+          val where = s"seed $seed, batch $batch"
+          val there = all.collect { case (value, count) if count > 0 => value }
+          val best = Seq(there.headOption, there.lastOption).take(numHeads)
+          assert(heads.toSeq.map(head => Option(head.best)) == best, where)
+          val inHeads = heads.flatMap(entries).toMap
+          assert((inHeads ++ table.counts).toMap == all.toMap, where)
+          assert(table.counts.keySet.intersect(inHeads.keySet).isEmpty, where)
+          heads.foreach(head => assert(head.size + head.numTailEntries == all.size, where))
+          heads.foreach(reload)
+        }
+        values.clear()
+        assert(table.counts.isEmpty && heads.forall(head => head.best == null))
+      }
+    }
 }

@@ -58,6 +58,20 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(false)
 
+  val COMBINE_VALUES: ConfigEntry[String] = SQLConf
+    .buildConf("spark.sql.changelog.aggregate.combineValues")
+    .doc(
+      "Whether changes of one group and value are combined where they are read, for min and max " +
+        "that take values back and for DISTINCT over rows that only come: 'always', 'never' " +
+        "(each change is shuffled once), or 'auto', which looks at every sixteenth batch whether " +
+        "values repeat so much that it pays.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .stringConf
+    .transform(_.toLowerCase(java.util.Locale.ROOT))
+    .checkValues(Set("auto", "always", "never"))
+    .createWithDefault("auto")
+
   val JOIN_ROWS_AT_ONCE: ConfigEntry[Int] = SQLConf
     .buildConf("spark.sql.changelog.join.rowsAtOnce")
     .doc(
@@ -105,6 +119,7 @@ object ChangelogConf {
       TWO_PHASE_ENABLED,
       UNMATCHED_RETRACTION,
       AGGREGATE_HEAD_SIZE,
+      COMBINE_VALUES,
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,

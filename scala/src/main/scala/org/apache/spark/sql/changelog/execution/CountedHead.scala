@@ -89,6 +89,24 @@ abstract class CountedHead[T](order: Comparator[T]) {
     }
   }
 
+  /** Whether the head holds `entry`. */
+  def contains(entry: T): Boolean = Collections.binarySearch(entries, entry, order) >= 0
+
+  /** The count of `entry`, which the head holds. */
+  def countOf(entry: T): Long = counts.get(Collections.binarySearch(entries, entry, order))
+
+  /** Whether `entry`, if it is kept at all, is in the tail. */
+  def isBeyond(entry: T): Boolean =
+    tailSize > 0 && (entries.isEmpty || order.compare(entry, entries.get(entries.size - 1)) > 0)
+
+  /** Takes note that the count of an entry of the tail has changed. */
+  def changeTail(before: Long, after: Long): Unit = {
+    if (before == 0 && after != 0) tailSize += 1
+    if (before != 0 && after == 0) tailSize -= 1
+    // the size of the tail is part of the record
+    changed ||= before == 0 || after == 0
+  }
+
   /** Takes all copies of `entry` out of the head, if it is there. */
   protected def discard(entry: T): Unit = {
     val found = Collections.binarySearch(entries, entry, order)
@@ -146,10 +164,7 @@ abstract class CountedHead[T](order: Comparator[T]) {
     val before = tail.count(entry)
     val after = before + delta
     tail.update(entry, after)
-    if (before == 0) tailSize += 1
-    if (after == 0) tailSize -= 1
-    // the size of the tail is part of the record
-    changed ||= before == 0 || after == 0
+    changeTail(before, after)
     before
   }
 

@@ -86,14 +86,18 @@ final case class AggregateLayout(
 
   def keySchema: StructType = StateColumns.ofKey(keyColumns)
 
-  def valueSchema: StructType = {
+  def valueSchema: StructType =
+    if (hasExtrema) StateColumns(Seq("count" -> LongType, "group" -> groupSchema))
+    else groupSchema
+
+  /** What is kept of a group itself. */
+  def groupSchema: StructType = {
     val heads = extrema.flatMap { extremum =>
       val value = values(extremum.valueIndex).name
       val name = s"${if (extremum.largest) "max" else "min"}($value)"
       Seq(s"$name.head" -> headType(extremum), s"$name.tail" -> LongType)
     }
-    val count = if (hasExtrema) Seq("count" -> LongType) else Nil
-    StateColumns(buffered.flatMap(bufferColumns) ++ heads ++ count)
+    StateColumns(buffered.flatMap(bufferColumns) ++ heads)
   }
 
   /** A function's buffer columns are called after the call, so that state can't be mistaken. */

@@ -43,6 +43,12 @@ private[aggregate] final case class AggregateParts(
 
   /** All values that are told apart when a batch's rows are combined, each in a table of its own. */
   def values: Seq[NamedExpression] = extremumValues ++ distinctValues
+
+  /** The buffers over one row alone; none if a function can't say them in expressions. */
+  lazy val buffersOfRow: Option[Seq[NamedExpression]] = {
+    val buffers = combined.map(AggregateParts.buffersOfRow)
+    if (buffers.forall(_.isDefined)) Some(buffers.flatten.flatten) else None
+  }
 }
 
 private[aggregate] object AggregateParts {
@@ -100,6 +106,22 @@ private[aggregate] object AggregateParts {
       overDistinct,
       sign)
   }
+
+  private def buffersOfRow(call: AggregateExpression): Option[Seq[NamedExpression]] =
+    call.aggregateFunction match {
+      case function: DeclarativeAggregate =>
+        val start = AttributeMap(function.aggBufferAttributes.zip(function.initialValues))
+        val updated = function.updateExpressions.map(_.transform {
+          case column: AttributeReference => start.getOrElse(column, column)
+        })
+        val filtered = updated.zip(function.initialValues).map { case (update, initial) =>
+          call.filter.fold(update)(If(_, update, initial))
+        }
+        Some(filtered.zip(function.inputAggBufferAttributes).map { case (buffer, column) =>
+          Alias(buffer, column.name)(exprId = column.exprId)
+        })
+      case _ => None
+    }
 
   /** Whether it is a `count(*)`, which the query's own count of a group's rows can be. */
   private def countsRows(call: AggregateExpression): Boolean = call.aggregateFunction match {

@@ -26,9 +26,11 @@ private[aggregate] class AggregateStateManager(
     layout: AggregateLayout,
     headSize: Int,
     store: StateStore) {
+  import AggregateStateManager._
+
   private val buffers = layout.buffers.size
   private val extrema = layout.extrema.toArray
-  private val countOrdinal = buffers + 2 * extrema.length
+  private val groupSize = layout.groupSchema.size
   private val valueTypes = layout.values.map(_.dataType).toArray
   // made once: reading a column by its type alone looks up the session's settings every time
   private val valueOf = valueTypes.map(InternalRow.getAccessor(_, nullable = false))
@@ -46,29 +48,40 @@ private[aggregate] class AggregateStateManager(
     layout.valueSchema.map(_.dataType).zipWithIndex.map { case (dataType, ordinal) =>
       BoundReference(ordinal, dataType, nullable = true)
     })
-  private val headColumns = new GenericInternalRow(2 * extrema.length + 1)
-  private val valueRow = new JoinedRow
-  private val countRow = new GenericInternalRow(layout.valueSchema.size)
+  private val headColumns = new GenericInternalRow(2 * extrema.length)
+  private val groupRow = new JoinedRow
+  // count and group, one of which is there
+  private val value = new GenericInternalRow(2)
 
   /** The extrema of the group loaded last. */
   val heads: Array[ExtremumHead] =
     extrema.map(extremum => new ExtremumHead(comparator(extremum), headSize))
 
-  /** The values of the group loaded last that are not in a head. */
-  val tails: Array[CountedTail[Any]] = extrema.indices.map(new Tail(_): CountedTail[Any]).toArray
+  /** The values of the group loaded last, of each kind. */
+  val values: Array[ExtremumValues] = valueTypes.indices.map { valueIndex =>
+    val its =
+      heads.zip(extrema).collect { case (head, of) if of.valueIndex == valueIndex => head }
+    new ExtremumValues(its, new Table(valueIndex))
+  }.toArray
 
   private var group: UnsafeRow = _
 
-  /** The record of a group, or null; [[heads]] and [[tails]] are then this group's. */
+  /** The record of a group, or null; [[heads]] and [[values]] are then this group's. */
   def load(key: UnsafeRow): UnsafeRow = {
     group = key
-    val value = store.get(stateKey(key))
-    var index = 0
-    while (index < heads.length) {
-      readHead(index, value)
-      index += 1
+    val stored = store.get(stateKey(key))
+    if (extrema.isEmpty || stored == null) {
+      heads.foreach(_.reset(0))
+      stored
+    } else {
+      val record = stored.getStruct(groupOrdinal, groupSize)
+      var index = 0
+      while (index < heads.length) {
+        readHead(index, record)
+        index += 1
+      }
+      record
     }
-    value
   }
 
   /** Writes the record of the group loaded last. */
@@ -81,16 +94,14 @@ private[aggregate] class AggregateStateManager(
         headColumns.update(2 * index + 1, heads(index).numTailEntries)
         index += 1
       }
-      store.put(stateKey(group), valueProjection(valueRow(newBuffers, headColumns)))
+      value.setNullAt(countOrdinal)
+      value.update(groupOrdinal, groupRow(newBuffers, headColumns))
+      store.put(stateKey(group), valueProjection(value))
     }
 
   /** Removes all there is of the group loaded last. */
   def remove(): Unit = {
-    var index = 0
-    while (index < heads.length) {
-      heads(index).clear(tails(index))
-      index += 1
-    }
+    values.foreach(_.clear())
     store.remove(stateKey(group))
   }
 
@@ -111,20 +122,17 @@ private[aggregate] class AggregateStateManager(
     keyProjection(keyRow(tableAndGroup(table, key), suffix))
   }
 
-  private def readHead(index: Int, value: InternalRow): Unit = {
+  private def readHead(index: Int, record: InternalRow): Unit = {
     val head = heads(index)
     val ordinal = buffers + 2 * index
-    if (value == null) head.reset(0)
-    else {
-      head.reset(value.getLong(ordinal + 1))
-      val array = value.getArray(ordinal)
-      val accessor = valueOf(extrema(index).valueIndex)
-      var element = 0
-      while (element < array.numElements()) {
-        val entry = array.getStruct(element, 2)
-        head.append(InternalRow.copyValue(accessor(entry, 0)), entry.getLong(1))
-        element += 1
-      }
+    head.reset(record.getLong(ordinal + 1))
+    val array = record.getArray(ordinal)
+    val accessor = valueOf(extrema(index).valueIndex)
+    var element = 0
+    while (element < array.numElements()) {
+      val entry = array.getStruct(element, 2)
+      head.append(InternalRow.copyValue(accessor(entry, 0)), entry.getLong(1))
+      element += 1
     }
   }
 
@@ -159,23 +167,23 @@ private[aggregate] class AggregateStateManager(
     (left: Any, right: Any) => Arrays.compare(bytes(left), bytes(right))
   }
 
-  /** The counted values of one extremum of the group loaded last. */
-  private class Tail(index: Int) extends CountedTail[Any] {
-    private val tableNumber = index + 1
-    private val valueIndex = extrema(index).valueIndex
+  /** The values of one kind of the group loaded last that are in no head. */
+  private class Table(valueIndex: Int) extends CountedTail[Any] {
+    private val tableNumber = valueIndex + 1
     private val keyOrdinal = 1 + layout.grouping.size + valueIndex
 
-    override def count(value: Any): Long = {
-      val row = store.get(entryKey(group, tableNumber, valueIndex, value))
+    override def count(entry: Any): Long = {
+      val row = store.get(entryKey(group, tableNumber, valueIndex, entry))
       if (row == null) 0L else row.getLong(countOrdinal)
     }
 
-    override def update(value: Any, count: Long): Unit = {
-      val key = entryKey(group, tableNumber, valueIndex, value)
+    override def update(entry: Any, count: Long): Unit = {
+      val key = entryKey(group, tableNumber, valueIndex, entry)
       if (count == 0) store.remove(key)
       else {
-        countRow.update(countOrdinal, count)
-        store.put(key, valueProjection(countRow))
+        value.update(countOrdinal, count)
+        value.setNullAt(groupOrdinal)
+        store.put(key, valueProjection(value))
       }
     }
 
@@ -199,4 +207,9 @@ private[aggregate] class AggregateStateManager(
       prefixProjection(tableAndGroup(table, group))
     }
   }
+}
+
+private object AggregateStateManager {
+  private val countOrdinal = 0
+  private val groupOrdinal = 1
 }

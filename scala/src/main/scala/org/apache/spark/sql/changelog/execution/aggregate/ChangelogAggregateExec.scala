@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
@@ -82,6 +83,11 @@ case class ChangelogAggregateExec(
     if (layout.hasExtrema) {
       PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 1 + layout.grouping.size)
     } else super.keyEncoder
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    if (layout.hasExtrema) ValueCombining.note(getStateInfo, child)
+    super.doExecute()
+  }
 
   override protected def processPartition(
       store: StateStore,
@@ -180,12 +186,16 @@ case class ChangelogAggregateExec(
         val (key, changes) = groups.next()
         processor.begin(key.asInstanceOf[UnsafeRow])
         changes.foreach { row =>
-          val index = row.getInt(tableOrdinal) - 1
-          val ordinal = tableOrdinal + 1 + index
-          if (index < 0) processor.add(row)
-          else if (!row.isNullAt(ordinal)) {
-            val value = InternalRow.copyValue(valueOf(index)(row, ordinal))
-            processor.addValue(index, value, row.getLong(countOrdinal))
+          if (row.getInt(tableOrdinal) == 0) processor.add(row)
+          // those of other tables are NULL, all may be there in a row of a single change
+          var index = 0
+          while (index < valueOf.length) {
+            val ordinal = tableOrdinal + 1 + index
+            if (!row.isNullAt(ordinal)) {
+              val value = InternalRow.copyValue(valueOf(index)(row, ordinal))
+              processor.addValue(index, value, row.getLong(countOrdinal))
+            }
+            index += 1
           }
         }
         end()

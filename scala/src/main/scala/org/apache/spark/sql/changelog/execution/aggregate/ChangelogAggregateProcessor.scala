@@ -44,7 +44,7 @@ private[aggregate] class ChangelogAggregateProcessor(
 
   // a stored record begins with the buffers and goes on with heads, which no expression reads
   private val record: Seq[Attribute] = layout.buffers ++
-    layout.valueSchema.drop(layout.buffers.size).map { field =>
+    layout.groupSchema.drop(layout.buffers.size).map { field =>
       AttributeReference(field.name, field.dataType)()
     }
   private val initial: UnsafeRow = UnsafeProjection
@@ -66,9 +66,12 @@ private[aggregate] class ChangelogAggregateProcessor(
   private val merge = GenerateUnsafeProjection.generate(
     mergedColumns,
     record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
-  private lazy val mergeMore = GenerateUnsafeProjection.generate(
-    mergedColumns,
-    layout.buffers ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
+  // two in turn, since a projection may not read the row it writes
+  private lazy val mergeMore = Array.fill(2)(
+    GenerateUnsafeProjection.generate(
+      mergedColumns,
+      layout.buffers ++ input ++ imperative.bufferAttributes.map(mergedElsewhere)))
+  private var turn = 0
   private val buffersOf = GenerateUnsafeProjection.generate(layout.buffers, record)
 
   private val extrema = layout.extrema.toArray
@@ -133,21 +136,14 @@ private[aggregate] class ChangelogAggregateProcessor(
     newBuffers = if (newBuffers == null) {
       merge(mergedWithObjects(merged(oldBuffers, combined), imperative.serialized))
     } else {
-      // a projection may not read the row it writes
-      mergeMore(mergedWithObjects(merged(newBuffers.copy(), combined), imperative.serialized))
+      turn = 1 - turn
+      mergeMore(turn)(mergedWithObjects(merged(newBuffers, combined), imperative.serialized))
     }
   }
 
   /** Adds to the count of one of the group's values. */
-  def addValue(valueIndex: Int, value: Any, count: Long): Unit = {
-    var index = 0
-    while (index < extrema.length) {
-      if (extrema(index).valueIndex == valueIndex) {
-        state.heads(index).add(value, count, state.tails(index))
-      }
-      index += 1
-    }
-  }
+  def addValue(valueIndex: Int, value: Any, count: Long): Unit =
+    state.values(valueIndex).add(value, count)
 
   /** Finishes the group: writes its state and sets [[after]]. */
   def end(): Unit = {
@@ -159,11 +155,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       isStored = false
       if (wasStored) state.remove()
     } else {
-      var index = 0
-      while (index < extrema.length) {
-        state.heads(index).complete(state.tails(index))
-        index += 1
-      }
+      state.values.foreach(_.complete())
       after = if (count <= 0 && !isGlobal) null else result(resultAfter, newBuffers)
       isStored = true
       state.save(newBuffers)

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.aggregate
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
@@ -29,12 +30,15 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  *
  * @param layout
  *   the columns of values
+ * @param areCombined
+ *   whether `in` is as said; if not it is one row per change, with all its values, which only come
  * @param clustering
  *   the columns rows are distributed by: the group's, or also the value's
  */
 case class ChangelogDistinctExec(
     layout: DistinctLayout,
     clustering: Seq[Attribute],
+    areCombined: Boolean,
     stateInfo: Option[StatefulOperatorStateInfo],
     override val ttl: Option[Long],
     child: SparkPlan)
@@ -73,21 +77,49 @@ case class ChangelogDistinctExec(
     StateColumns(Seq(name -> LongType))
   }
 
+  override protected def doExecute(): RDD[InternalRow] = {
+    ValueCombining.note(getStateInfo, child)
+    super.doExecute()
+  }
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val values = new DistinctValues(layout, child.output, store, unmatchedRetractions())
+    val values =
+      if (areCombined) new CombinedValues(layout, child.output, store, unmatchedRetractions())
+      else new SingleValues(layout, child.output, store)
     val numOutputRows = longMetric("numOutputRows")
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     val numRemovedStateRows = longMetric("numRemovedStateRows")
-    val changes = withoutLate(rows, child.output).map { row =>
-      val changed = values.change(row)
-      if (values.wasWritten) numUpdatedStateRows += 1
-      else if (values.wasRemoved) numRemovedStateRows += 1
-      if (changed != null) numOutputRows += 1
-      changed
+    val changes = new Iterator[InternalRow] {
+      private val arriving = withoutLate(rows, child.output)
+      private var row: InternalRow = _
+      private var index = values.changesPerRow
+      private var changed: InternalRow = _
+
+      override def hasNext: Boolean = {
+        while (changed == null && (index < values.changesPerRow || arriving.hasNext)) {
+          if (index == values.changesPerRow) {
+            row = arriving.next()
+            index = 0
+          }
+          changed = values.change(row, index)
+          if (values.wasWritten) numUpdatedStateRows += 1
+          else if (values.wasRemoved) numRemovedStateRows += 1
+          index += 1
+        }
+        changed != null
+      }
+
+      override def next(): InternalRow = {
+        if (!hasNext) throw new NoSuchElementException
+        val result = changed
+        changed = null
+        numOutputRows += 1
+        result
+      }
     }
-    changes.filter(_ != null) ++ {
+    changes ++ {
       removeOver(store, layout.keyColumns)
       Iterator.empty
     }

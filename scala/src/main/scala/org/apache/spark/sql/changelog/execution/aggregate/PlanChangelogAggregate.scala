@@ -50,6 +50,10 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  * spread over all partitions, and only their number and totals meet in the group's. The two
  * operators share nothing: values are kept by one, buffers by the other.
  *
+ * Where values hardly repeat (see [[ValueCombining]]) changes go through the exchange as they are:
+ * a row of the group with all its values and with buffers over that one change. Not for DISTINCT
+ * over retracting input, where a value's changes must be netted before they are counted.
+ *
  * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange
  * and there is nothing to merge.
  */
@@ -104,7 +108,7 @@ private[aggregate] final class PlanChangelogAggregate(
     node.outputKind,
     Some(stateFor(layout.grouping, ownState)),
     node.ttl,
-    if (parts.distinct.isEmpty) combine(layout.grouping, meets) else combineDistinct)
+    if (parts.distinct.isEmpty) changesOfGroups else combineDistinct)
 
   /** Whether what tasks have combined is merged before the operator: with extrema it does that. */
   private val meets = !layout.hasExtrema
@@ -114,6 +118,16 @@ private[aggregate] final class PlanChangelogAggregate(
       clustering: Seq[Attribute],
       state: StatefulOperatorStateInfo): StatefulOperatorStateInfo =
     if (clustering.isEmpty) state.copy(numPartitions = 1) else state
+
+  private def changesOfGroups: SparkPlan =
+    if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
+    else {
+      val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
+      ProjectExec((keys :+ table) ++ parts.values ++ parts.buffersOfRow.get, child)
+    }
+
+  private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
+    parts.buffersOfRow.isEmpty || !twoPhase || ValueCombining.pays(state, conf)
 
   /** One row per group, and one per group and changed value where values are told apart. */
   private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
@@ -134,18 +148,41 @@ private[aggregate] final class PlanChangelogAggregate(
       parts.rowCount.map(_ => layout.inputRowCount),
       parts.sign,
       buffers.zip(ImperativeBuffers.initialValues(parts.combined)))
+    val state = stateInfo(node.distinctOperatorId.get)
+    val combines = parts.rowCount.isDefined || combinesValues(state)
     val distinct = ChangelogDistinctExec(
       distinctLayout,
       clustering,
-      Some(stateFor(clustering, stateInfo(node.distinctOperatorId.get))),
+      areCombined = combines || splits,
+      Some(stateFor(clustering, state)),
       node.ttl,
-      combine(clustering, meets = true))
+      if (combines) combine(clustering, meets = true) else singleChanges)
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
       else layout.grouping
     val functions = parts.combined.map(merging) ++ parts.distinct.map(_.copy(mode = Partial))
     if (splits) aggregate(grouping, functions, layout.grouping, distinct, meets)
     else operator(grouping, functions, Some(layout.grouping), distinct)
+  }
+
+  /** A row per change, or where values are spread one more per value. */
+  private def singleChanges: SparkPlan = {
+    val rows = ProjectExec(keys ++ parts.values ++ parts.buffersOfRow.get, child)
+    val (own, buffers) =
+      rows.output.drop(keys.size).splitAt(values.size)
+    val noBuffers = ImperativeBuffers.initialValues(parts.combined)
+    def row(number: Int): Seq[Expression] =
+      (layout.grouping :+ Literal(number)) ++
+        own.zipWithIndex.map { case (value, index) =>
+          if (index + 1 == number) value else Literal(null, value.dataType)
+        } ++ (if (number == 0) buffers else noBuffers)
+    if (!splits) rows
+    else {
+      ExpandExec(
+        (0 to values.size).map(row),
+        expandedKeys ++ buffers.map(_.withNullability(true)),
+        rows)
+    }
   }
 
   private def expandedKeys: Seq[Attribute] = (layout.grouping :+ table) ++ values

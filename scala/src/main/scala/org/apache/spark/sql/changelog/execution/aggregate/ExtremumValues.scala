@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.sql.changelog.execution.CountedTail
+
+/**
+ * The counted values of a group that several extrema look at, such as `min(x)` and `max(x)`.
+ *
+ * Each has a head of its own. A value that is in no head is in `table`, once for all of them: what
+ * is tail to one head is in the table or in another's head.
+ *
+ * @param heads
+ *   the best values in the order of each extremum
+ * @param table
+ *   the values that are in no head
+ */
+final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) {
+  private val tails = heads.map(new Tail(_))
+
+  // the value being added: where it ends up is decided when all heads have seen it
+  private var adding: Any = _
+  private var countBefore = 0L
+
+  /** Adds `delta` to the count of `value`. */
+  def add(value: Any, delta: Long): Unit =
+    if (heads.forall(_.isBeyond(value))) {
+      val before = table.count(value)
+      val after = before + delta
+      if (after != before) {
+        table.update(value, after)
+        heads.foreach(_.changeTail(before, after))
+      }
+    } else addToHeads(value, delta)
+
+  /** Makes sure that each head sees its best value of all. */
+  def complete(): Unit = foreachHead((head, tail) => head.complete(tail))
+
+  /** Forgets all values. */
+  def clear(): Unit = foreachHead((head, tail) => head.clear(tail))
+
+  private def addToHeads(value: Any, delta: Long): Unit = {
+    adding = value
+    // a head that it ranks in would have it
+    countBefore = heads.find(_.contains(value)).map(_.countOf(value)).getOrElse(0L)
+    val after = countBefore + delta
+    foreachHead((head, tail) => head.add(value, delta, tail))
+    adding = null
+    if (after != 0 && !heads.exists(_.contains(value))) table.update(value, after)
+  }
+
+  private def foreachHead(visit: (ExtremumHead, CountedTail[Any]) => Unit): Unit = {
+    var index = 0
+    while (index < heads.length) {
+      visit(heads(index), tails(index))
+      index += 1
+    }
+  }
+
+  /** What is not in `head`. */
+  private final class Tail(head: ExtremumHead) extends CountedTail[Any] {
+    override def count(value: Any): Long = countBefore
+
+    override def update(value: Any, count: Long): Unit =
+      if (!isAdding(value) && !others.exists(_.contains(value))) table.update(value, count)
+
+    override def foreach(visit: (Any, Long) => Unit): Unit = {
+      table.foreach(visit)
+      others.indices.foreach { index =>
+        val other = others(index)
+        (0 until other.size).foreach { position =>
+          val value = other.entry(position)
+          val isSeen = head.contains(value) || others.take(index).exists(_.contains(value))
+          if (!isSeen) visit(value, other.count(position))
+        }
+      }
+    }
+
+    private lazy val others = heads.filter(_ ne head)
+
+    private def isAdding(value: Any): Boolean =
+      value.asInstanceOf[AnyRef] eq adding.asInstanceOf[AnyRef]
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.execution.ExpandExec
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, RunningChanges}
+
+/** Changes are combined by value as long as values repeat. */
+class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
+  private lazy val session = spark
+  import session.implicits._
+
+  private val numBatches = 3
+  private val changesPerBatch = 24000
+  private val combineValues = "spark.sql.changelog.aggregate.combineValues"
+
+  /** Whether each batch combined its values, and the result after the last one. */
+  private def run(table: String, numValues: Int, setting: String): (Seq[Boolean], String) = {
+    session.conf.set(combineValues, setting)
+    val input = MemoryStream[(String, Int)](2, session)
+    input.toDF().toDF("op", "n").createOrReplaceTempView("numbers")
+    val running = new RunningChanges(
+      session.sql(s"""SELECT * FROM to_changelog(TABLE(
+          |SELECT count(DISTINCT n), max(n), count(*) FROM from_changelog($table)))""".stripMargin),
+      QuickFileSystem.temporaryDirectory())
+    try {
+      val batches = (0 until numBatches).map { batch =>
+        input.addData((0 until changesPerBatch).map { n =>
+          ("insert", batch * numValues + n % numValues)
+        })
+        val changes = running.next()
+        val execution =
+          running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
+        val combines = execution.executedPlan.collectFirst { case expand: ExpandExec => expand }
+        (combines.isDefined, changes.filterNot(_.contains("preimage")).mkString)
+      }
+      (batches.map(_._1), batches.last._2.split(" ").init.mkString(" "))
+    } finally {
+      running.stop()
+      session.conf.unset(combineValues)
+    }
+  }
+
+  private val total = numBatches * changesPerBatch
+  private val different = s"$total ${total - 1} $total"
+  private val onlyInserts = "TABLE(SELECT n FROM numbers)"
+
+  test("values that hardly repeat are combined to look at them, and then no more") {
+    assert(run(onlyInserts, changesPerBatch, "auto") == ((Seq(true, false, false), different)))
+  }
+
+  test("values that repeat are combined in every batch") {
+    val result = s"30 29 $total"
+    assert(run(onlyInserts, numValues = 10, "auto") == ((Seq(true, true, true), result)))
+    assert(run(onlyInserts, numValues = 10, "never") == ((Seq(false, false, false), result)))
+  }
+
+  test("distinct values that go are combined whatever is asked for") {
+    val changes = "TABLE(numbers), 'op'"
+    assert(run(changes, changesPerBatch, "never") == ((Seq(true, true, true), different)))
+  }
+}
