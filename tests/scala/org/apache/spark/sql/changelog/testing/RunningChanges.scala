@@ -37,14 +37,39 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
 /** A running query that keeps what it emits. */
 class RunningChanges(changes: DataFrame, val checkpoint: File) {
   private val emitted = mutable.ArrayBuffer.empty[Row]
+  private val batches = mutable.SortedMap.empty[Long, Seq[String]]
+  private var running = start()
 
-  val query: StreamingQuery = changes.writeStream
+  def query: StreamingQuery = running
+
+  private def start(): StreamingQuery = changes.writeStream
     .option("checkpointLocation", checkpoint.getPath)
-    .foreachBatch { (batch: DataFrame, _: Long) =>
-      emitted ++= batch.collect()
+    .foreachBatch { (batch: DataFrame, id: Long) =>
+      val rows = batch.collect()
+      batches(id) = rows.map(TextChangelog.format).toSeq
+      emitted ++= rows
       ()
     }
     .start()
+
+  /**
+   * Starts the query anew from its checkpoint.
+   *
+   * @param repeats
+   *   whether it was not noted that the last batch is done, so that it is run again
+   */
+  def restart(repeats: Boolean = false): Unit = {
+    stop()
+    if (repeats) {
+      val commits =
+        new File(checkpoint, "commits").listFiles().filter(_.getName.forall(_.isDigit))
+      assert(commits.maxBy(_.getName.toLong).delete())
+    }
+    running = start()
+  }
+
+  /** All rows emitted so far, those of a batch that was run again once. */
+  def all: Seq[String] = batches.values.flatten.toSeq
 
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
   def next(): Seq[String] = {
