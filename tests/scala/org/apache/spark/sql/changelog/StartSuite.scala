@@ -73,10 +73,13 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   /** Queries that run one day. Each either starts or is refused here, with the node's name. */
   private val refused = Seq(
+    "SELECT * FROM observed" -> "CollectMetrics",
     "SELECT map(city, 1) AS m, median(fare) FROM t GROUP BY 1" -> "ChangelogAggregate")
 
   test("a node that can't be executed yet is refused at start, by name and place") {
     views()
+    val counted = org.apache.spark.sql.functions.expr("count(*)").as("c")
+    spark.table("t").observe("rows", counted).createOrReplaceTempView("observed")
     refused.foreach { case (sql, node) =>
       withClue(sql) {
         val error = checkError("CHANGELOG_NOT_EXECUTABLE_YET")(start(sql))
@@ -108,6 +111,7 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       }
     assert(error.getMessageParameters.get("expression").startsWith("rand"))
     start("SELECT id, rand() AS r FROM plain")
+    start("SELECT id FROM plain TABLESAMPLE (50 PERCENT)")
   }
 
   test("a node with no meaning for changes is refused at start") {

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
+import org.apache.spark.sql.catalyst.analysis.UpdateAttributeNullability
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.optimizer.{ColumnPruning, RewritePredicateSubquery}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -12,6 +13,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 /**
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
+ *   - functions of typed datasets are called for rows
  *   - each reading of a source has its own columns
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
@@ -24,18 +26,22 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - joins get keys of their inputs, and no filters on what they leave out themselves
  *   - inner joins on one key become one
  *   - a source gives only the columns that are read, so that no operator keeps others
+ *   - columns can be NULL where what they are made of can: Spark's rules for `INTERSECT ALL` and their
+ *     like forget that, and set it right later only
  */
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(root)))
+    val called = root.mapChildren(CallRowFunctions(_))
+    val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)
     }
     val prepared = PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped)))
-    pruneSources(CombineInnerJoins(prepared)).asInstanceOf[ToChangelog]
+    val pruned = pruneSources(CombineInnerJoins(prepared))
+    UpdateAttributeNullability(pruned).asInstanceOf[ToChangelog]
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.RowKind
@@ -30,7 +31,16 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
         Project(project.projectList ++ kind, inputs.head)
       case expand: Expand =>
         Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
+      case generate: Generate =>
+        generate.copy(unrequiredChildIndex = leftOut(generate, inputs.head), child = inputs.head)
       case other => other.withNewChildren(inputs)
     }
+  }
+
+  /** Columns that a generator does not pass on: the row kind may stand before them. */
+  private def leftOut(generate: Generate, input: LogicalPlan): Seq[Int] = {
+    val passedOn = AttributeSet(generate.requiredChildOutput)
+    val columns = generate.child.outputSet -- passedOn
+    input.output.indices.filter(index => columns.contains(input.output(index)))
   }
 }
