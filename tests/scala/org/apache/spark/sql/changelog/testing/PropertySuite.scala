@@ -48,11 +48,17 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
           .takeWhile(number => programs.forall(number < _))
           .takeWhile(_ => end.forall(System.nanoTime() < _))
           .map(first + _)
-        val failures = seeds.map { seed => (seed, scala.util.Try(check(seed))) }.toSeq
-        val failed = failures.collect { case (seed, scala.util.Failure(error)) => seed -> error }
-        failed.foreach { case (_, error) => info(error.getMessage) }
-        info(s"${failures.size} programs, ${failed.size} failed")
-        assert(failed.isEmpty, s"seeds ${failed.map(_._1).mkString(" ")} failed")
+        var numPrograms = 0
+        // said at once: a long run may be cut short
+        val failed = seeds.filter { seed =>
+          numPrograms += 1
+          if (numPrograms % 100 == 0) println(s"$numPrograms programs")
+          val outcome = scala.util.Try(check(seed))
+          outcome.failed.foreach(error => println(error.getMessage))
+          outcome.isFailure
+        }.toSeq
+        info(s"$numPrograms programs, ${failed.size} failed")
+        assert(failed.isEmpty, s"seeds ${failed.mkString(" ")} failed")
       }
   }
 

@@ -142,9 +142,7 @@ class PartitionInferenceSuite extends InferenceTest {
     changelog("t", "k INT, v INT", All)
     val mapped = spark.table("t").as[(Int, Int)].map(row => row._1 + row._2)
     assert(
-      find(
-        inferPlan(mapped.queryExecution.analyzed),
-        "MapElements").mode.toString == "[I,UB,UA,D]")
+      find(inferPlan(mapped.queryExecution.analyzed), "Generate").mode.toString == "[I,UB,UA,D]")
   }
 
   test("a stateful operator of Spark's takes new rows only") {

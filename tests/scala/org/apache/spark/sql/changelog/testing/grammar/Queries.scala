@@ -164,10 +164,15 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
 
   /** The first rows of all; rows that no column tells apart may stand for each other. */
   private def limited(depth: Int, types: Seq[DataType]): Query = {
-    val query = this.query(depth - 1, Some(types))
+    // what decides is shown or not
+    val hidden = if (oneIn(2)) types.take(1) else Nil
+    val query = this.query(depth - 1, Some(hidden ++ types))
     val order = query.columns.map(_.sql + word("", " DESC", " NULLS LAST")).mkString(", ")
     val offset = if (oneIn(3)) s" OFFSET ${below(3)}" else ""
-    query.copy(sql = s"SELECT * FROM (${query.sql}) ORDER BY $order LIMIT ${1 + below(4)}$offset")
+    val shown = query.columns.drop(hidden.size)
+    Query(
+      s"SELECT ${shown.map(_.sql).mkString(", ")} FROM (${query.sql}) ORDER BY $order LIMIT ${1 + below(4)}$offset",
+      shown)
   }
 
   /** A query that may name another one, several times. */

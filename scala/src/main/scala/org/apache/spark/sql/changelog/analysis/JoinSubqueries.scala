@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.expressions.{RuntimeReplaceableAggregate, SubqueryExpression}
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftSingle}
@@ -38,6 +38,7 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     EliminateSubqueryAliases,
     EliminateView,
     RewriteNonCorrelatedExists,
+    ReplaceAggregates,
     PullOutGroupingExpressions,
     OptimizeOneRowRelationSubquery,
     PullOutNestedDataOuterRefExpressions,
@@ -94,4 +95,12 @@ object JoinSubqueries extends Rule[LogicalPlan] {
     if (levels > 0 && hasSubqueries(joined) && !joined.fastEquals(plan)) join(joined, levels - 1)
     else joined
   }
+}
+
+/** Lets Spark see that a `count_if` of no rows, too, is not NULL but zero. */
+private object ReplaceAggregates extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.transformAllExpressionsWithSubqueries { case function: RuntimeReplaceableAggregate =>
+      function.replacement
+    }
 }

@@ -100,15 +100,28 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
   private def sequence[T](options: Seq[Option[T]]): Option[Seq[T]] =
     if (options.forall(_.isDefined)) Some(options.flatten) else None
 
-  private def limit(count: Int, input: LogicalPlan): LogicalPlan = {
-    val (offset, below) = skipOffset(input)
-    val (order, child) = ordered(below)
-    Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
+  /** Where columns are chosen between the sort and the limit, the sort is by columns below that. */
+  private def limit(count: Int, input: LogicalPlan, offset: Int = 0): LogicalPlan = {
+    def first(order: Seq[SortOrder], child: LogicalPlan) =
+      Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
+    input match {
+      case LocalLimit(_, child) => limit(count, child, offset)
+      case SkipRows(IntegerLiteral(more), child) => limit(count, child, offset + more)
+      case Project(columns, child) if isSorted(child) =>
+        Project(columns, limit(count, child, offset))
+      case Sort(order, true, child, _) => first(order, child)
+      case child => first(Nil, child)
+    }
   }
 
   /** Without a last row all rows are ranked, each time anew. */
-  private def skip(count: Int, input: LogicalPlan): LogicalPlan = {
-    val (order, child) = ordered(input)
+  private def skip(count: Int, input: LogicalPlan): LogicalPlan = input match {
+    case Project(columns, child) if isSorted(child) => Project(columns, skip(count, child))
+    case Sort(order, true, child, _) => numbered(count, order, child)
+    case child => numbered(count, Nil, child)
+  }
+
+  private def numbered(count: Int, order: Seq[SortOrder], child: LogicalPlan): LogicalPlan = {
     val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
     val number = WindowExpression(RowNumber(), WindowSpecDefinition(Nil, order, frame))
     val numbered = Alias(number, "_row_number")()
@@ -116,16 +129,9 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
     Project(child.output, Filter(kept, Window(Seq(numbered), Nil, order, child)))
   }
 
-  private def ordered(plan: LogicalPlan): (Seq[SortOrder], LogicalPlan) = plan match {
-    case Sort(order, true, child, _) => (order, child)
-    case other => (Nil, other)
-  }
-
-  private def skipOffset(plan: LogicalPlan): (Int, LogicalPlan) = plan match {
-    case LocalLimit(_, child) => skipOffset(child)
-    case SkipRows(IntegerLiteral(offset), child) =>
-      val (inner, below) = skipOffset(child)
-      (offset + inner, below)
-    case other => (0, other)
+  private def isSorted(plan: LogicalPlan): Boolean = plan match {
+    case Sort(_, isGlobal, _, _) => isGlobal
+    case _: Project | _: LocalLimit | _: SkipRows => isSorted(plan.children.head)
+    case _ => false
   }
 }

@@ -55,6 +55,8 @@ case class RowFunctions(
     s"${functions.map(_.name).mkString(".")}${columns.mkString("(", ", ", ")")}"
   }
 
+  override def toString: String = sql
+
   override protected def withNewChildInternal(newChild: Expression): RowFunctions =
     copy(deserializer = newChild)
 }
