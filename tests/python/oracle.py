@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.udtf import UserDefinedTableFunction
 
 from spark_changelog import from_changelog, to_changelog
 from spark_changelog.functions import Input, Mode
@@ -286,7 +287,10 @@ class Oracle:
         """Start a session that knows the functions queries call."""
         session = self.spark.newSession()
         for name, function in self.functions.items():
-            session.udf.register(name, function)
+            if isinstance(function, UserDefinedTableFunction):
+                session.udtf.register(name, function)
+            else:
+                session.udf.register(name, function)
         return session
 
     def _create_views(self, session: SparkSession) -> None:

@@ -114,6 +114,33 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     start("SELECT id FROM plain TABLESAMPLE (50 PERCENT)")
   }
 
+  test("what time it is, beside rows that change, is refused at start and by EXPLAIN") {
+    views()
+    Seq(
+      "SELECT id, now() AS x FROM t" -> "now()",
+      "SELECT id, current_timestamp() AS x FROM t" -> "current_timestamp()",
+      "SELECT id FROM t WHERE at < localtimestamp()" -> "localtimestamp()",
+      "SELECT city, count(*) FILTER (WHERE at < current_date()) FROM t GROUP BY city" ->
+        "current_date()",
+      "SELECT city, max(at) AS m FROM t GROUP BY city HAVING max(at) < CAST('today' AS DATE)" ->
+        "CAST('today' AS DATE)",
+      "SELECT l.id FROM t l JOIN t r ON l.fare = r.fare AND l.at < now() - INTERVAL '1' HOUR" ->
+        "now()",
+      "SELECT id, unix_timestamp() AS x FROM t" -> "current_timestamp()",
+      "SELECT id, current_time() AS x FROM t" -> "current_time(6)").foreach {
+      case (sql, expression) =>
+        withClue(sql) {
+          val condition = "CHANGELOG_NONDETERMINISTIC_EXPRESSION"
+          checkError(condition, "expression" -> expression)(start(sql))
+          checkError(condition, "expression" -> expression) {
+            spark.sql(s"EXPLAIN CHANGELOG $sql").collect()
+          }
+        }
+    }
+    start("SELECT id, now() AS x FROM plain WHERE current_date() > DATE '2000-01-01'")
+    start("SELECT city, count(*) FROM t WHERE at < DATE '2030-01-01' GROUP BY city")
+  }
+
   test("a node with no meaning for changes is refused at start") {
     views()
     spark.table("t").dropDuplicates("city").createOrReplaceTempView("firsts")

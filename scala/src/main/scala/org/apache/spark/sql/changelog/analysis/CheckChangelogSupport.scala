@@ -24,9 +24,9 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         val query = write.inputQuery
         val changes = query.exists(_.isInstanceOf[ToChangelog])
-        checkSink(
-          write,
-          if (changes) castToImpl(session).sessionState.optimizer.execute(query) else query)
+        def optimized =
+          castToImpl(session).sessionState.optimizer.execute(MarkCurrentTime(query))
+        checkSink(write, if (changes) optimized else query)
       }
     case _ =>
   }

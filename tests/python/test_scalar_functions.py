@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Functions of Python over single rows, and table functions, over rows that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf, udtf
+from pyspark.sql.pandas.functions import pandas_udf
+
+from oracle import Batch, Oracle, Table
+
+RIDES = Table("rides", "id INT, city STRING, fare INT", key=("id",))
+NAMES = Table("names", "city STRING, name STRING")
+
+BATCHES: list[Batch] = [
+    {"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7", "+I 3 Rome NULL", "+I 4 NULL 1"]},
+    {"rides": ["-U 1 Oslo 5", "+U 1 Rome 6"], "names": ["+I OSLO NO", "+I ROME IT"]},
+    {"rides": ["-D 2 Oslo 7", "-D 4 NULL 1", "+I 5 Oslo 9"], "names": ["-D ROME IT"]},
+    {"rides": ["-D 1 Rome 6", "-D 3 Rome NULL"], "names": ["+I ROME RM"]},
+]
+
+
+@pytest.fixture(scope="module")
+def functions(spark: SparkSession) -> Mapping[str, Any]:
+    """Make the functions, by the names queries call them by."""
+
+    # inside, so that they are sent to Python workers, which can't import tests
+    def shout(city: str | None) -> str | None:
+        return None if city is None else city.upper()
+
+    def doubled(fares: pd.Series) -> pd.Series:
+        return fares * 2
+
+    class Copies:
+        def eval(self, fare: int | None) -> Iterator[tuple[int]]:
+            for number in range((fare or 0) % 4):
+                yield (number,)
+
+    return {
+        "shout": udf(shout, "string"),
+        "doubled": pandas_udf(doubled, "double"),  # type: ignore[call-overload]
+        "copies": udtf(Copies, returnType="number INT"),
+    }
+
+
+QUERIES = {
+    "a projection": "SELECT id, shout(city) AS c, doubled(fare) AS f FROM rides",
+    "a filter": "SELECT id FROM rides WHERE shout(city) = 'OSLO' OR doubled(fare) < 5",
+    "groups": "SELECT shout(city) AS c, sum(doubled(fare)) AS s FROM rides GROUP BY shout(city)",
+    "a join": "SELECT id, name FROM rides LEFT JOIN names ON shout(rides.city) = names.city",
+    "a window": """
+        SELECT id, rank() OVER (PARTITION BY shout(city) ORDER BY doubled(fare) DESC) AS r
+        FROM rides
+    """,
+    "a table function": "SELECT id, number FROM rides, LATERAL copies(fare)",
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_changing_rows(
+    spark: SparkSession, tmp_path: Path, functions: Mapping[str, Any], name: str
+) -> None:
+    Oracle(spark, tmp_path, [RIDES, NAMES], functions).check(QUERIES[name], BATCHES)
+
+
+def test_a_function_declared_non_deterministic_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def guess(city: str | None) -> str | None:
+        return city
+
+    oracle = Oracle(
+        spark, tmp_path, [RIDES], {"guess": udf(guess, "string").asNondeterministic()}
+    )
+    with pytest.raises(Exception, match=r"(?s)CHANGELOG_NONDETERMINISTIC_EXPRESSION.*guess"):
+        oracle.check("SELECT guess(city) AS g FROM rides", BATCHES)
