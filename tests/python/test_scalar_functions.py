@@ -47,7 +47,7 @@ def functions(spark: SparkSession) -> Mapping[str, Any]:
     return {
         "shout": udf(shout, "string"),
         "doubled": pandas_udf(doubled, "double"),  # type: ignore[call-overload]
-        "copies": udtf(Copies, returnType="number INT"),
+        "copies": udtf(Copies, returnType="number INT").asDeterministic(),
     }
 
 
@@ -55,6 +55,8 @@ QUERIES = {
     "a projection": "SELECT id, shout(city) AS c, doubled(fare) AS f FROM rides",
     "a filter": "SELECT id FROM rides WHERE shout(city) = 'OSLO' OR doubled(fare) < 5",
     "groups": "SELECT shout(city) AS c, sum(doubled(fare)) AS s FROM rides GROUP BY shout(city)",
+    "an argument": "SELECT city, sum(doubled(fare)) AS s, max(shout(city)) AS c FROM rides GROUP BY 1",
+    "above groups": "SELECT shout(city) AS c, doubled(sum(fare)) AS s FROM rides GROUP BY city",
     "a join": "SELECT id, name FROM rides LEFT JOIN names ON shout(rides.city) = names.city",
     "a window": """
         SELECT id, rank() OVER (PARTITION BY shout(city) ORDER BY doubled(fare) DESC) AS r
@@ -69,6 +71,18 @@ def test_changing_rows(
     spark: SparkSession, tmp_path: Path, functions: Mapping[str, Any], name: str
 ) -> None:
     Oracle(spark, tmp_path, [RIDES, NAMES], functions).check(QUERIES[name], BATCHES)
+
+
+def test_a_table_function_must_be_declared_deterministic(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    class Once:
+        def eval(self, fare: int | None) -> Iterator[tuple[int | None]]:
+            yield (fare,)
+
+    oracle = Oracle(spark, tmp_path, [RIDES], {"once": udtf(Once, returnType="fare INT")})
+    with pytest.raises(Exception, match=r"(?s)CHANGELOG_NONDETERMINISTIC_EXPRESSION.*once"):
+        oracle.check("SELECT id, o.fare FROM rides, LATERAL once(fare) o", BATCHES)
 
 
 def test_a_function_declared_non_deterministic_is_refused(

@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 /**
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
- *   - functions of typed datasets are called for rows
+ *   - functions of typed datasets are called for rows, and those of Python not within aggregates
  *   - each reading of a source has its own columns
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
@@ -32,7 +32,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val called = root.mapChildren(CallRowFunctions(_))
+    val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
     val named = NameColumns(joined.mapChildren(SeparateSources(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
