@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   WithCTE
 }
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreePattern.CTE
 
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.ToChangelog
@@ -28,29 +27,20 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *      +- CTERelationRef 0
  * }}}
  *
- * Only then is it known whether the query is over streams, and which. Those within the query are put in
- * place where they can be, so that subqueries that read them become joins early enough for Spark
- * to optimize these. Runs when everything else is resolved. Spark would inline them later, in the optimizer, and queries without `to_changelog`
+ * Only then is it known whether the query is over streams, and which. Runs when everything else is
+ * resolved. Spark would inline them later, in the optimizer, and queries without `to_changelog`
  * are left to that.
  */
 object InlineCommonTables extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!plan.exists(holdsToChangelog)) plan
-    else AnalysisHelper.allowInvokingTransformsInAnalyzer(within(above(plan)))
-
-  private def holdsToChangelog(plan: LogicalPlan): Boolean = plan.isInstanceOf[ToChangelog]
-
-  private def above(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(isOurs)) plan
     else {
-      InlineCTE(alwaysInline = true)(plan).transformUp { case root: ToChangelog =>
-        ToChangelogFunction.overStreams(root)
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        InlineCTE(alwaysInline = true)(plan).transformUp { case root: ToChangelog =>
+          ToChangelogFunction.overStreams(root)
+        }
       }
     }
-
-  private def within(plan: LogicalPlan): LogicalPlan = plan.transformUp {
-    case root: ToChangelog if root.streaming && root.containsPattern(CTE) => InlineCTE()(root)
-  }
 
   private def isOurs(plan: LogicalPlan): Boolean = plan match {
     case common: WithCTE => common.exists(readsCommonTable)

@@ -12,7 +12,6 @@ import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.{
-  InlineCommonTables,
   JoinSubqueries,
   MarkCurrentTime,
   RecognizeLookupJoin,
@@ -50,8 +49,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case source: FromChangelog => source.copy(streaming = true)
     }
     // what only a changelog's query is analyzed by
-    val inPlace = RecognizeTemporalJoin(RecognizeLookupJoin(InlineCommonTables(streamed)))
-    val joined = JoinSubqueries(inPlace)
+    val joined = JoinSubqueries(RecognizeTemporalJoin(RecognizeLookupJoin(streamed)))
     val explained = session.sessionState.optimizer.execute(MarkCurrentTime(joined)).collect {
       case output: ChangelogOutput => output.explained
     }
