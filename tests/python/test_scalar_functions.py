@@ -56,7 +56,9 @@ QUERIES = {
     "a projection": "SELECT id, shout(city) AS c, doubled(fare) AS f FROM rides",
     "a filter": "SELECT id FROM rides WHERE shout(city) = 'OSLO' OR doubled(fare) < 5",
     "groups": "SELECT shout(city) AS c, sum(doubled(fare)) AS s FROM rides GROUP BY shout(city)",
-    "an argument": "SELECT id % 2 AS o, sum(doubled(fare)), max(shout(city)) FROM rides GROUP BY 1",
+    "an argument": """
+        SELECT id % 2 AS o, sum(doubled(fare)) AS s, max(shout(city)) AS c FROM rides GROUP BY 1
+    """,
     "above groups": "SELECT shout(city) AS c, doubled(sum(fare)) AS s FROM rides GROUP BY city",
     "a join": "SELECT id, name FROM rides LEFT JOIN names ON shout(rides.city) = names.city",
     "a window": """
