@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import functools
 import glob
 import os
@@ -18,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ HOME = Path(__file__).resolve().parents[1]
 CACHE = HOME / ".cache"
 HOST = "127.0.0.1"
 START_SECONDS = 90
+PORTS = range(12000, 30000)
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "3.9.1")
 KAFKA_LOGGING = ("org.slf4j", "slf4j-reload4j", "1.7.36")
@@ -107,11 +110,20 @@ def die_with_parent(user: str | None) -> None:
 
 
 def free_port() -> int:
-    """Find a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """
+    Find a port that nothing listens on.
+
+    It is below those that systems give to connections: one of them could have it before the
+    server, which may need seconds to come.
+    """
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
 
 
 def listens(port: int) -> bool:
@@ -136,8 +148,23 @@ def find_program(name: str, *folders: str) -> Path | None:
     return Path(found[-1]) if found else Path(on_path) if on_path else None
 
 
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Do something while no other process of this tree does it."""
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def installed(package: str, program: str, *folders: str) -> Path:
     """Find a program, after installing the Debian package that has it if that is possible."""
+    with alone("install"):
+        return find_or_install(package, program, *folders)
+
+
+def find_or_install(package: str, program: str, *folders: str) -> Path:
+    """Find a program, or install it, while nobody else does."""
     path = find_program(program, *folders)
     if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         os.environ["DEBIAN_FRONTEND"] = "noninteractive"
@@ -247,15 +274,15 @@ def fetch(artifact: tuple[str, str, str], folder: Path) -> None:
 def kafka_jars() -> Path:
     """Return the folder of the broker's jars, after fetching them once."""
     folder = CACHE / f"kafka-{KAFKA[2]}"
-    if not folder.exists():
-        unfinished = Path(tempfile.mkdtemp(prefix="kafka-", dir=CACHE))
-        try:
-            for artifact in (KAFKA, KAFKA_LOGGING):
-                fetch(artifact, unfinished)
-            if not folder.exists():
+    with alone("kafka"):
+        if not folder.exists():
+            unfinished = Path(tempfile.mkdtemp(prefix="kafka-", dir=CACHE))
+            try:
+                for artifact in (KAFKA, KAFKA_LOGGING):
+                    fetch(artifact, unfinished)
                 unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
     return folder
 
 
