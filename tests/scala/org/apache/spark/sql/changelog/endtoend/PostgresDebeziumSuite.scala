@@ -3,13 +3,9 @@
 
 package org.apache.spark.sql.changelog.endtoend
 
-import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.kafka.clients.admin.{Admin, NewTopic}
 import org.scalatest.funsuite.AnyFunSuite
-
-import org.apache.spark.sql.DataFrame
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -17,7 +13,7 @@ import org.apache.spark.sql.changelog.testing._
  * Rows changed by SQL in a real PostgreSQL go through Debezium and Kafka into tables in a real
  * MariaDB, which after every round equal the same SELECT in PostgreSQL.
  */
-class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
+class PostgresDebeziumSuite extends AnyFunSuite with KafkaTopics {
   private lazy val postgres = Services.postgres()
   private lazy val kafka = Services.kafka()
 
@@ -80,38 +76,23 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
 
   private def topicName(table: String): String = s"shop.public.$table"
 
-  /** A query waits only for seconds until what it subscribes to is there. */
-  private def createTopics(): Unit = {
-    val settings = Map[String, AnyRef]("bootstrap.servers" -> kafka("bootstrap")).asJava
-    Using.resource(Admin.create(settings)) { admin =>
-      val topics = tables.keys.map(table => new NewTopic(topicName(table), 1, 1.toShort))
-      admin.createTopics(topics.toSeq.asJava).all().get()
-    }
-    ()
-  }
-
-  private def topic(table: String): DataFrame = spark.readStream
-    .format("kafka")
-    .option("kafka.bootstrap.servers", kafka("bootstrap"))
-    .option("subscribe", topicName(table))
-    .option("startingOffsets", "earliest")
-    .load()
-
-  /** Waits until `actual` is there, as long as everything runs. */
+  /** Waits until `actual` has been as expected once, as long as everything runs. */
   private def await(expected: Seq[String], what: String, debezium: DebeziumConnector)(
       actual: => Seq[String]): Unit = {
     val deadline = System.nanoTime() + 120L * 1000000000L
-    while (actual != expected && System.nanoTime() < deadline) {
+    var found = actual
+    while (found != expected && System.nanoTime() < deadline) {
       debezium.check()
       Thread.sleep(100)
+      found = actual
     }
-    assert(actual == expected, what)
+    assert(found == expected, what)
   }
 
   test("tables in MariaDB equal queries in PostgreSQL after every round") {
     mariadb
     create()
-    createTopics()
+    tables.keys.foreach(table => createTopic(topicName(table)))
     val debezium = new DebeziumConnector(
       "shop",
       postgres,
@@ -122,7 +103,7 @@ class PostgresDebeziumSuite extends AnyFunSuite with ChangelogSession {
       debezium.start()
       await(Seq("t"), "no slot", debezium)(select("SELECT active FROM pg_replication_slots"))
       tables.foreach { case (table, columns) =>
-        topic(table).createOrReplaceTempView(s"${table}_topic")
+        stream(topicName(table)).createOrReplaceTempView(s"${table}_topic")
         spark
           .sql(s"SELECT * FROM from_debezium(TABLE(${table}_topic), '$columns', key => 'id')")
           .createOrReplaceTempView(table)
