@@ -92,13 +92,20 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
         f"""
         CREATE TABLE rides (op STRING, city STRING) USING json;
         INSERT INTO rides VALUES ('+I', 'Oslo'), ('+I', 'Oslo'), ('+I', 'Rome');
+        CREATE MATERIALIZED VIEW visits AS SELECT DISTINCT city FROM STREAM rides;
+        CREATE STREAMING TABLE arrivals AS SELECT city FROM STREAM rides WHERE op = '+I';
+        SELECT count(*) FROM arrivals;
         -- what there is
         CREATE OR REPLACE MATERIALIZED VIEW visits COMMENT 'by city' AS {query};
         SELECT * FROM visits ORDER BY city;
+        DROP STREAMING TABLE arrivals;
+        EXPLAIN CHANGELOG SELECT /*+ STATE_TTL('rides' = '2h') */ city, count(*) FROM STREAM rides
+        GROUP BY city;
         """,
         catalog="hive",
     )
-    assert lines == ["Oslo\t2", "Rome\t1"]
+    assert lines[:3] == ["3", "Oslo\t2", "Rome\t1"]
+    assert any("forgotten 2.00 h after its last change" in line for line in lines[3:])
     lines = sql(
         jar,
         tmp_path,

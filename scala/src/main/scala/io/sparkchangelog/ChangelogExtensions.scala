@@ -49,6 +49,8 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveStateTtl)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
+    extensions.injectResolutionRule(_ =>
+      ResolveStateTtl) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)

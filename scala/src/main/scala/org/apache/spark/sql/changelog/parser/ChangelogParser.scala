@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.analysis.StateTtlHint
 import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
-import org.apache.spark.sql.changelog.views.ViewStatement
+import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
  * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
@@ -35,7 +35,7 @@ class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
     views(sqlText, spark).getOrElse {
       sqlText match {
         case Prefix(format, query) => explain(format, spark(query))
-        case _ => spark(sqlText)
+        case _ => ResolveViewStatements.parsed(spark(sqlText))
       }
     }
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, UnresolvedIde
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.commands.CreateKeptView
@@ -23,6 +24,22 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       creation(create, replace = false).getOrElse(create)
     case other => other
   }
+
+  /**
+   * The same for a statement that was just parsed. Sessions with a Hive catalog, as `spark-sql` has,
+   * leave out the rules that extensions let run first. Pipelines parse statements as well, and are
+   * given what Spark makes of them.
+   */
+  def parsed(plan: LogicalPlan): LogicalPlan = plan match {
+    case create: CreatePipelineDataset if leavesOutFirstRules && !isInPipeline => apply(create)
+    case other => other
+  }
+
+  private def leavesOutFirstRules: Boolean =
+    SQLConf.get.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
+
+  private def isInPipeline: Boolean = StackWalker.getInstance.walk[Boolean](
+    _.anyMatch(_.getClassName.startsWith("org.apache.spark.sql.pipelines.")))
 
   /** The command for a `CREATE`, as far as its name is known. */
   def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = plan match {
