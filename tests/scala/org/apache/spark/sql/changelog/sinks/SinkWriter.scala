@@ -8,7 +8,7 @@ import scala.io.Source
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.Trigger
 
-import org.apache.spark.sql.changelog.testing.QuickFileSystem
+import org.apache.spark.sql.changelog.testing.{ChangeFiles, ChildProcess}
 
 /**
  * Keeps queries current over files of changes, in a process of its own that a test may kill.
@@ -17,12 +17,10 @@ import org.apache.spark.sql.changelog.testing.QuickFileSystem
  * query. It says `started` when the queries run, and `finished` when they have read all files.
  */
 object SinkWriter {
-  val Columns = "id INT, city STRING, fare INT"
-
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
     val builder = SparkSession.builder().master("local[2]")
-    (QuickFileSystem.conf ++ settings(lines.next())).foreach { case (key, value) =>
+    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
       builder.config(key, value)
     }
     val spark = builder.getOrCreate()
@@ -31,7 +29,7 @@ object SinkWriter {
       lines.grouped(5).toSeq.map { query =>
         val Seq(sql, folder, checkpoint, format, options) = query: @unchecked
         val raw = spark.readStream
-          .schema(s"$Columns, op STRING")
+          .schema(s"${ChangeFiles.Columns}, op STRING")
           .option("maxFilesPerTrigger", 1)
           .json(folder)
         raw.createOrReplaceTempView("raw")
@@ -41,7 +39,7 @@ object SinkWriter {
           .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
           .writeStream
           .format(format)
-          .options(settings(options))
+          .options(ChildProcess.settings(options))
           .option("checkpointLocation", checkpoint)
           .trigger(Trigger.AvailableNow())
           .start()
@@ -51,14 +49,4 @@ object SinkWriter {
     println("finished")
     spark.stop()
   }
-
-  /** Settings as `a=b`, separated by tabs. */
-  private def settings(line: String): Map[String, String] = line
-    .split('\t')
-    .filter(_.nonEmpty)
-    .map { setting =>
-      val (name, value) = setting.splitAt(setting.indexOf('='))
-      name -> value.drop(1)
-    }
-    .toMap
 }

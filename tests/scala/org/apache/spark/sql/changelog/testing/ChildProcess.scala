@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.io.File
+import java.lang.ProcessBuilder.Redirect
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+
+/**
+ * Processes that a test may kill, in which code of the tests runs.
+ *
+ * @param main
+ *   the object whose `main` they run
+ * @param folder
+ *   where they run, and where what they complain of is kept
+ * @param jars
+ *   more jars than this process has
+ */
+class ChildProcess(main: AnyRef, folder: Path, jars: Seq[String] = Nil) {
+  private val log = new File(folder.toFile, "complaints.log")
+
+  /** Starts one, and tells it what to do. */
+  def start(input: String*): Process = {
+    val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala
+      .filterNot(flag => flag.startsWith("-Xmx") || flag.startsWith("-agent"))
+    val java = Path.of(sys.props("java.home"), "bin", "java").toString
+    val path = (sys.props("java.class.path") +: jars).mkString(File.pathSeparator)
+    val command = Seq(java, "-Xmx1g") ++ flags ++
+      Seq("-cp", path, main.getClass.getName.stripSuffix("$"))
+    val process = new ProcessBuilder(command.asJava)
+      .directory(folder.toFile)
+      .redirectError(Redirect.appendTo(log))
+      .start()
+    val writer = process.outputWriter()
+    input.foreach(line => writer.write(line + "\n"))
+    writer.close()
+    process
+  }
+
+  /** What they have complained of, without the places in code. */
+  def said: String = Files
+    .readAllLines(log.toPath)
+    .asScala
+    .filterNot(line => line.trim.startsWith("at ") || line.trim.startsWith("..."))
+    .mkString("\n")
+    .takeRight(6000)
+}
+
+object ChildProcess {
+
+  /** Settings on a line. */
+  def line(settings: Map[String, String]): String =
+    settings.map { case (name, value) => s"$name=$value" }.mkString("\t")
+
+  /** What [[line]] has written. */
+  def settings(line: String): Map[String, String] = line
+    .split('\t')
+    .filter(_.nonEmpty)
+    .map { setting =>
+      val (name, value) = setting.splitAt(setting.indexOf('='))
+      name -> value.drop(1)
+    }
+    .toMap
+
+  /** Settings of a small session that leaves nothing outside of a folder. */
+  def session(folder: Path): Map[String, String] = QuickFileSystem.conf ++ Map(
+    "spark.sql.extensions" -> "io.sparkchangelog.ChangelogExtensions",
+    "spark.ui.enabled" -> "false",
+    "spark.sql.shuffle.partitions" -> "2",
+    "spark.sql.session.timeZone" -> "UTC",
+    "spark.local.dir" -> folder.resolve("local").toString)
+}

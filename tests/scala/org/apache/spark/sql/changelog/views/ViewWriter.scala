@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import scala.io.Source
+
+import org.apache.spark.sql.SparkSession
+
+import org.apache.spark.sql.changelog.testing.ChildProcess
+
+/**
+ * Makes views and keeps them current over files of changes, in a process of its own that a test may
+ * kill, and with a catalog that outlives it.
+ *
+ * What to do comes by standard input: the session's settings, how, the statement that makes the
+ * table of changes, and then for each view its name and the statement that makes it. It first tells
+ * the rows of the views there are, `name` and JSON, then `started`; after a refresh the rows again,
+ * and `finished`.
+ */
+object ViewWriter {
+
+  def main(arguments: Array[String]): Unit = {
+    val lines = Source.stdin.getLines()
+    val builder = SparkSession.builder().master("local[2]").enableHiveSupport()
+    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
+      builder.config(key, value)
+    }
+    val spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    val runs = lines.next() == "run"
+    spark.sql(lines.next())
+    val views = lines.grouped(2).map(view => view.head -> view.last).toSeq
+    tell(spark, views.map(_._1).filter(spark.catalog.tableExists(_)))
+    println("started")
+    views.foreach { case (name, statement) =>
+      spark.sql(statement)
+      if (runs) spark.sql(s"START MATERIALIZED VIEW $name")
+    }
+    if (runs) spark.streams.awaitAnyTermination()
+    views.foreach { case (name, _) => spark.sql(s"REFRESH MATERIALIZED VIEW $name") }
+    tell(spark, views.map(_._1))
+    println("finished")
+    spark.stop()
+  }
+
+  private def tell(spark: SparkSession, views: Seq[String]): Unit = views.foreach { name =>
+    spark.table(name).toJSON.collect().foreach(row => println(s"$name $row"))
+  }
+}
