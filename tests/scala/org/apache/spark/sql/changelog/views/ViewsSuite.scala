@@ -176,7 +176,10 @@ class SnapshotViewsSuite extends ViewTests {
     deliver("-D 1 Ada 30")
     query.processAllAvailable()
     check(totals)
-    assert(facts("DESCRIBE MATERIALIZED VIEW v")("Status") == "RUNNING")
+    val now = facts("DESCRIBE MATERIALIZED VIEW v")
+    assert(now("Status") == "RUNNING" && now("Lag").matches("at most \\d+ s"), now)
+    assert(now("Plan") == "incremental, [I,UB,UA,D], key (customer)")
+    assert(now("Last verification").contains("equal"))
     run("STOP MATERIALIZED VIEW v")
     assert(!query.isActive && facts("DESC MATERIALIZED VIEW v")("Status") == "IDLE")
   }

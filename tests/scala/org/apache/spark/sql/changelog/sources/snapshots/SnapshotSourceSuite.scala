@@ -68,6 +68,39 @@ class SnapshotSourceSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       Seq("(1, 'Oslo', 5)", "(1, 'Rome', 5)", "(1, 'Rome', 5)"))
   }
 
+  test("a table of a database is followed, by a view over it") {
+    val url = "jdbc:h2:mem:snapshots;DB_CLOSE_DELAY=-1"
+    def execute(sql: String): Unit =
+      DatabaseTable.connected(Map("url" -> url, "user" -> "", "password" -> "")) { connection =>
+        connection.createStatement().executeUpdate(sql)
+        ()
+      }
+    execute("CREATE TABLE rides (id INT PRIMARY KEY, city VARCHAR(20), fare INT)")
+    spark.read
+      .format("jdbc")
+      .options(Map("url" -> url, "dbtable" -> "rides"))
+      .load()
+      .createOrReplaceTempView("stored")
+    spark.readStream
+      .format("changelog-snapshots")
+      .option("query", "SELECT id AS id, city AS city, fare AS fare FROM stored")
+      .load()
+      .createOrReplaceTempView("rides_changes")
+    spark
+      .sql("SELECT * FROM from_changelog(TABLE(rides_changes), '_change_type', key => 'id')")
+      .createOrReplaceTempView("rides")
+    val kept = new KeptTable(spark, view)
+    Seq(
+      "INSERT INTO rides VALUES (1, 'Oslo', 5), (2, 'Rome', 7), (3, NULL, 1)",
+      "UPDATE rides SET city = 'Rome', fare = fare + 1 WHERE id = 1",
+      "DELETE FROM rides WHERE id > 1").foreach { statement =>
+      execute(statement)
+      kept.catchUp()
+      val expected = spark.sql(view.replace("FROM rides", "FROM stored")).collect()
+      assert(kept.table == expected.map(TextChangelog.format).toSeq.sorted, s"after $statement")
+    }
+  }
+
   test("an unchanged snapshot is no batch") {
     val folder = QuickFileSystem.temporaryDirectory()
     write(folder, "(1, 'Oslo', 5)")
