@@ -4,11 +4,17 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.File
+import java.nio.file.Files
 
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.catalog.{
+  CreateTableEvent,
+  ExternalCatalogEvent,
+  ExternalCatalogEventListener
+}
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.testing._
@@ -159,6 +165,18 @@ class DeltaViewsSuite extends ViewTests {
     run("REFRESH MATERIALIZED VIEW v")
     check(totals)
   }
+
+  test("delta: what a process leaves that ends while it makes a view is in nobody's way") {
+    deliver("+I 1 Ada 30")
+    create(totals)
+    val log = new File(warehouse, "v/_delta_log/00000000000000000000.json").toPath
+    val made = Files.readAllBytes(log)
+    run("DROP MATERIALIZED VIEW v")
+    Files.createDirectories(log.getParent)
+    Files.write(log, made)
+    create(totals)
+    check(totals)
+  }
 }
 
 /** Views stored as snapshots in Parquet. */
@@ -221,6 +239,23 @@ class SnapshotViewsSuite extends ViewTests {
     checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION")(
       create(s"SELECT customer, rand() AS r FROM $orders"))
     assert(!spark.catalog.tableExists("v") && !new File(warehouse, "v").exists())
+  }
+
+  test("a view is known as one from the moment it is there") {
+    var kinds = Seq.empty[Boolean]
+    val listener = new ExternalCatalogEventListener {
+      override def onEvent(event: ExternalCatalogEvent): Unit = event match {
+        case CreateTableEvent(_, "v") =>
+          kinds :+= new ViewCatalog(spark)
+            .find(new ViewCatalog(spark).identify(Seq("v")))
+            .isDefined
+        case _ =>
+      }
+    }
+    spark.sharedState.externalCatalog.addListener(listener)
+    try create(totals)
+    finally spark.sharedState.externalCatalog.removeListener(listener)
+    assert(kinds == Seq(true))
   }
 
   test("a streaming table takes rows that stay, and no others") {

@@ -37,10 +37,26 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
     }
     val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
+    removeRemains(location)
     session.sql(s"""
       CREATE TABLE ${view.sql} (${schema.toDDL}) USING delta $comment
       TBLPROPERTIES (${properties.mkString(", ")})""")
     view
+  }
+
+  /**
+   * Deletes the empty table of a process that has ended before the catalog knew of it. Delta would
+   * refuse to make another one in its place.
+   */
+  private def removeRemains(location: Path): Unit = {
+    val files = location.getFileSystem(session.sessionState.newHadoopConf())
+    if (files.exists(new Path(location, "_delta_log"))) {
+      val table = s"delta.${quoteIdentifier(location.toString)}"
+      val properties = session.sql(s"SHOW TBLPROPERTIES $table").collect()
+      val isView = properties.exists(_.getString(0) == ViewDefinition.Kind)
+      val isUntouched = session.sql(s"DESCRIBE HISTORY $table").count() == 1
+      if (isView && isUntouched) files.delete(location, true)
+    }
   }
 
   override def sink(view: KeptView): (String, Map[String, String]) =

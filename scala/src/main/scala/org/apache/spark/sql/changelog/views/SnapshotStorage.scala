@@ -37,7 +37,13 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val path = new Path(view.definition.rows, SnapshotStorage.Initial)
     write(view, session.createDataFrame(java.util.List.of[Row](), schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
-    session.sql(s"CREATE VIEW ${view.sql} $comment AS ${select(view, path)}")
+    // it says from the first what it is, for the process may end here
+    val properties = (view.definition.toProperties - "comment").map { case (key, value) =>
+      s"${Literal(key).sql} = ${Literal(value).sql}"
+    }
+    session.sql(s"""
+      CREATE VIEW ${view.sql} $comment TBLPROPERTIES (${properties.mkString(", ")})
+      AS ${select(view, path)}""")
     show(view, path)
     view
   }

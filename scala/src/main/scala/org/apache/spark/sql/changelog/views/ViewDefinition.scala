@@ -109,7 +109,9 @@ object ViewDefinition extends CapturesConfig {
   val Generation: String = Prefix + "generation"
   val Pending: String = Prefix + "pending"
 
-  private val Kind = Prefix + "kind"
+  /** Tells views from other tables. */
+  val Kind: String = Prefix + "kind"
+
   private val Query = Prefix + "query"
   private val Provider = Prefix + "provider"
   private val Given = Prefix + "given."
