@@ -14,7 +14,8 @@ import org.scalatest.Assertions
 
 /**
  * Real databases and a real broker, started by `dev/services` when a test first asks for one, and
- * ended with this process. A test that asks for one this machine can't have is cancelled.
+ * ended with this process. A test that asks for one this machine can't have is cancelled; one that
+ * could be had and does not start is a failure.
  */
 object Services extends Assertions {
   private val started = mutable.Map.empty[String, Either[String, Map[String, String]]]
@@ -38,7 +39,7 @@ object Services extends Assertions {
     // our end of its input is closed when this process ends, in whatever way
     val process = builder.redirectError(Redirect.INHERIT).start()
     process.inputReader().readLine() match {
-      case null => Left("it did not start")
+      case null => fail(s"$name did not start")
       case line =>
         val JObject(List((_, JObject(fields)))) = JsonMethods.parse(line): @unchecked
         val address = fields.map { case (field, value) => field -> value.values.toString }.toMap

@@ -45,18 +45,26 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Deletes the empty table of a process that has ended before the catalog knew of it. Delta would
-   * refuse to make another one in its place.
+   * Deletes the empty table of a process that has ended before the catalog knew of it, or before the
+   * table's log did. Delta would refuse to make another one in its place.
    */
   private def removeRemains(location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
-    if (files.exists(new Path(location, "_delta_log"))) {
-      val table = s"delta.${quoteIdentifier(location.toString)}"
-      val properties = session.sql(s"SHOW TBLPROPERTIES $table").collect()
-      val isView = properties.exists(_.getString(0) == ViewDefinition.Kind)
-      val isUntouched = session.sql(s"DESCRIBE HISTORY $table").count() == 1
-      if (isView && isUntouched) files.delete(location, true)
+    val log = new Path(location, LogFolder)
+    if (files.exists(log)) {
+      val isTable = files.listStatus(log).exists(_.getPath.getName.matches("\\d+\\..*"))
+      val isRemains =
+        if (isTable) isUntouchedView(location)
+        else files.listStatus(location).forall(_.getPath.getName == LogFolder)
+      if (isRemains) files.delete(location, true)
     }
+  }
+
+  private def isUntouchedView(location: Path): Boolean = {
+    val table = s"delta.${quoteIdentifier(location.toString)}"
+    val properties = session.sql(s"SHOW TBLPROPERTIES $table").collect()
+    properties.exists(_.getString(0) == ViewDefinition.Kind) &&
+    session.sql(s"DESCRIBE HISTORY $table").count() == 1
   }
 
   override def sink(view: KeptView): (String, Map[String, String]) =
@@ -129,6 +137,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
 object DeltaStorage {
   private val Folder = "_changelog"
+  private val LogFolder = "_delta_log"
   private val CommitNote = "spark.databricks.delta.commitInfo.userMetadata"
 
   /** Whether the rows of a generation that was about to be shown have been written. */
