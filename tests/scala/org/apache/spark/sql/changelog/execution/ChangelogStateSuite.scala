@@ -73,12 +73,12 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       val heads = state(checkpoint)(
         "key.table",
         "key.a",
-        "value.`min(n).head`.value[0]",
-        "value.`max(n).head`.value[0]")
+        "value.group.`min(n).head`.value[0]",
+        "value.group.`max(n).head`.value[0]")
       assert(heads.contains("0 x 1 9"))
       val tails = state(checkpoint)("key.table", "key.a", "key.n", "value.count").filterNot(
         _.startsWith("0"))
-      assert(tails.nonEmpty && tails.forall(_.matches("[12] x [1-9] 1")), tails)
+      assert(tails.nonEmpty && tails.forall(_.matches("1 x [1-9] 1")), tails)
     }
   }
 
