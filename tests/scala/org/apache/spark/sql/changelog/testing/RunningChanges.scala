@@ -38,6 +38,8 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
 class RunningChanges(changes: DataFrame, val checkpoint: File) {
   private val emitted = mutable.ArrayBuffer.empty[Row]
   private val batches = mutable.SortedMap.empty[Long, Seq[String]]
+  // the batches of the running query whose reports have been asked for
+  private var reported = Set.empty[Long]
   private var running = start()
 
   def query: StreamingQuery = running
@@ -60,6 +62,7 @@ class RunningChanges(changes: DataFrame, val checkpoint: File) {
    */
   def restart(repeats: Boolean = false): Unit = {
     stop()
+    reported = Set.empty
     if (repeats) {
       val commits =
         new File(checkpoint, "commits").listFiles().filter(_.getName.forall(_.isDigit))
@@ -73,13 +76,14 @@ class RunningChanges(changes: DataFrame, val checkpoint: File) {
 
   /** Processes what has arrived. Gives the rows emitted since the last call, as sorted text. */
   def next(): Seq[String] = {
-    emitted.clear()
-    val known = query.recentProgress.map(_.batchId).toSet
     query.processAllAvailable()
     // a batch is done before it is reported
     while (query.status.isTriggerActive) Thread.sleep(1)
-    reports = query.recentProgress.filterNot(report => known.contains(report.batchId)).toSeq
-    emitted.map(TextChangelog.format).sorted.toSeq
+    reports = query.recentProgress.filterNot(report => reported.contains(report.batchId)).toSeq
+    reported ++= reports.map(_.batchId)
+    val rows = emitted.map(TextChangelog.format).sorted.toSeq
+    emitted.clear()
+    rows
   }
 
   /** What the batches since the last call say: more than one, if rows came while one ran. */

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.consolidate
 
-import java.util.LinkedHashMap
+import java.util.{ArrayList, LinkedHashMap}
 
 import scala.jdk.CollectionConverters._
 
@@ -82,52 +82,82 @@ case class ChangelogConsolidateExec(
       val withKind =
         GenerateUnsafeProjection.generate(columns :+ Literal(RowKind.Insert), child.output)
       RowsByKey(rows, key, child.output).flatMap { case (_, changes) =>
-        val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
-        var numInputRows = 0L
-        changes.foreach { change =>
-          numInputRows += 1
-          val kind = change.getByte(kindOrdinal)
-          val sign = RowKind.sign(kind)
-          val row = withKind(change)
-          var count = counts.get(row)
-          if (count == null) {
-            count = Array(0L, RowKind.Insert)
-            counts.put(row.copy(), count)
+        val change = changes.next()
+        val kind = change.getByte(kindOrdinal)
+        val row = withKind(change)
+        if (changes.hasNext) {
+          val net = new NetChanges
+          net.add(row, kind)
+          changes.foreach { change =>
+            val kind = change.getByte(kindOrdinal)
+            net.add(withKind(change), kind)
           }
-          count(0) += sign
-          if (replaces && kind == RowKind.UpdateAfter) count(1) = kind
+          val left = net.left
+          numOutputRows += left.size
+          numCancelledRows += net.numInputRows - left.size
+          left.iterator.asScala
+        } else {
+          row.setByte(columns.size, if (RowKind.retracts(kind)) RowKind.Delete else comes(kind))
+          numOutputRows += 1
+          Iterator.single(row)
         }
-        val left = emit(counts)
-        numOutputRows += left.size
-        numCancelledRows += numInputRows - left.size
-        left
       }
     }
   }
 
-  /**
-   * The rows that are left, an update's rows next to each other.
-   *
-   * @param counts
-   *   how often each row has come, and the kind it comes with if it comes alone
-   */
-  private def emit(counts: LinkedHashMap[UnsafeRow, Array[Long]]): Seq[UnsafeRow] = {
-    val kind = output.size - 1
-    def copies(sign: Long) = counts.asScala.toSeq.flatMap { case (row, count) =>
-      row.setByte(kind, count(1).toByte)
-      Seq.fill(math.max(0L, count(0) * sign).toInt)(row.copy())
+  /** The kind of a row that comes alone. */
+  private def comes(kind: Byte): Byte =
+    if (replaces && kind == RowKind.UpdateAfter) kind else RowKind.Insert
+
+  /** Several changes of a key. */
+  private final class NetChanges {
+    // how often each row has come, and the kind it comes with if it comes alone
+    private val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
+    var numInputRows = 0L
+
+    def add(row: UnsafeRow, kind: Byte): Unit = {
+      numInputRows += 1
+      var count = counts.get(row)
+      if (count == null) {
+        count = Array(0L, RowKind.Insert)
+        counts.put(row.copy(), count)
+      }
+      count(0) += RowKind.sign(kind)
+      if (RowKind.Insert != comes(kind)) count(1) = kind
     }
-    val gone = copies(-1)
-    val come = copies(1)
-    val numPairs = if (pairs) math.min(gone.size, come.size) else 0
-    val updates = gone.take(numPairs).zip(come.take(numPairs)).flatMap { case (before, after) =>
-      before.setByte(kind, RowKind.UpdateBefore)
-      after.setByte(kind, RowKind.UpdateAfter)
-      Seq(before, after)
+
+    /** The rows that are left, an update's rows next to each other. */
+    def left: ArrayList[UnsafeRow] = {
+      val gone = copies(-1)
+      val come = copies(1)
+      val numPairs = if (pairs) math.min(gone.size, come.size) else 0
+      val all = new ArrayList[UnsafeRow](gone.size + come.size)
+      for (i <- 0 until numPairs) {
+        all.add(kindOf(gone.get(i), RowKind.UpdateBefore))
+        all.add(kindOf(come.get(i), RowKind.UpdateAfter))
+      }
+      for (i <- numPairs until gone.size) all.add(kindOf(gone.get(i), RowKind.Delete))
+      for (i <- numPairs until come.size) all.add(come.get(i))
+      all
     }
-    val deletes = gone.drop(numPairs)
-    deletes.foreach(_.setByte(kind, RowKind.Delete))
-    updates ++ deletes ++ come.drop(numPairs)
+
+    /** The rows that go, or come, as often as they do. */
+    private def copies(sign: Long): ArrayList[UnsafeRow] = {
+      val rows = new ArrayList[UnsafeRow]
+      counts.forEach { (row, count) =>
+        var copies = count(0) * sign
+        while (copies > 0) {
+          rows.add(kindOf(row.copy(), count(1).toByte))
+          copies -= 1
+        }
+      }
+      rows
+    }
+
+    private def kindOf(row: UnsafeRow, kind: Byte): UnsafeRow = {
+      row.setByte(columns.size, kind)
+      row
+    }
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogConsolidateExec =

@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, ProjectKeys, UpsertKeys}
 import org.apache.spark.sql.changelog.explain.ExplainNode
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
@@ -81,7 +81,7 @@ private[optimizer] object OutputRewrite {
     def isSinkKey(key: Seq[Attribute]) =
       sink.mode == OutputMode.Retract || sink.key.isEmpty ||
         AttributeSet(key) == AttributeSet(sink.key)
-    val netted = ordered(nettedKeys(query)).find(isSinkKey)
+    val netted = ordered(NettedKeys(query)).find(isSinkKey)
     if (query.mode.isInsertOnly) Netting.None
     else if (netted.isDefined) {
       if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
@@ -104,25 +104,5 @@ private[optimizer] object OutputRewrite {
     case _: MultiJoin | _: Rank => true
     case _: Project | _: Filter => knowsUpdates(node.children.head)
     case _ => false
-  }
-
-  /** The keys that a batch holds at most one change of, the halves of an update side by side. */
-  private def nettedKeys(node: AnnotatedPlan): Seq[AttributeSet] = node.plan match {
-    case _: Aggregate => node.upsertKeys
-    // it is netted by the consumer's key where old rows are left out by it
-    case _: Window if node.mode.updateKind == UpdateKind.OnlyUpdateAfter => node.upsertKeys
-    case rank: Rank =>
-      // a row that changes its partition leaves one and enters the other
-      val partition = AttributeSet(rank.partitionBy)
-      UpsertKeys.slotKey(rank) match {
-        case Some(slot) => node.upsertKeys.filter(_ == slot)
-        case None => node.upsertKeys.filter(partition.subsetOf(_))
-      }
-    case source: FromChangelog if source.input == InputMode.Upsert => node.upsertKeys
-    case _: Project | _: Filter | _: EventTimeWatermark =>
-      ProjectKeys
-        .outputKeys(node.plan, nettedKeys(node.children.head))
-        .filter(node.upsertKeys.contains)
-    case _ => Nil
   }
 }
