@@ -58,20 +58,30 @@ class AggregateInferenceSuite extends InferenceTest {
     assert(agg.state.last == StateTable("rows", Seq("a", "row"), "count", "unbounded"))
   }
 
-  test("sessions go, even over new rows, and rows are kept by the other groups") {
+  test("sessions go, even over new rows, of which only their buffers are kept") {
     appends("t", "a INT, ts TIMESTAMP", watermark = Some("ts"))
     val sql = "FROM t GROUP BY a, session_window(ts, '1 hour')"
-    Seq(s"SELECT a, session_window, count(*) $sql", s"SELECT a, session_window $sql").foreach {
-      query =>
-        val agg = find(infer(query), "ChangelogAggregate")
-        assert(agg.mode.toString == "[I,UB,UA,D]")
-        assert(agg.strategy.contains("rows of the group, computed again"))
-        assert(
-          agg.state == Seq(
-            StateTable("rows", Seq("a", "row"), "count", "watermark on session_window")))
-        val closed = find(infer(query, Append), "ChangelogAggregate")
-        assert(closed.mode.toString == "[I]")
-        assert(closed.strategy.exists(_.endsWith("emitted when the watermark closes the group")))
+    Seq(
+      s"SELECT a, session_window, count(*) $sql" -> "buffers",
+      s"SELECT a, session_window $sql" -> "nothing").foreach { case (query, kept) =>
+      val agg = find(infer(query), "ChangelogAggregate")
+      assert(agg.mode.toString == "[I,UB,UA,D]")
+      val key = Seq("a", "session_window")
+      assert(agg.state == Seq(StateTable("sessions", key, kept, "watermark on session_window")))
+      val closed = find(infer(query, Append), "ChangelogAggregate")
+      assert(closed.mode.toString == "[I]")
+      assert(closed.strategy.exists(_.endsWith("emitted when the watermark closes the group")))
+    }
+  }
+
+  test("sessions of DISTINCT values, and of rows that go, are computed again from rows") {
+    appends("t", "a INT, ts TIMESTAMP", watermark = Some("ts"))
+    changelog("c", "a INT, ts TIMESTAMP", All)
+    Seq("count(DISTINCT a) FROM t", "count(*) FROM c").foreach { of =>
+      val agg =
+        find(infer(s"SELECT $of GROUP BY session_window(ts, '1 hour')"), "ChangelogAggregate")
+      assert(agg.strategy.contains("rows of the group, computed again"))
+      assert(agg.state.map(_.value) == Seq("count"))
     }
   }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.{
   PythonUDAF,
   SessionWindow
 }
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, EventTimeWatermark}
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.BooleanType
 
@@ -70,7 +70,19 @@ object AggregateForm {
   def groupsSessions(agg: Aggregate): Boolean =
     agg.groupingExpressions.exists(isSession)
 
-  /** The same, of one that has yet to be annotated. */
+  /** Whether sessions are kept with their buffers: rows only come, and no call needs them. */
+  def keepsSessions(agg: Aggregate, retracts: Boolean): Boolean = {
+    val (sessions, others) = agg.groupingExpressions.partition(isSession)
+    sessions.nonEmpty && !retracts &&
+    calls(agg).forall(call => !call.isDistinct && apply(call, retracts) == Buffer) &&
+    // sessions end by their own time
+    !others.exists {
+      case named: NamedExpression => named.metadata.contains(EventTimeWatermark.delayKey)
+      case _ => false
+    }
+  }
+
+  /** Whether it emits a group once, before it is annotated. */
   def waits(agg: Aggregate, produced: ModifyKindSet, retracts: Boolean): Boolean =
     produced.isInsertOnly && (calls(agg).nonEmpty || retracts || groupsSessions(agg))
 

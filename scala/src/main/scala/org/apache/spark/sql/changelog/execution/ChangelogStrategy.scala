@@ -94,7 +94,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       ReplayedVersionExec(version, state.numPartitions) :: Nil
 
     case aggregate @ PlanReplayedAggregate(replay) =>
-      PlanReplayedAggregate(castToImpl(session), aggregate, replay) :: Nil
+      PlanReplayedAggregate(castToImpl(session), aggregate, replay, planLater(_)) :: Nil
 
     case rank: ChangelogRank =>
       val state = AssignStateInfo(castToImpl(session), rank.operatorId)

@@ -41,7 +41,8 @@ private[inference] final case class AggregateState(
   private val splits = SQLConf.get.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
   private val extrema =
     argumentsOf(calls.filter(AggregateForm(_, retracts) == AggregateForm.Extremum))
-  private val needsRows = AggregateForm.needsRows(agg, calls, retracts)
+  private val keepsSessions = AggregateForm.keepsSessions(agg, retracts)
+  private val needsRows = !keepsSessions && AggregateForm.needsRows(agg, calls, retracts)
 
   /** What is asked of the input, with the state and how it is described. */
   def decision(inputs: Seq[Demand], waits: Boolean): Decision = Decision(
@@ -71,7 +72,8 @@ private[inference] final case class AggregateState(
         case (expression, name) if !AggregateForm.isSession(expression) => name
       }
       Seq(StateTable("rows", kept :+ "row", "count", bound))
-    } else {
+    } else if (keepsSessions) Seq(StateTable("sessions", group, buffers, bound))
+    else {
       StateTable("groups", group, buffers, bound) +:
         (extrema.map(values("values", _)) ++ distinct.map(values("distinct values", _)))
     }

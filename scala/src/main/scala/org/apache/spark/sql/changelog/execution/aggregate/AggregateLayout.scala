@@ -97,11 +97,22 @@ final case class AggregateLayout(
       val name = s"${if (extremum.largest) "max" else "min"}($value)"
       Seq(s"$name.head" -> headType(extremum), s"$name.tail" -> LongType)
     }
-    StateColumns(buffered.flatMap(bufferColumns) ++ heads)
+    StateColumns(buffered.flatMap(AggregateLayout.bufferColumns) ++ heads)
   }
 
+  /** The best values of an extremum with their counts, best first. */
+  def headType(extremum: Extremum): ArrayType = {
+    val value = StructField("value", values(extremum.valueIndex).dataType, nullable = false)
+    ArrayType(
+      StructType(Seq(value, StructField("count", LongType, nullable = false))),
+      containsNull = false)
+  }
+}
+
+object AggregateLayout {
+
   /** A function's buffer columns are called after the call, so that state can't be mistaken. */
-  private def bufferColumns(call: AggregateExpression): Seq[(String, DataType)] = {
+  def bufferColumns(call: AggregateExpression): Seq[(String, DataType)] = {
     val function = call.aggregateFunction match {
       case signed: SignedFunction => signed.name
       case other => DescribeNode.expression(other)
@@ -114,13 +125,5 @@ final case class AggregateLayout(
       val suffix = if (columns.size == 1) "" else s".${column.name}"
       s"$name$suffix" -> column.dataType
     }
-  }
-
-  /** The best values of an extremum with their counts, best first. */
-  def headType(extremum: Extremum): ArrayType = {
-    val value = StructField("value", values(extremum.valueIndex).dataType, nullable = false)
-    ArrayType(
-      StructType(Seq(value, StructField("count", LongType, nullable = false))),
-      containsNull = false)
   }
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
   GenerateUnsafeProjection
 }
 import org.apache.spark.sql.catalyst.plans.physical._
-import org.apache.spark.sql.catalyst.util.{DateTimeUtils, truncatedString}
+import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
@@ -18,7 +18,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
+import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionStateWriter}
 
 /**
  * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
@@ -41,7 +42,7 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
 case class ChangelogReplayExec(
     layout: ReplayLayout,
     sessionColumn: Option[Attribute],
-    dropsLate: Boolean,
+    override val dropsLate: Boolean,
     override val emitsClosed: Boolean,
     inputKind: Option[Attribute],
     opening: Option[Attribute],
@@ -50,7 +51,7 @@ case class ChangelogReplayExec(
     override val ttl: Option[Long],
     placedBy: Seq[Attribute],
     child: SparkPlan)
-    extends UnaryChangelogStateWriter {
+    extends SessionStateWriter {
 
   override def shortName: String = "changelogReplay"
 
@@ -119,8 +120,17 @@ case class ChangelogReplayExec(
     // without a group there is a version even where no row has ever come
     val isFirst = opening.isDefined && !state.hasVersion
     val sessions =
-      if (endsSessions) Some(new SessionState(layout, sessionColumn.get, store)) else None
-    val isLate = lateSessions(sessions)
+      if (endsSessions) {
+        val isThere: UnsafeRow => Boolean = _.getLong(0) > 0
+        Some(
+          new SessionState(
+            layout.key,
+            layout.numPrefixColumns,
+            sessionColumn.get,
+            store,
+            isThere))
+      } else None
+    val isLate: UnsafeRow => Boolean = sessions.map(lateSessions).getOrElse(_ => false)
     val inTime = if (endsSessions) rows else withoutLate(rows, child.output)
     val partitions =
       if (isFirst && !inTime.hasNext) Iterator.single(Iterator.empty[InternalRow])
@@ -149,30 +159,13 @@ case class ChangelogReplayExec(
     }
   }
 
-  /** Tells of a row whether it could reach a session that has ended, and counts it then. */
-  private def lateSessions(sessions: Option[SessionState]): UnsafeRow => Boolean =
-    sessions.zip(eventTimeBound.flatMap(_.late)).filter(_ => dropsLate) match {
-      case Some((sessions, late)) =>
-        val watermark = DateTimeUtils.millisToMicros(late)
-        val numDropped = longMetric("numRowsDroppedByWatermark")
-        row => {
-          val isLate = sessions.isLate(row, watermark)
-          if (isLate) numDropped += 1
-          isLate
-        }
-      case None => _ => false
-    }
-
   /** Removes the rows that no further change can reach, each with its count. */
   private def rowsOver(
       store: StateStore,
       sessions: Option[SessionState]): Iterator[(UnsafeRow, Long)] =
     sessions match {
       case Some(sessions) =>
-        eventTimeBound
-          .flatMap(_.moved)
-          .map(moved => sessions.removeEnded(DateTimeUtils.millisToMicros(moved)))
-          .getOrElse(Iterator.empty)
+        removeEnded(sessions).map(entry => (entry.key, entry.value.getLong(0)))
       case None =>
         entriesOver(store, layout.key).map { entry =>
           val row = entry.key.copy()

@@ -9,10 +9,14 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aggregate.{
   HashAggregateExec,
+  MergingSessionsExec,
   ObjectHashAggregateExec,
   SortAggregateExec
 }
 
+import org.apache.spark.sql.changelog.analysis.AggregateForm
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.execution.session.PlanChangelogSession
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
 /**
@@ -28,14 +32,26 @@ object PlanReplayedAggregate {
   /** The replay below an aggregate, if it is one over replayed rows. */
   def unapply(aggregate: Aggregate): Option[ChangelogReplay] = replayBelow(aggregate.child)
 
-  def apply(session: SparkSession, aggregate: Aggregate, replay: ChangelogReplay): SparkPlan = {
+  def apply(
+      session: SparkSession,
+      aggregate: Aggregate,
+      replay: ChangelogReplay,
+      plan: LogicalPlan => SparkPlan): SparkPlan = {
     val planned = session.sessionState.planner.Aggregation(aggregate).head
     def inOrder(sorted: SortAggregateExec) = sorted.copy(groupingExpressions =
       sorted.groupingExpressions.map(normalizedBelow(_, replay)))
-    planned.transform {
+    val overReplay = planned.transform {
       case hash: HashAggregateExec => inOrder(hash.toSortAggregate)
       case hash: ObjectHashAggregateExec => inOrder(hash.toSortAggregate)
       case sort: SortAggregateExec => inOrder(sort)
+    }
+    planned.collectFirst { case merging: MergingSessionsExec => merging } match {
+      case Some(merging)
+          if AggregateForm.keepsSessions(aggregate, retracts = replay.inputKind.isDefined) =>
+        val state = AssignStateInfo(session, replay.operatorId)
+        val sessions = PlanChangelogSession(aggregate, replay, merging, state, plan)
+        overReplay.transform { case _: MergingSessionsExec => sessions }
+      case _ => overReplay
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.execution.replay
+package org.apache.spark.sql.changelog.execution.session
 
 import java.util.{Arrays, Comparator, LinkedHashSet}
 
@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjectio
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 /**
- * Finds the sessions that stored rows make, each row beginning one of its own.
+ * Finds the sessions that stored rows make, each row beginning one of its own, or being one.
  *
  * {{{
  *   rows of a key      [10:00, 10:05) [10:03, 10:08)   [10:20, 10:25)
@@ -27,30 +27,39 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
  * ended ended before that began. As in Spark, a row that begins at the very end of a session belongs
  * to it.
  *
+ * @param key
+ *   the columns of the state's key
+ * @param numPrefixColumns
+ *   how many of them, from the first, sessions are found in
  * @param session
- *   the column with the session a row begins
+ *   that of the columns with the session a row begins
+ * @param isThere
+ *   whether an entry with this value counts; it does not if what it says was only taken back
  */
-private[replay] final class SessionState(
-    layout: ReplayLayout,
+private[execution] final class SessionState(
+    key: Seq[Attribute],
+    numPrefixColumns: Int,
     session: Attribute,
-    store: StateStore) {
+    store: StateStore,
+    isThere: UnsafeRow => Boolean) {
   import SessionState._
 
-  private val ordinal = layout.key.indexWhere(_.exprId == session.exprId)
-  private val prefixOf =
-    GenerateUnsafeProjection.generate(layout.key.take(layout.numPrefixColumns), layout.key)
+  private val ordinal = key.indexWhere(_.exprId == session.exprId)
+  private val prefixOf = GenerateUnsafeProjection.generate(key.take(numPrefixColumns), key)
   private val byBegin: Comparator[Entry] = (left, right) =>
-    java.lang.Long.compare(beginOf(left._1), beginOf(right._1))
+    java.lang.Long.compare(beginOf(left.key), beginOf(right.key))
 
   private var lastPartition: UnsafeRow = _
   private var lastSessions: Seq[Session] = Nil
 
-  private def beginOf(row: UnsafeRow): Long = row.getStruct(ordinal, 2).getLong(0)
+  /** When the session that a key says begins, in microseconds. */
+  def beginOf(key: UnsafeRow): Long = key.getStruct(ordinal, 2).getLong(0)
 
-  private def endOf(row: UnsafeRow): Long = row.getStruct(ordinal, 2).getLong(1)
+  /** When it ends, in microseconds. */
+  def endOf(key: UnsafeRow): Long = key.getStruct(ordinal, 2).getLong(1)
 
   /**
-   * Whether a change of a row would come too late.
+   * Whether a change of a row with this key would come too late.
    *
    * @param watermark
    *   in microseconds
@@ -59,27 +68,25 @@ private[replay] final class SessionState(
     val partition = prefixOf(row)
     if (partition != lastPartition) {
       lastPartition = partition.copy()
-      lastSessions = sessions(rowsOf(lastPartition).filter(_._2 > 0))
+      lastSessions = sessions(entries(lastPartition).filter(entry => isThere(entry.value)))
     }
     val begin = beginOf(row)
     !lastSessions.exists(session => session.begin <= begin && begin <= session.end)
   }
 
   /**
-   * Removes the rows of sessions that have ended.
+   * Removes the entries of sessions that have ended, as they are read.
    *
    * @param watermark
    *   in microseconds
-   * @return
-   *   the rows, each with its count; they are removed as they are read
    */
   def removeEnded(watermark: Long): Iterator[Entry] =
     partitionsWithEnded(watermark).iterator.asScala.flatMap { partition =>
       // what was taken back but never given is in no session
-      val (seen, unseen) = rowsOf(partition).partition(_._2 > 0)
-      val ended = sessions(seen).filter(_.end <= watermark).flatMap(_.rows) ++
-        unseen.filter { case (row, _) => endOf(row) <= watermark }
-      ended.foreach { case (row, _) => store.remove(row) }
+      val (there, others) = entries(partition).partition(entry => isThere(entry.value))
+      val ended = sessions(there).filter(_.end <= watermark).flatMap(_.entries) ++
+        others.filter(entry => endOf(entry.key) <= watermark)
+      ended.foreach(entry => store.remove(entry.key))
       ended
     }
 
@@ -98,21 +105,25 @@ private[replay] final class SessionState(
     found
   }
 
-  private def rowsOf(partition: UnsafeRow): Array[Entry] = {
-    val entries = store.prefixScan(partition)
-    try entries.map(entry => (entry.key.copy(), entry.value.getLong(0))).toArray
-    finally entries.close()
+  /** The sessions of the partition that a key is in, each an entry, which one that begins and ends then reaches. */
+  def reachedBy(key: UnsafeRow, begin: Long, end: Long): Array[Entry] =
+    entries(prefixOf(key)).filter(entry => beginOf(entry.key) <= end && begin <= endOf(entry.key))
+
+  private def entries(partition: UnsafeRow): Array[Entry] = {
+    val found = store.prefixScan(partition)
+    try found.map(entry => new Entry(entry.key.copy(), entry.value.copy())).toArray
+    finally found.close()
   }
 
-  private def sessions(rows: Array[Entry]): Seq[Session] = {
-    Arrays.sort(rows, byBegin)
+  private def sessions(entries: Array[Entry]): Seq[Session] = {
+    Arrays.sort(entries, byBegin)
     val found = mutable.ArrayBuffer.empty[Session]
-    rows.foreach { entry =>
-      val (begin, end) = (beginOf(entry._1), endOf(entry._1))
+    entries.foreach { entry =>
+      val (begin, end) = (beginOf(entry.key), endOf(entry.key))
       found.lastOption match {
         case Some(session) if begin <= session.end =>
           session.end = math.max(session.end, end)
-          session.rows += entry
+          session.entries += entry
         case _ => found += new Session(begin, end, mutable.ArrayBuffer(entry))
       }
     }
@@ -120,13 +131,13 @@ private[replay] final class SessionState(
   }
 }
 
-private object SessionState {
+private[execution] object SessionState {
 
-  /** A row with its count. */
-  type Entry = (UnsafeRow, Long)
+  /** A copy of an entry of the state. */
+  final class Entry(val key: UnsafeRow, val value: UnsafeRow)
 
   private final class Session(
       val begin: Long,
       var end: Long,
-      val rows: mutable.ArrayBuffer[Entry])
+      val entries: mutable.ArrayBuffer[Entry])
 }

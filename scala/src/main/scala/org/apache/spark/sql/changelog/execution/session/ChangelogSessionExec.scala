@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.session
+
+import java.util.ArrayDeque
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.aggregate.MergingSessionsIterator
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+import org.apache.spark.sql.types.{IntegerType, StructType}
+import org.apache.spark.util.CompletionIterator
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
+import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
+
+/**
+ * Merges a batch's rows into the sessions they reach, where rows only come.
+ *
+ * {{{
+ *   state                    in                       out
+ *   ann [00, 10) n=2         ann [08, 18) n=1         +I ann [00, 18) n=3
+ *   ann [40, 50) n=1                                  -D ann [00, 10) n=2
+ * }}}
+ *
+ *   - in: for each partition and time of a row one buffer of every function, sorted by session
+ *   - out: of each partition the sessions that are new, with kind `+I`, then those that they
+ *     replace, with `-D`, each with its buffers
+ *   - state: `partition, session -> buffers`
+ *   - law: functions evaluated over the buffers of `out` give the sessions that come and go
+ *
+ * Spark's own iterator merges sessions and buffers. What a batch brings to a partition is held in
+ * memory, and the sessions it reaches.
+ *
+ * @param calls
+ *   the functions, merging buffers
+ * @param buffers
+ *   the columns of the buffers
+ * @param emitsClosed
+ *   whether sessions are given out once, when the watermark has passed their end
+ */
+case class ChangelogSessionExec(
+    partition: Seq[Attribute],
+    sessionColumn: Attribute,
+    calls: Seq[AggregateExpression],
+    buffers: Seq[Attribute],
+    override val dropsLate: Boolean,
+    override val emitsClosed: Boolean,
+    outputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    override val ttl: Option[Long],
+    child: SparkPlan)
+    extends SessionStateWriter {
+
+  private val columns = partition :+ sessionColumn
+  private val layout = ReplayLayout(partition, columns, Nil)
+
+  override def shortName: String = "changelogSession"
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName(partition=${truncatedString(partition, "[", ", ", "]", maxFields)}, " +
+      s"session=$sessionColumn)"
+
+  override def output: Seq[Attribute] = (partition :+ outputKind :+ sessionColumn) ++ buffers
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind +: buffers)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def outputOrdering: Seq[SortOrder] =
+    if (emitsClosed) Nil
+    else (partition :+ outputKind :+ sessionColumn).map(SortOrder(_, Ascending))
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (partition.isEmpty) Seq(AllTuples)
+    else {
+      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(partition, getStateInfo, conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] =
+    Seq(columns.map(SortOrder(_, Ascending)))
+
+  override def timedColumns: Seq[Attribute] = Seq(sessionColumn)
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = StateColumns(
+    if (buffers.isEmpty) Seq("nothing" -> IntegerType)
+    else calls.flatMap(AggregateLayout.bufferColumns))
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val sessions = new SessionState(
+      layout.key,
+      layout.numPrefixColumns,
+      sessionColumn,
+      store,
+      isThere = _ => true)
+    val changes = new Changes(store, sessions)
+    lazy val ended = removeEnded(sessions).flatMap { entry =>
+      longMetric("numRemovedStateRows") += 1
+      if (emitsClosed) Some(changes.closed(entry)) else None
+    }
+    if (emitsClosed) changes.of(rows) ++ ended
+    else {
+      CompletionIterator[InternalRow, Iterator[InternalRow]](
+        changes.of(rows),
+        ended.foreach(_ => ()))
+    }
+  }
+
+  /** A session as it was before the batch, with the row it is merged as. */
+  private final class Stored(val entry: SessionState.Entry, val row: UnsafeRow)
+
+  private final class Changes(store: StateStore, sessions: SessionState) {
+    private val input = columns ++ buffers
+    private val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, input)
+    private val valueOf = GenerateUnsafeProjection
+      .generate(if (buffers.isEmpty) Seq(Literal(0)) else buffers, input)
+    private val rowOf = GenerateUnsafeProjection.generate(input, layout.key ++ buffers)
+    private val outputOf = GenerateUnsafeProjection.generate(
+      (partition :+ Literal(RowKind.Insert) :+ sessionColumn) ++ buffers,
+      input)
+    private val sessionOf = GenerateUnsafeProjection.generate(Seq(sessionColumn), input)
+    private val joined = new JoinedRow
+    private val isLate = lateSessions(sessions)
+    private val numOutputRows = longMetric("numOutputRows")
+    private val numRetractions = longMetric("numRetractions")
+    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+
+    // of each partition that is being merged, the sessions that its rows reach
+    private val reached = new ArrayDeque[Seq[Stored]]
+
+    def of(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+      val all = GroupedIterator(rows, partition, child.output).flatMap { case (_, added) =>
+        withReached(added)
+      }
+      val merged = if (all.hasNext) merge(all) else Iterator.empty
+      GroupedIterator(merged, partition, input).flatMap { case (_, now) =>
+        replace(reached.removeFirst(), now)
+      }
+    }
+
+    /** The rows of one partition that are not late, and the sessions they reach, in order. */
+    private def withReached(added: Iterator[InternalRow]): Iterator[UnsafeRow] = {
+      val rows = added.map(_.asInstanceOf[UnsafeRow]).filterNot(row => isLate(keyOf(row)))
+      val inTime = rows.map(_.copy()).toArray
+      if (inTime.isEmpty) Iterator.empty
+      else {
+        val stored = sessions
+          .reachedBy(keyOf(inTime.head), inTime.map(beginOf).min, inTime.map(endOf).max)
+          .map(entry => new Stored(entry, rowOf(joined(entry.key, entry.value)).copy()))
+        reached.addLast(stored.toSeq)
+        (inTime ++ stored.map(_.row)).sortBy(beginOf).iterator
+      }
+    }
+
+    private def beginOf(row: UnsafeRow): Long = sessionOf(row).getStruct(0, 2).getLong(0)
+
+    private def endOf(row: UnsafeRow): Long = sessionOf(row).getStruct(0, 2).getLong(1)
+
+    private def merge(rows: Iterator[InternalRow]): Iterator[InternalRow] =
+      new MergingSessionsIterator(
+        TaskContext.getPartitionId(),
+        columns,
+        sessionColumn,
+        input,
+        rows,
+        calls,
+        calls.map(_.resultAttribute),
+        columns.size,
+        input,
+        (expressions, schema) => MutableProjection.create(expressions, schema),
+        longMetric("numMergedSessions"))
+
+    /** Keeps the sessions of one partition as they are now, and tells what changed. */
+    private def replace(before: Seq[Stored], now: Iterator[InternalRow]): Iterator[UnsafeRow] = {
+      val gone = new java.util.LinkedHashMap[UnsafeRow, Stored]
+      before.foreach(stored => gone.put(stored.entry.key, stored))
+      val come = now
+        .map(_.asInstanceOf[UnsafeRow])
+        .flatMap { session =>
+          val stored = gone.get(keyOf(session))
+          if (stored != null && stored.entry.value == valueOf(session)) {
+            gone.remove(stored.entry.key)
+            None
+          } else Some(session.copy())
+        }
+        .toArray
+      gone.forEach { (key, _) =>
+        store.remove(key)
+        numRemovedStateRows += 1
+      }
+      come.foreach { session =>
+        store.put(keyOf(session), valueOf(session))
+        numUpdatedStateRows += 1
+      }
+      if (emitsClosed) Iterator.empty
+      else {
+        come.iterator.map(emit(_, RowKind.Insert)) ++
+          before.iterator
+            .filter(stored => gone.containsKey(stored.entry.key))
+            .map(stored => emit(stored.row, RowKind.Delete))
+      }
+    }
+
+    /** A session that is given out once. */
+    def closed(entry: SessionState.Entry): UnsafeRow =
+      emit(rowOf(joined(entry.key, entry.value)), RowKind.Insert)
+
+    private def emit(session: UnsafeRow, kind: Byte): UnsafeRow = {
+      val row = outputOf(session)
+      row.setByte(partition.size, kind)
+      numOutputRows += 1
+      if (kind == RowKind.Delete) numRetractions += 1
+      row
+    }
+  }
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics :+
+      StatefulOperatorCustomSumMetric("numMergedSessions", "number of sessions looked at")
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogSessionExec =
+    copy(child = newChild)
+}
