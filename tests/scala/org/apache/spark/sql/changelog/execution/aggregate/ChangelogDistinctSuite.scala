@@ -121,4 +121,20 @@ class ChangelogDistinctSuite extends AnyFunSuite with ChangelogSession {
       }
     finally spark.conf.unset(split)
   }
+
+  test("texts that a collation finds equal are one value") {
+    for (change <- Seq(false, true)) {
+      val counted = "count(DISTINCT if(a < 3, 'x', 'X') COLLATE UTF8_LCASE, b) AS c"
+      running(counted, change) { query =>
+        assert(query.next("+I g 1 1", "+I g 5 1", "+I g 2 2") == Seq("g 2 insert"))
+        assert(query.values.size == 2)
+        assert(query.next("+I g 9 3") == Seq("g 2 update_preimage", "g 3 update_postimage"))
+        assert(query.values.size == 3)
+        if (change) {
+          assert(query.next("-D g 1 1") == Nil)
+          assert(query.next("-D g 5 1") == Seq("g 2 update_postimage", "g 3 update_preimage"))
+        }
+      }
+    }
+  }
 }
