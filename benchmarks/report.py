@@ -130,7 +130,7 @@ def _ratios(medians: dict[tuple[str, str], float]) -> list[str]:
     ours = [name for name in names if name.startswith("ours")]
     groups = {
         f"best {kind}": [name for name in names if name.startswith(kind)]
-        for kind in ("flink-heap", "flink-rocksdb", "stock", "batch")
+        for kind in ("flink-heap", "flink-rocksdb", "stock", "batch", "recompute")
     }
     groups = {title: found for title, found in groups.items() if found}
     lines = ["throughput as a multiple of theirs, which take so many times as long", ""]

@@ -42,15 +42,21 @@ SPLIT = {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "batch": ("batch", {}),
+    "recompute": ("recompute", {}),
     "ours": ("ours", {}),
     "ours-memory": ("ours", MEMORY),
     "ours-rocksdb": ("ours", ROCKSDB),
     "ours-split": ("ours", SPLIT),
+    "ours-rocksdb-split": ("ours", ROCKSDB | SPLIT),
     "stock": ("stock", MEMORY),
     "stock-rocksdb": ("stock", ROCKSDB),
 }
 CONTESTANTS = [*SPARK, *flink_side.CONFIGURATIONS]
-DEFAULT = [name for name in CONTESTANTS if name not in ("ours-memory", "stock-rocksdb")]
+DEFAULT = [
+    name
+    for name in CONTESTANTS
+    if name not in ("ours-memory", "ours-rocksdb-split", "stock-rocksdb")
+]
 
 
 def main() -> None:
@@ -158,8 +164,10 @@ def _options() -> argparse.Namespace:
 
 def takes_part(name: str, workload: workloads.Workload) -> bool:
     """Whether a contestant can run a workload at all."""
-    if name == "ours-split":
+    if name.endswith("-split"):
         return workload.name.startswith("W3")
+    if name == "recompute":
+        return any(table in workloads.KEYS for table in workload.tables)
     return not name.startswith("stock") or workload.stock is not None
 
 

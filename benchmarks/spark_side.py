@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""One run of one workload with Spark, in a process of its own: ours, stock or batch.
+"""One run of one workload with Spark, in a process of its own: ours, stock, batch or recompute.
 
 Reads what to do as JSON from its first argument, and prints what it measured as JSON.
 """
@@ -52,7 +52,7 @@ def main() -> None:
     workload = BY_NAME[task.workload]
     settings = {**task.settings, **(UNCHECKED if task.side == "stock" else {})}
     spark = session(settings, task.memory, task.master)
-    run = {"ours": _ours, "stock": _stock, "batch": _batch}[task.side]
+    run = {"ours": _ours, "stock": _stock, "batch": _batch, "recompute": _recompute}[task.side]
     run(spark, workload, Path(task.warm_folder), 5, False)
     result = run(spark, workload, Path(task.folder), task.batches, task.verify)
     answer(spark, result)
@@ -69,19 +69,23 @@ def _read(spark: SparkSession, folder: Path, name: str, batches: int) -> DataFra
     )
 
 
+def _view(frame: DataFrame, name: str) -> None:
+    """Make changes the table that queries name."""
+    key = KEYS.get(name)
+    # also where rows only come: a plain stream may not be read in an EXISTS
+    table = (
+        changelog.from_changelog(frame, change_type="op", key=[key])
+        if key
+        else changelog.from_changelog(frame)
+    )
+    table.createOrReplaceTempView(name)
+
+
 def _ours(
     spark: SparkSession, workload: Workload, folder: Path, batches: int, verify: bool
 ) -> dict[str, Any]:
     for name in workload.tables:
-        raw = _read(spark, folder, name, batches)
-        key = KEYS.get(name)
-        # also where rows only come: a plain stream may not be read in an EXISTS
-        table = (
-            changelog.from_changelog(raw, change_type="op", key=[key])
-            if key
-            else changelog.from_changelog(raw)
-        )
-        table.createOrReplaceTempView(name)
+        _view(_read(spark, folder, name, batches), name)
     changes = changelog.to_changelog(spark.sql(workload.sql))
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     return _measured(_checked(changes, workload, sign), "append")
@@ -131,6 +135,19 @@ def _batch(
     for name in workload.tables:
         path = folder / (f"{name}_now" if name in KEYS else name)
         spark.read.parquet(str(path)).createOrReplaceTempView(name)
+    return _once(spark, workload)
+
+
+def _recompute(
+    spark: SparkSession, workload: Workload, folder: Path, batches: int, verify: bool
+) -> dict[str, Any]:
+    """Like batch, but out of the changes that ours reads, not of the tables they make."""
+    for name in workload.tables:
+        _view(spark.read.parquet(str(folder / name)), name)
+    return _once(spark, workload)
+
+
+def _once(spark: SparkSession, workload: Workload) -> dict[str, Any]:
     observation = Observation("check")
     frame = spark.sql(hashed(workload.sql, workload.check))
     frame = frame.observe(observation, F.count("*").alias("count"), F.sum("h").alias("sum"))
