@@ -176,8 +176,8 @@ private[join] object JoinSideState {
       store: StateStore,
       unmatched: UnmatchedRetractions,
       metrics: JoinSideMetrics): JoinSideState = side.side match {
-    case JoinSide.OneRow | JoinSide.RowByKey =>
-      new KeyedRows(layout, side, store, unmatched, metrics)
+    case JoinSide.OneRow => new OneRow(layout, side, store, unmatched, metrics)
+    case JoinSide.RowByKey => new KeyedRows(layout, side, store, unmatched, metrics)
     case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
     case JoinSide.RowList => new AppendedRows(layout, side, store, unmatched, metrics)
     case JoinSide.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)

@@ -28,3 +28,10 @@ private[join] final class RowChange(
 
   def isSameRow: Boolean = before eq after
 }
+
+private[join] object RowChange {
+
+  /** Of a row of which there is one at most. */
+  def ofOne(before: UnsafeRow, after: UnsafeRow): RowChange =
+    new RowChange(before, after, if (before == null) 0 else 1, if (after == null) 0 else 1)
+}
