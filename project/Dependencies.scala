@@ -13,6 +13,9 @@ object Dependencies {
   val spark: Seq[ModuleID] =
     Seq("spark-core", "spark-catalyst", "spark-sql").map("org.apache.spark" %% _ % sparkVersion)
 
+  // no build of Iceberg is for Spark 4.2 yet: of this one the tables work there, not the catalogs
+  private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
+
   val provided: Seq[ModuleID] = spark.map(_ % Provided)
 
   /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
@@ -22,6 +25,7 @@ object Dependencies {
     ("org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test)
       .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
     "io.delta" % "delta-spark_4.2_2.13" % "4.4.0" % Test,
+    iceberg % Test,
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
     "org.postgresql" % "postgresql" % "42.7.8" % Test)

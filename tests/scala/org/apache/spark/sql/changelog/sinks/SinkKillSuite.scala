@@ -81,6 +81,42 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
       .run(rounds(few = 1), atomic = true)(delta(path))
   }
 
+  test("Iceberg") {
+    val home = QuickFileSystem.temporaryDirectory()
+    val catalog = Map(
+      "spark.sql.catalog.iceberg" -> classOf[IcebergCatalog].getName,
+      "spark.sql.catalog.iceberg.home" -> home.getPath)
+    catalog.foreach { case (name, value) => spark.conf.set(name, value) }
+    def stored =
+      if (!spark.catalog.tableExists("iceberg.killed")) Nil
+      else spark.sql("SELECT city, n, total FROM iceberg.killed").collect().toSeq
+    val options =
+      Map("table" -> "iceberg.killed", "provider" -> "iceberg", "createTable" -> "true")
+    new KilledWriter(spark, Seq(Query(byCity, "changelog-table", options)), catalog)
+      .run(rounds(few = 1), atomic = true)(stored)
+  }
+
+  // rows that only come, each once, need no sink of ours
+  private val distinct = "SELECT DISTINCT city, fare, op FROM changes"
+
+  Seq("delta" -> "_delta_log/00000000000000000000.json", "parquet" -> "_spark_metadata/0")
+    .filter { case (format, _) => KilledWriter.isLong || format == "parquet" }
+    .foreach { case (format, first) =>
+      test(s"rows that only come, appended to files in $format") {
+        val path = QuickFileSystem.temporaryDirectory().getPath + "/appended"
+        def stored =
+          if (!new java.io.File(path, first).exists()) Nil
+          else {
+            val rows = spark.read.format(format).load(path)
+            assert(rows.where("_change_type <> 'insert'").isEmpty)
+            rows.drop("_change_type").collect().toSeq
+          }
+        val query = Query(distinct, format, Map("path" -> path))
+        new KilledWriter(spark, Seq(query), deltaSettings)
+          .run(rounds(few = 1), atomic = true)(stored)
+      }
+    }
+
   private lazy val kafka = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
   private val columns = "city STRING, n BIGINT, total BIGINT"
 

@@ -32,8 +32,8 @@ object SinkWriter {
           .schema(s"${ChangeFiles.Columns}, op STRING")
           .option("maxFilesPerTrigger", 1)
           .json(folder)
-        raw.createOrReplaceTempView("raw")
-        val rides = spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')")
+        raw.createOrReplaceTempView("changes")
+        val rides = spark.sql("SELECT * FROM from_changelog(TABLE(changes), 'op', 'id')")
         rides.createOrReplaceTempView("rides")
         spark
           .sql(s"SELECT * FROM to_changelog(TABLE($sql))")

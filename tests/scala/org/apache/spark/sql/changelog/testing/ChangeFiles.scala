@@ -10,16 +10,20 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Random
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{Encoders, Row}
 
-/** Random changes of a table `rides`, as files that arrive one after the other. */
+/**
+ * Random changes of a table `rides`, as files that arrive one after the other; and those changes
+ * themselves as `changes`, a table that only grows.
+ */
 class ChangeFiles(spark: SparkSession, folder: Path, random: Random) {
   import ChangeFiles._
 
   private val table = mutable.Map.empty[Int, (String, Int)]
   private val versions = mutable.ArrayBuffer(Seq.empty[Row])
+  private val arrived = mutable.ArrayBuffer(Seq.empty[String])
   private lazy val batchSession = spark.newSession()
 
   /** The number of files that have arrived. */
@@ -31,6 +35,12 @@ class ChangeFiles(spark: SparkSession, folder: Path, random: Random) {
       batchSession
         .createDataFrame(versions(files).asJava, StructType.fromDDL(Columns))
         .createOrReplaceTempView("rides")
+      val texts =
+        batchSession.createDataset(arrived.take(files + 1).flatten.toSeq)(Encoders.STRING)
+      batchSession.read
+        .schema(s"$Columns, op STRING")
+        .json(texts)
+        .createOrReplaceTempView("changes")
       batchSession.sql(sql).collect().toSeq
     })
 
@@ -60,6 +70,7 @@ class ChangeFiles(spark: SparkSession, folder: Path, random: Random) {
       Files.writeString(folder.resolveSibling("unfinished"), changes.mkString("\n"))
     Files.setLastModifiedTime(unfinished, FileTime.fromMillis(1700000000000L + number * 1000L))
     Files.move(unfinished, folder.resolve(f"$number%05d.json"))
+    arrived += changes
     versions += table.map { case (id, (city, fare)) => Row(id, city, fare) }.toSeq
   }
 
