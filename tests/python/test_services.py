@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +57,36 @@ with running("postgres") as address:
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == -signal.SIGKILL, done.stderr
     await_silence(json.loads(done.stdout))
+
+
+def test_services_run_in_the_background_until_they_are_stopped(tmp_path: Path) -> None:
+    def services(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(ROOT / "dev" / "services"), *arguments],
+            # beside those that a developer may have started
+            env=os.environ | {"CHANGELOG_SERVICES": str(tmp_path / "services.json")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    assert services("status").stdout == "not running\n"
+    started = services("start", "postgres")
+    try:
+        address = json.loads(started.stdout)["postgres"]
+        if "missing" in address:
+            pytest.skip(f"postgres is needed: {address['missing']}")
+        assert answers(address)
+        assert services("status").stdout == started.stdout
+        again = services("start", "postgres")
+        assert again.returncode == 1
+        assert "already running" in again.stderr
+    finally:
+        stopped = services("stop")
+    assert stopped.returncode == 0
+    await_silence(address)
+    assert services("status").stdout == "not running\n"
 
 
 def test_an_unknown_service_is_refused() -> None:
