@@ -60,11 +60,23 @@ class MemoryTableSuite extends AnyFunSuite with ChangelogSession with ErrorCheck
     query.start("changelog-memory", Map("queryName" -> "lost"))
     query.check("+I 1 Oslo 5")
     query.stop()
+    // as in another process
     CurrentRows.reset(s"${spark.sessionUUID}/lost")
-    query.start("changelog-memory", Map("queryName" -> "lost"))
-    query.add("+I 2 Oslo 5")
-    checkError("CHANGELOG_SINK_MEMORY_LOST", "batch" -> "1", "table" -> "lost") {
-      query.processAll()
+    val lost = Seq("batch" -> "1", "table" -> "lost")
+    checkError("CHANGELOG_SINK_MEMORY_LOST", lost: _*) {
+      query.start("changelog-memory", Map("queryName" -> "lost"))
     }
+    val checkpoints = "spark.sql.streaming.checkpointLocation"
+    spark.conf.set(checkpoints, query.checkpoint.getParent)
+    try
+      checkError("CHANGELOG_SINK_MEMORY_LOST", "batch" -> "1") {
+        query
+          .changes()
+          .writeStream
+          .format("changelog-memory")
+          .queryName(query.checkpoint.getName)
+          .start()
+      }
+    finally spark.conf.unset(checkpoints)
   }
 }

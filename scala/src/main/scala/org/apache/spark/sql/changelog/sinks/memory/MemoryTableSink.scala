@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sinks.memory
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
@@ -14,6 +16,7 @@ import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.SinkErrors
+import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch,
   ChangelogSink,
@@ -36,8 +39,21 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
 
   override protected def check(input: SinkInput): Unit = {
     if (input.lacksOldRows) input.key(options.key)
-    if (shown.isEmpty) show(input, CurrentRows.named(place))
+    if (shown.isEmpty) {
+      val rows = CurrentRows.named(place)
+      // not to show an empty view until a batch comes
+      if (rows.lastBatch.isEmpty) lastBatch.foreach { batch =>
+        throw SinkErrors.memoryLost(format, view, batch + 1)
+      }
+      show(input, rows)
+    }
   }
+
+  /** The last batch that is done, as far as it is known where the checkpoint is. */
+  private def lastBatch: Option[Long] = options
+    .get("checkpointLocation")
+    .orElse(session.sessionState.conf.checkpointLocation.map(new Path(_, view).toString))
+    .flatMap(checkpoint => new BatchLogs(session, new Path(checkpoint)).lastDone)
 
   override def write(batch: ChangelogBatch): Unit = {
     val rows = continued(batch)

@@ -21,6 +21,8 @@ import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
+import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
+
 /**
  * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
  * reads them when a query goes on from its checkpoint.
@@ -34,8 +36,11 @@ import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 class SourceRows(session: SparkSession, checkpoint: Path) {
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** The last batch that was begun, and the last that was committed. */
-  def lastBatches: (Option[Long], Option[Long]) = (last("offsets"), last("commits"))
+  /** The last batch that was begun, and the last that is done. */
+  def lastBatches: (Option[Long], Option[Long]) = {
+    val logs = new BatchLogs(session, checkpoint)
+    (logs.lastBegun, logs.lastDone)
+  }
 
   /**
    * Hands the rows of each stream of `streaming`, a query as Spark runs it, to `read`, as plans that
@@ -82,12 +87,6 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
       identity,
       new Path(copy, "metadata"),
       session.sessionState.newHadoopConf())
-  }
-
-  private def last(log: String): Option[Long] = {
-    val folder = new Path(checkpoint, log)
-    if (!files.exists(folder)) None
-    else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).maxOption
   }
 }
 
