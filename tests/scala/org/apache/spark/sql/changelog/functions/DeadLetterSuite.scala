@@ -86,6 +86,36 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     assert(lines.kept("query").distinct.size == 1)
   }
 
+  test("the file of a record is told, also where its row does not tell") {
+    val input = QuickFileSystem.temporaryDirectory()
+    val letters = new File(QuickFileSystem.temporaryDirectory(), "letters")
+    Files.write(input.toPath.resolve("first file"), Seq(event(1, "Oslo")).asJava)
+    Files.write(input.toPath.resolve("second file"), Seq(event(2, "Rome"), "hello").asJava)
+    def read(source: DataFrame, more: String): DataFrame = {
+      source.where("value <> ''").createOrReplaceTempView("plain")
+      spark.sql(
+        s"SELECT * FROM from_debezium(TABLE(plain), schema => 'id INT, city STRING'$more)")
+    }
+    def stream: DataFrame = spark.readStream.text(input.getPath)
+    def place(body: => Any): String =
+      changelogError(body).getMessageParameters.get("place")
+    def start(table: DataFrame): Unit = {
+      table.createOrReplaceTempView("t")
+      new RunningChanges(
+        spark.sql("SELECT * FROM to_changelog(TABLE(t))"),
+        QuickFileSystem.temporaryDirectory()).next()
+      ()
+    }
+    val file = s" \\(file=file:/+${input.getPath.drop(1)}/second%20file\\)"
+    assert(place(start(read(stream, ", key => 'id'"))).matches(file))
+    assert(place(read(spark.read.text(input.getPath), "").collect()).matches(file))
+    start(read(stream, s", key => 'id', dead_letter => '$letters'"))
+    val kept = spark.read.json(letters.getPath).select("source.file").collect()
+    assert(kept.map(_.getString(0)).toSeq.forall(_.endsWith("/second%20file")) && kept.size == 1)
+    // rows wait where Python is called or parts are exchanged, and another file is read meanwhile
+    assert(!place(start(read(stream.repartition(1), ", key => 'id'"))).contains("file"))
+  }
+
   test("a batch that is run again writes the same, and nothing of its first attempt is left") {
     val lines = new Lines
     spark.sql(s"SELECT * FROM ${lines.table}").createOrReplaceTempView("t")

@@ -20,7 +20,8 @@ import org.apache.spark.sql.changelog.sources.records.{
   OnError,
   RecordChanges,
   RecordColumn,
-  RecordFaults
+  RecordFaults,
+  RecordFile
 }
 
 /**
@@ -132,7 +133,15 @@ private[functions] class RecordArguments(
     textOf(textColumn(argument, Some(default)).get)
 
   /** What tells the place of a record, in errors. */
-  val place: Seq[Attribute] = source.output.filterNot(_.exprId == valueColumn.exprId)
+  val place: Seq[(String, Expression)] = {
+    val columns = source.output
+      .filterNot(_.exprId == valueColumn.exprId)
+      .map(column => column.name -> column)
+    val file =
+      if (columns.exists(_._1.equalsIgnoreCase("file"))) None
+      else RecordFile.of(source).map("file" -> _)
+    columns ++ file
+  }
 
   /** Whether a truncation of the table is a fault; otherwise it is ignored. */
   def truncateFails: Boolean =

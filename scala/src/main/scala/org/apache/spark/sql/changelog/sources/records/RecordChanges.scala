@@ -37,7 +37,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  * @param source
  *   the columns of the records
  * @param place
- *   those that tell where a record is, in errors
+ *   what tells where a record is, in errors, by name
  * @param deadLetters
  *   where records that can't be read are kept, if anywhere
  */
@@ -51,7 +51,7 @@ private[changelog] case class RecordChanges(
     onError: OnError,
     faults: RecordFaults,
     source: Seq[Attribute],
-    place: Seq[Attribute],
+    place: Seq[(String, Expression)],
     deadLetters: Option[DeadLetters],
     timeZone: String) {
 
@@ -82,7 +82,7 @@ private[changelog] case class RecordChanges(
 
   /** What is kept of a record that can't be read. */
   private def letter(record: Expression, fault: Expression): Expression = {
-    val source = struct(place.map(column => column.name -> column): _*)
+    val source = struct(place: _*)
     val told = if (place.isEmpty) Nil else Seq("source" -> source)
     StructsToJson(
       Map.empty,

@@ -54,10 +54,10 @@ private[changelog] object RecordFaults {
   private val MaxShown = 500
 
   /** Where a record is: whatever else its row tells, such as `partition=0, offset=17`. */
-  def place(columns: Seq[Attribute], timeZone: String): Expression = {
-    val told = columns.filterNot(_.dataType == BinaryType).map { column =>
-      val name = Literal(UTF8String.fromString(s"${column.name}="), StringType)
-      Concat(Seq(name, ToPrettyString(column, Some(timeZone))))
+  def place(values: Seq[(String, Expression)], timeZone: String): Expression = {
+    val told = values.filterNot(_._2.dataType == BinaryType).map { case (name, value) =>
+      val label = Literal(UTF8String.fromString(s"$name="), StringType)
+      Concat(Seq(label, ToPrettyString(value, Some(timeZone))))
     }
     ConcatWs(Literal(UTF8String.fromString(", "), StringType) +: told)
   }
