@@ -3,17 +3,48 @@
 
 package org.apache.spark.sql.changelog.sources
 
+import java.util.concurrent.atomic.AtomicReference
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.testing._
 
+/** Spark's catalog of tests, whose tables of the first session all sessions see. */
+class SharedChangelogCatalog extends InMemoryChangelogCatalog {
+  private def first: InMemoryChangelogCatalog = SharedChangelogCatalog.first(this)
+
+  override def loadTable(table: Identifier): Table =
+    if (first eq this) super.loadTable(table) else first.loadTable(table)
+
+  override def loadChangelog(
+      table: Identifier,
+      context: ChangelogContext,
+      options: CaseInsensitiveStringMap): Changelog =
+    if (first eq this) super.loadChangelog(table, context, options)
+    else first.loadChangelog(table, context, options)
+}
+
+object SharedChangelogCatalog {
+  private val shared = new AtomicReference[InMemoryChangelogCatalog]()
+
+  private def first(catalog: InMemoryChangelogCatalog): InMemoryChangelogCatalog =
+    shared.updateAndGet(known => if (known == null) catalog else known)
+}
+
 /** Spark's own changes of tables, as `FROM t CHANGES` and `readStream.changes` give them. */
 class TableChangesSuite extends AnyFunSuite with ChangelogSession {
   private val view = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = Map(
+    "spark.sql.catalog.changing" -> classOf[SharedChangelogCatalog].getName,
+    "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
+
   private val columns = "* EXCEPT (_commit_version, _commit_timestamp)"
 
   private def catalog: InMemoryChangelogCatalog =
@@ -34,7 +65,6 @@ class TableChangesSuite extends AnyFunSuite with ChangelogSession {
       })
 
   private def create(table: String, properties: ChangelogProperties): Unit = {
-    spark.conf.set("spark.sql.catalog.changing", classOf[InMemoryChangelogCatalog].getName)
     spark.sql("CREATE NAMESPACE IF NOT EXISTS changing.ns")
     spark.sql(s"CREATE TABLE changing.ns.$table(id INT NOT NULL, city STRING, fare INT) USING x")
     catalog.setChangelogProperties(Identifier.of(Array("ns"), table), properties)
@@ -83,6 +113,24 @@ class TableChangesSuite extends AnyFunSuite with ChangelogSession {
       kept.catchUp()
       assert(kept.table == expected, s"after version $version")
     }
+  }
+
+  test("a view is kept by a table's changes, and verified") {
+    create("viewed", ChangelogProperties())
+    val changes =
+      s"SELECT $columns FROM STREAM changing.ns.viewed CHANGES WITH (deduplicationMode = 'none')"
+    val query =
+      view.replace("rides", s"from_changelog(TABLE($changes), '_change_type', key => 'id')")
+    def rows(sql: String): Seq[String] =
+      spark.sql(sql).collect().map(TextChangelog.format).sorted.toSeq
+    rounds.zipWithIndex.foreach { case ((changed, expected), version) =>
+      commit("viewed", version, changed: _*)
+      if (version == 0) spark.sql(s"CREATE MATERIALIZED VIEW kept USING parquet AS $query")
+      else spark.sql("REFRESH MATERIALIZED VIEW kept INCREMENTAL")
+      assert(rows("SELECT * FROM kept") == expected, s"after version $version")
+      assert(rows("VERIFY MATERIALIZED VIEW kept").isEmpty)
+    }
+    spark.sql("DROP MATERIALIZED VIEW kept")
   }
 
   test("a batch of a table's changes is netted") {
