@@ -22,7 +22,14 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  */
 case class RefreshRecord(asOf: Long, finished: Long, how: String, inputRows: Long)
 
-/** When a view was last compared with its query, and what came of it. */
+/**
+ * When a view was last compared with its query, and what came of it.
+ *
+ * @param rows
+ *   how many were compared: those of the view or those of its query, whichever are more
+ * @param differences
+ *   how many rows differ; one more than are shown, if there are more
+ */
 case class VerificationRecord(at: Long, sample: Option[Double], rows: Long, differences: Long)
 
 /** What happened to a view, kept next to its checkpoint. */

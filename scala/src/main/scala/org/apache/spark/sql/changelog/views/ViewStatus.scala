@@ -11,6 +11,8 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TimestampFormatter}
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.views.verify.VerifyView
+
 /** What can be told of a view without reading its rows. */
 class ViewStatus(session: SparkSession, view: KeptView) {
   private val definition = view.definition
@@ -48,7 +50,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     "Checkpoint" -> definition.checkpoint.toString,
     "Query" -> definition.query) ++
     definition.comment.map("Comment" -> _) ++
-    definition.properties.toSeq.sorted ++
+    session.sessionState.conf.redactOptions(definition.properties).toSeq.sorted ++
     Try(query).filter(_.isStreaming).map("Changes" -> _.output.explained.toText).toOption
 
   /** How it is brought up to date. */
@@ -72,11 +74,13 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   private def verification(record: VerificationRecord): String = {
     val outcome = record.differences match {
-      case 0 => s"equal, ${record.rows} rows compared"
+      case 0 => "equal"
+      case found if found > VerifyView.MostRows =>
+        s"more than ${VerifyView.MostRows} differing rows"
       case found => s"$found differing rows"
     }
     val part = record.sample.fold("")(percent => s", a sample of $percent percent")
-    s"${time(record.at)}: $outcome$part"
+    s"${time(record.at)}: $outcome, ${record.rows} rows compared$part"
   }
 
   private def time(millis: Long): String = TimestampFormatter

@@ -41,7 +41,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
       if (query.isStreaming) compareStream() else compare(stored, query.rows)
     new ViewLog(creator, view.definition.folder)
       .verified(VerificationRecord(at, sample, compared, differences.size.toLong))
-    differences
+    differences.take(MostRows)
   }
 
   private def compareStream(): (Seq[Row], Long) = {
@@ -118,7 +118,8 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
             .select(named("missing", names): _*)
             .union(extra.select(named("unexpected", names): _*))
       }
-      (found.take(MostRows).toSeq, should.count())
+      // one more tells that there are more
+      (found.take(MostRows + 1).toSeq, should.count().max(stays.count()))
     } finally {
       stays.unpersist()
       should.unpersist()

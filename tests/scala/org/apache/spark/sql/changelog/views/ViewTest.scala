@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Gives a suite views over a table of files, and what they are compared with. */
+trait ViewTest
+    extends AnyFunSuite
+    with ChangelogSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  protected def provider: String = "parquet"
+  protected val warehouse = QuickFileSystem.temporaryDirectory()
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(
+    extension = false,
+    Map(
+      "spark.sql.extensions" ->
+        "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
+      "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+      "spark.databricks.delta.snapshotPartitions" -> "1",
+      "spark.sql.warehouse.dir" -> warehouse.getPath))
+
+  protected val orders =
+    "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"
+  protected val totals =
+    s"SELECT customer, count(*) AS n, sum(amount) AS total FROM $orders GROUP BY customer"
+
+  override def beforeEach(): Unit =
+    spark.sql("CREATE TABLE orders (op STRING, id INT, customer STRING, amount INT) USING json")
+
+  override def afterEach(): Unit = {
+    RunningViews.stopAll()
+    Seq("second", "v").foreach(name => spark.sql(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+    spark.sql("DROP TABLE orders")
+  }
+
+  protected def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
+
+  protected def deliver(changes: String*): Unit = {
+    val rows = changes.map(_.split(' ').toSeq.map(v => s"'$v'")).map { change =>
+      val customer = change(2).replace("'NULL'", "NULL")
+      s"${change(0)}, INT(${change(1)}), $customer, INT(${change(3)})"
+    }
+    spark.sql(s"INSERT INTO orders VALUES ${rows.mkString("(", "), (", ")")}")
+  }
+
+  protected def create(query: String, more: String = "", name: String = "v"): Unit =
+    spark.sql(s"CREATE MATERIALIZED VIEW $name USING $provider $more AS $query")
+
+  /** The view equals its query in batch Spark, read by its name in a session of its own. */
+  protected def check(query: String, name: String = "v"): Unit = {
+    val expected = RowMultiset.of(run(query.replace("STREAM ", "")))
+    for (session <- Seq(spark, spark.newSession())) {
+      val kept = RowMultiset.of(session.sql(s"SELECT * FROM $name").collect())
+      assert(kept == expected, s"\nkept:\n$kept\nexpected:\n$expected")
+    }
+    assert(run(s"VERIFY MATERIALIZED VIEW $name").isEmpty)
+  }
+
+  protected def facts(sql: String): Map[String, String] =
+    run(sql).map(row => row.getString(0) -> row.getString(1)).toMap
+}
