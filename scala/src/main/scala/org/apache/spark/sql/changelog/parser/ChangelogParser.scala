@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.parser
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -32,11 +33,16 @@ class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
     parse(sqlText, withHints(_, delegate.parsePlanWithParameters(_, parameterContext)))
 
   private def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
-    views(sqlText, spark).getOrElse {
-      sqlText match {
-        case Prefix(format, query) => explain(format, spark(query))
-        case _ => ResolveViewStatements.parsed(spark(sqlText))
+    try
+      views(sqlText, spark).getOrElse {
+        sqlText match {
+          case Prefix(format, query) => explain(format, spark(query))
+          case _ => ResolveViewStatements.parsed(spark(sqlText))
+        }
       }
+    catch {
+      case error: ParseException => throw error
+      case error: AnalysisException => RefusedStatement()(error)
     }
 
   override def parseQuery(sqlText: String): LogicalPlan =
