@@ -24,7 +24,11 @@ import org.apache.spark.sql.{DataFrame, SparkSession}
 /** Notes all that Spark tells anybody, and looks for secrets in it. */
 trait ToldSecrets extends ChangelogSession { self: Suite =>
   private val told = new StringBuffer
-  private val connections = "org.apache.spark.sql.execution.datasources.jdbc.connection"
+
+  /** Spark's own show what they are given at DEBUG: all of a connection, and of a statement. */
+  private val frank = Seq(
+    "org.apache.spark.sql.execution.datasources.jdbc.connection",
+    "org.apache.spark.sql.execution.SparkSqlParser")
 
   protected def tell(text: Any): Unit = {
     told.append(text).append('\n')
@@ -73,8 +77,7 @@ trait ToldSecrets extends ChangelogSession { self: Suite =>
     appender.start()
     spark.sparkContext.addSparkListener(listener)
     Configurator.setLevel("org.apache.spark.sql", Level.DEBUG)
-    // Spark's own, which shows the properties of every JDBC connection it makes
-    Configurator.setLevel(connections, Level.INFO)
+    frank.foreach(Configurator.setLevel(_, Level.INFO))
     Configurator.setRootLevel(Level.INFO)
     root.addAppender(appender)
     try body

@@ -29,6 +29,7 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     assert(
       parse("SHOW MATERIALIZED VIEWS FROM db LIKE 'v*'") ==
         ShowKeptViews(Some("db"), Some("v*")))
+    assert(parse("show streaming tables") == ShowKeptViews(None, None))
   }
 
   test("what Spark parses is left to it") {
@@ -62,6 +63,8 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
       create("v (a INT)"))
     checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "Partitioning")(
       create("v PARTITIONED BY (a)"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "A default collation")(
+      create("v DEFAULT COLLATION UTF8_LCASE"))
     checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> "a.b.v")(create("a.b.v"))
     for ((property, value) <- Seq(
         "changelog.refreshPolicy" -> "often",

@@ -62,4 +62,7 @@ object ViewErrors {
         "view" -> view.quotedString,
         "stored" -> stored.mkString(", "),
         "found" -> found.mkString(", ")))
+
+  def secret(view: String, place: String): AnalysisException =
+    analysis("CHANGELOG_VIEW_SECRET", Map("view" -> view, "place" -> place))
 }

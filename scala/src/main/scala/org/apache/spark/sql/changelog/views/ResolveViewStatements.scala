@@ -44,16 +44,17 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
   /** The command for a `CREATE`, as far as its name is known. */
   def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = plan match {
     case create: CreateMaterializedViewAsSelect =>
-      command(ViewKind.MaterializedView, create, create.originalText, replace)
+      command(ViewKind.MaterializedView, create, create.query, create.originalText, replace)
     case create: CreateStreamingTableAsSelect =>
-      command(ViewKind.StreamingTable, create, create.originalText, replace)
+      command(ViewKind.StreamingTable, create, create.query, create.originalText, replace)
     case _ => None
   }
 
   private def command(
       kind: ViewKind,
       create: CreatePipelineDataset,
-      query: String,
+      query: LogicalPlan,
+      text: String,
       replace: Boolean): Option[LogicalPlan] = nameOf(create.name).map { name =>
     def refuse(clause: String, advice: String) =
       throw ViewErrors.clauseNotSupported(s"$kind ${name.quoted}", clause, advice)
@@ -64,10 +65,14 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       refuse("Partitioning", "Leave it out; Delta can skip files without it.")
     }
     val spec = create.tableSpec
+    if (spec.collation.nonEmpty) {
+      refuse("A default collation", "Write COLLATE in the query.")
+    }
+    RefuseSecrets(name.quoted, spec.properties, query)
     CreateKeptView(
       kind,
       name,
-      query,
+      text,
       spec.provider,
       spec.comment,
       spec.properties,

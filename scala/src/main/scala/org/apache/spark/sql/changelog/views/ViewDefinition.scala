@@ -5,8 +5,6 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.SparkEnv
-import org.apache.spark.internal.config.SECRET_REDACTION_PATTERN
 import org.apache.spark.sql.catalyst.CapturesConfig
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.streaming.ProcessingTimeTrigger
@@ -145,10 +143,9 @@ object ViewDefinition extends CapturesConfig {
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {
-    val secret = SparkEnv.get.conf.get(SECRET_REDACTION_PATTERN)
     sqlConfigsToProps(conf, "").filter { case (key, _) =>
       key.startsWith("spark.sql.") && !unrelated.exists(key.startsWith) &&
-      secret.findFirstIn(key).isEmpty
+      !RefuseSecrets.isSecret(key)
     }
   }
 

@@ -71,7 +71,7 @@ object ViewStatement {
   private val Verify =
     s"""(?is)VERIFY\\s+$Kind\\s+$Name(?:\\s+SAMPLE\\s+(\\d+(?:\\.\\d+)?)\\s+PERCENT)?\\s*;?\\s*""".r
   private val Show =
-    s"""(?is)SHOW\\s+MATERIALIZED\\s+VIEWS(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r
+    s"""(?is)SHOW\\s+(?:MATERIALIZED\\s+VIEWS|STREAMING\\s+TABLES)(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r
 
   /** What Spark's parser makes of a `CREATE`, as the command that runs it. */
   def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = ResolveViewStatements
@@ -82,7 +82,10 @@ object ViewStatement {
     OrReplace.replaceAllIn(text, found => found.group(1) + " " * found.group(2).length)
 
   private def queryOf(plan: LogicalPlan): Option[LogicalPlan] = plan match {
-    case create: CreatePipelineDatasetAsSelect => Some(create.query)
+    case create: CreatePipelineDatasetAsSelect =>
+      // a plan would show them
+      RefuseSecrets("to explain", Map.empty, create.query)
+      Some(create.query)
     case _ => None
   }
 }
