@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Processes of servers, each of which ends with the process that started it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+HOST = "127.0.0.1"
+START_SECONDS = 90
+PORTS = range(12000, 30000)
+
+
+class Group:
+    """The services of one run: their directory and their processes."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="spark-changelog-services-"))
+        self.folder.chmod(0o755)
+        self.processes: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
+
+    def directory(self, name: str, user: str | None) -> Path:
+        """Make a directory of a server, owned by the user that runs it."""
+        path = self.folder / name
+        path.mkdir()
+        if user:
+            shutil.chown(path, user)
+        return path
+
+    def spawn(
+        self, name: str, command: Sequence[str], user: str | None, stop: signal.Signals
+    ) -> subprocess.Popen[bytes]:
+        """Start a server that dies when this process does, even if it is killed."""
+        with (self.folder / f"{name}.log").open("wb") as log:
+            server = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                preexec_fn=lambda: die_with_parent(user),
+                start_new_session=True,
+            )
+        self.processes.append((server, stop))
+        return server
+
+    def await_ready(self, name: str, ready: Callable[[], bool]) -> None:
+        """Wait until a server can be used."""
+        server = self.processes[-1][0]
+        deadline = time.monotonic() + START_SECONDS
+        while not ready():
+            if server.poll() is not None or time.monotonic() > deadline:
+                log = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
+                raise SystemExit(f"{name} did not start\n{log}")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """End all servers, and leave nothing."""
+        for server, stop in self.processes:
+            if server.poll() is None:
+                server.send_signal(stop)
+        for server, _ in self.processes:
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def die_with_parent(user: str | None) -> None:
+    """Run in the child: give up root, and ask the kernel for SIGKILL when the parent is gone."""
+    if user:
+        entry = pwd.getpwnam(user)
+        os.setgroups([])
+        os.setgid(entry.pw_gid)
+        os.setuid(entry.pw_uid)
+    set_parent_death_signal = 1
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def free_port() -> int:
+    """
+    Find a port that nothing listens on.
+
+    It is below those that systems give to connections: one of them could have it before the
+    server, which may need seconds to come.
+    """
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+
+
+def listens(port: int) -> bool:
+    """Tell whether something listens on a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def quiet(command: Sequence[str | Path], user: str | None = None) -> None:
+    """Run a command to its end; failing shows what it said."""
+    give_up_root = functools.partial(die_with_parent, user)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=give_up_root)
+    if done.returncode != 0:
+        raise SystemExit(f"failed: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
