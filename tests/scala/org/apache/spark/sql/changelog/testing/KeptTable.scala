@@ -26,6 +26,19 @@ class KeptTable(spark: SparkSession, sql: String) {
   /** Processes what there is, as one run that starts from the checkpoint. */
   def catchUp(): Unit = start(Trigger.AvailableNow()).awaitTermination()
 
+  /**
+   * Processes what there is, and compares the table with the query in batch Spark.
+   *
+   * @param now
+   *   the rows that the query's table `rides` has now
+   */
+  def check(now: DataFrame, clue: => String = ""): Unit = {
+    catchUp()
+    now.createOrReplaceTempView("now")
+    val expected = spark.sql(sql.replace("FROM rides", "FROM now")).collect()
+    assert(table == expected.map(TextChangelog.format).toSeq.sorted, clue)
+  }
+
   /** Processes what there is, while it runs. */
   def processAll(): Unit = query.foreach(_.processAllAvailable())
 
