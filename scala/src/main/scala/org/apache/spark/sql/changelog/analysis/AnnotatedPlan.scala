@@ -42,6 +42,22 @@ object StateTable {
 }
 
 /**
+ * One of the places where a part is read that is computed once.
+ *
+ * @param number
+ *   counts the parts of a query, from 1
+ * @param readers
+ *   how many places there are
+ * @param computes
+ *   whether this is the place where it is computed
+ */
+final case class PartReading(number: Int, readers: Int, computes: Boolean) {
+  override def toString: String =
+    if (computes) s"part $number: computed once for its $readers readers"
+    else s"part $number: read again, not computed again"
+}
+
+/**
  * What inference found out about one node of a query below `to_changelog`.
  *
  * @param plan
@@ -61,6 +77,8 @@ object StateTable {
  *   the tables it keeps
  * @param reasons
  *   sentences that say why the mode and the strategy are what they are
+ * @param shared
+ *   which of the parts it is that are computed once and read several times
  */
 final case class AnnotatedPlan(
     plan: LogicalPlan,
@@ -71,7 +89,8 @@ final case class AnnotatedPlan(
     strategy: Option[String],
     state: Seq[StateTable],
     reasons: Seq[String],
-    children: Seq[AnnotatedPlan]) {
+    children: Seq[AnnotatedPlan],
+    shared: Option[PartReading] = None) {
 
   /** Visits this node and all below it, inputs first. */
   def foreachUp(visit: AnnotatedPlan => Unit): Unit = {

@@ -95,6 +95,17 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
+  val SHARE_EQUAL_PARTS_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf("spark.sql.changelog.shareEqualParts.enabled")
+    .doc(
+      "Whether parts of a query that are equal, such as a common table expression that is read " +
+        "several times, are computed once per batch and kept once, if they keep state. Costs a " +
+        "shuffle of their changes. A query that has started must keep the setting it started with.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .booleanConf
+    .createWithDefault(true)
+
   val STATE_TTL: ConfigEntry[Long] = SQLConf
     .buildConf("spark.sql.changelog.state.ttl")
     .doc(
@@ -123,6 +134,7 @@ object ChangelogConf {
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,
+      SHARE_EQUAL_PARTS_ENABLED,
       STATE_TTL)
       .sortBy(_.key)
 }

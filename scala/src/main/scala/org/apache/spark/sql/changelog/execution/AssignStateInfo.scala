@@ -50,19 +50,40 @@ object AssignStateInfo {
         execution.currentBatchId)
     }
 
-  /** What time it is for operator `operatorId` in the batch that runs. Called on the driver. */
-  def time(session: SparkSession, operatorId: Long): BatchTime = planning(session) match {
+  /**
+   * What time it is for an operator in the batch that runs. Called on the driver.
+   *
+   * Spark looks for watermarks below an operator, and does not see what lies below the second
+   * reading of a shared part. There is one watermark in a query, so it is that of the operators
+   * there.
+   *
+   * @param operatorIds
+   *   the operator's, and those of the operators of shared parts it reads
+   */
+  def time(session: SparkSession, operatorIds: Seq[Long]): BatchTime = planning(session) match {
     case Some(execution) =>
       val batchId = execution.currentBatchId
       val watermarks = execution.watermarkPropagator
       // 0 stands for no watermark yet
+      def newest(watermarkOf: Long => Long) = operatorIds.map(watermarkOf).find(_ > 0)
       BatchTime(
-        Some(watermarks.getInputWatermarkForLateEvents(batchId, operatorId)).filter(_ > 0),
-        Some(watermarks.getInputWatermarkForEviction(batchId, operatorId)).filter(_ > 0),
+        newest(watermarks.getInputWatermarkForLateEvents(batchId, _)),
+        newest(watermarks.getInputWatermarkForEviction(batchId, _)),
         execution.offsetSeqMetadata.batchTimestampMs,
         execution.prevOffsetSeqMetadata.map(_.batchTimestampMs).getOrElse(0L))
     case None => throw SparkException.internalError("An operator with state runs in no query")
   }
+
+  /** The watermark the next batch would have for any of the operators, 0 for none yet. */
+  def nextWatermark(session: SparkSession, operatorIds: Seq[Long]): Long =
+    planning(session).toSeq
+      .flatMap { execution =>
+        operatorIds.map(
+          execution.watermarkPropagator
+            .getInputWatermarkForEviction(execution.currentBatchId + 1, _))
+      }
+      .maxOption
+      .getOrElse(0L)
 
   private def planning(session: SparkSession): Option[IncrementalExecution] =
     Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))

@@ -23,6 +23,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
 import org.apache.spark.sql.changelog.plans.StateTtl
 
 /**
@@ -51,7 +52,11 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     EventTimeBound(timedColumns, batchTime)
 
   protected final lazy val batchTime: BatchTime =
-    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId)
+    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId +: sharedOperatorIds)
+
+  /** The operators below that Spark does not see there, as their changes are read once more. */
+  private def sharedOperatorIds: Seq[Long] =
+    collect { case reading: SharedReadingExec => reading.changes.operatorIds }.flatten
 
   /** How long a hint lets entries be kept that nothing changes, in ms. */
   def ttl: Option[Long] = None
@@ -76,8 +81,14 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   def emitsClosed: Boolean = false
 
   /** A watermark that moves on closes groups, without any change. */
-  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
-    emitsClosed && closingBound.exists(_.over.forall(newInputWatermark > _))
+  final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
+    closesMoreAt(
+      newInputWatermark.max(
+        AssignStateInfo.nextWatermark(castToImpl(session), sharedOperatorIds)))
+
+  /** Whether something is emitted when the watermark has come to `watermark`. */
+  protected def closesMoreAt(watermark: Long): Boolean =
+    emitsClosed && closingBound.exists(_.over.forall(watermark > _))
 
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(

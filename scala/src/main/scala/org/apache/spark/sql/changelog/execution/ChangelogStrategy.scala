@@ -26,6 +26,7 @@ import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
+import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
@@ -122,6 +123,13 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         inPlace,
         planLater(child)) :: Nil
 
+    case part: SharedPart =>
+      SharedPartExec(part, numPartitions, planLater(part.child)) :: Nil
+
+    case SharedReading(changes, placedBy, output) =>
+      val placed = SharedPartExec.partitioning(placedBy, numPartitions)
+      SharedReadingExec(changes, placed, output) :: Nil
+
     case ChangelogDrain(child) =>
       ChangelogDrainExec(planLater(child)) :: Nil
 
@@ -138,6 +146,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case _ => Nil
   }
+
+  /** How many partitions the query's operators have. */
+  private def numPartitions: Int = AssignStateInfo(castToImpl(session), 0).numPartitions
 
   private def planOutput(output: ChangelogOutput): SparkPlan = {
     val child = planLater(output.child)

@@ -86,15 +86,18 @@ final case class ExplainNode(
 object ExplainNode {
 
   /** What EXPLAIN says about an annotated query. */
-  def apply(annotated: AnnotatedPlan): ExplainNode = ExplainNode(
-    DescribeNode.node(annotated.plan),
-    DescribeNode.detail(annotated.plan),
-    annotated.mode.toString,
-    annotated.mode.symbols,
-    annotated.required.toString,
-    annotated.upsertKeys.map(key => annotated.plan.output.filter(key.contains).map(_.name)),
-    annotated.strategy,
-    annotated.state,
-    annotated.reasons,
-    annotated.children.map(apply))
+  def apply(annotated: AnnotatedPlan): ExplainNode = {
+    val isReadAgain = annotated.shared.exists(!_.computes)
+    ExplainNode(
+      DescribeNode.node(annotated.plan),
+      DescribeNode.detail(annotated.plan),
+      annotated.mode.toString,
+      annotated.mode.symbols,
+      annotated.required.toString,
+      annotated.upsertKeys.map(key => annotated.plan.output.filter(key.contains).map(_.name)),
+      if (isReadAgain) None else annotated.strategy,
+      if (isReadAgain) Nil else annotated.state,
+      annotated.reasons ++ annotated.shared.map(_.toString),
+      if (isReadAgain) Nil else annotated.children.map(apply))
+  }
 }

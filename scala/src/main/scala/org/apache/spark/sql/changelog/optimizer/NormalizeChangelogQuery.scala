@@ -14,6 +14,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
  *   - functions of typed datasets are called for rows, and those of Python not within aggregates
+ *   - parts that differ in what their readers leave out become equal, so that they are computed once
  *   - each reading of a source has its own columns
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
@@ -34,7 +35,8 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
-    val named = NameColumns(joined.mapChildren(SeparateSources(_)))
+    val widened = joined.mapChildren(child => WidenEqualParts(NumberSources(child)))
+    val named = NameColumns(widened.mapChildren(SeparateSources(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)

@@ -9,11 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{
-  AnnotatedPlan,
-  CheckExecutable,
-  InferChangelogMode
-}
+import org.apache.spark.sql.changelog.analysis.{CheckExecutable, InferChangelogMode}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 
@@ -55,7 +51,7 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
     plan.isInstanceOf[ToChangelog] || plan.isInstanceOf[FromChangelog]
 
   private def rewrite(root: ToChangelog): LogicalPlan = {
-    val annotated = InferChangelogMode(NormalizeChangelogQuery(root))
+    val annotated = ShareEqualParts(InferChangelogMode(NormalizeChangelogQuery(root)))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
@@ -63,19 +59,7 @@ object RewriteChangelogQuery extends Rule[LogicalPlan] {
         case node if UnsupportedOperationChecker.isStatefulOperation(node) => node
       }
       val ids = new OperatorIds(stockStateful.size)
-      OutputRewrite(annotated, rewriteNode(annotated.children.head, ids))
+      OutputRewrite(annotated, new RewriteNodes(ids)(annotated.children.head))
     }
-  }
-
-  /** Rewrites inputs first, so that operator ids count from the sources up, left to right. */
-  private def rewriteNode(node: AnnotatedPlan, ids: OperatorIds): LogicalPlan = {
-    val rewrite =
-      NodeRewrite.all.find(_.isDefinedAt(node)).getOrElse(StatelessRewrite)
-    // what lies below a source is Spark's own
-    val inputs = node.plan match {
-      case source: FromChangelog => Seq(source.child)
-      case _ => rewrite.inputs(node).map(rewriteNode(_, ids))
-    }
-    rewrite(node, inputs, ids)
   }
 }

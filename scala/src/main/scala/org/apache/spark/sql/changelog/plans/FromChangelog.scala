@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics, UnaryNode}
 
 import org.apache.spark.sql.changelog.ModifyKindSet
 
@@ -47,6 +47,9 @@ object InputMode {
  * @param unavailable
  *   the names of columns whose values a change did not send, as an array; NULL for none. They stay
  *   as they are stored
+ * @param number
+ *   which of the query's sources this is, the same for each reading of it; 0 as long as they are not
+ *   told apart. What lies below is then equal whatever a batch makes of it
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -58,7 +61,8 @@ case class FromChangelog(
     streaming: Boolean,
     output: Seq[Attribute],
     child: LogicalPlan,
-    unavailable: Option[Attribute] = None)
+    unavailable: Option[Attribute] = None,
+    number: Int = 0)
     extends UnaryNode {
 
   override def isStreaming: Boolean = false
@@ -74,6 +78,14 @@ case class FromChangelog(
     s"FromChangelog input=$input$keyText"
   }
 
+  override protected def doCanonicalize(): LogicalPlan =
+    if (number == 0) super.doCanonicalize()
+    else copy(child = NumberedSource(number, child.output), number = 0).canonicalized
+
   override protected def withNewChildInternal(newChild: LogicalPlan): FromChangelog =
     copy(child = newChild)
 }
+
+/** Stands for what lies below a numbered source where plans are compared. */
+private case class NumberedSource(number: Int, override val output: Seq[Attribute])
+    extends LeafNode

@@ -63,6 +63,10 @@ private[optimizer] object NodeRewrite {
       TemporalJoinRewrite,
       GroupedMapRewrite)
 
+  /** The rewrite for `node`. */
+  def of(node: AnnotatedPlan): NodeRewrite =
+    all.find(_.isDefinedAt(node)).getOrElse(StatelessRewrite)
+
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {
     val kind = if (withKind) Some(rowKind(plan)) else None

@@ -81,8 +81,8 @@ case class ChangelogTemporalJoinExec(
     (sides ++ sides).map(side => if (isTimed) 0L else StateTtl.orSession(side.ttl))
 
   /** A watermark that moves on makes rows certain, without any change. */
-  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
-    appends && batchTime.overWatermark.forall(newInputWatermark > _)
+  override protected def closesMoreAt(watermark: Long): Boolean =
+    appends && batchTime.overWatermark.forall(watermark > _)
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.shared
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.physical.{
+  HashPartitioning,
+  Partitioning,
+  SinglePartition
+}
+import org.apache.spark.sql.execution.exchange.{
+  REQUIRED_BY_STATEFUL_OPERATOR,
+  ShuffleExchangeExec
+}
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+import org.apache.spark.sql.changelog.plans.SharedPart
+
+/**
+ * Executes a [[org.apache.spark.sql.changelog.plans.SharedPart]]: its operators run in the tasks that
+ * write a shuffle, once however often that is read.
+ *
+ * @param child
+ *   the shuffle
+ */
+case class SharedPartExec(changes: SharedChanges, child: SparkPlan) extends UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def simpleString(maxFields: Int): String = s"SharedPart $changes"
+
+  override protected def doPrepare(): Unit = changes.computedBy(this)
+
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SharedPartExec =
+    copy(child = newChild)
+}
+
+object SharedPartExec {
+
+  /** How the rows of a part are distributed to its readers. */
+  def partitioning(placedBy: Seq[Attribute], numPartitions: Int): Partitioning =
+    if (placedBy.isEmpty) SinglePartition else HashPartitioning(placedBy, numPartitions)
+
+  def apply(part: SharedPart, numPartitions: Int, child: SparkPlan): SharedPartExec = {
+    val placed = partitioning(part.placedBy, numPartitions)
+    // of an origin that Spark leaves as it is, though the rows may be so distributed already
+    SharedPartExec(
+      part.changes,
+      ShuffleExchangeExec(placed, child, REQUIRED_BY_STATEFUL_OPERATOR))
+  }
+}

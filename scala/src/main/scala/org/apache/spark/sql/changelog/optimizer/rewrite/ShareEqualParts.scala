@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.internal.SQLConf
+
+import org.apache.spark.sql.changelog.UpdateKind
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, PartReading}
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
+
+/**
+ * Finds the parts of a query that are equal and keep state, so that each is computed once per batch
+ * and kept once.
+ *
+ * Equal are parts that read the same sources in the same way, of which their consumers ask the same
+ * changes. Whether they are must not depend on what a batch brings: a part that reads a table is
+ * computed wherever it is read, as Spark may plan that otherwise the next time.
+ */
+private[optimizer] object ShareEqualParts {
+
+  def apply(root: AnnotatedPlan): AnnotatedPlan =
+    if (!SQLConf.get.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) root
+    else {
+      val readers = new Readers
+      root.children.foreach(readers.visit)
+      val readings = readers.readings
+      if (readings.isEmpty) root else mark(root, readings)
+    }
+
+  private type Readings = Seq[(AnnotatedPlan, PartReading)]
+
+  private def mark(node: AnnotatedPlan, readings: Readings): AnnotatedPlan = node.copy(
+    children = node.children.map(mark(_, readings)),
+    shared = readings.collectFirst { case (reader, reading) if reader eq node => reading })
+
+  /** What must be the same of two parts. */
+  private case class Part(
+      plan: LogicalPlan,
+      required: UpdateKind,
+      requiredKey: Option[Set[Int]],
+      ttls: Seq[Option[Long]])
+
+  /** Walks as the rewrite does, which sees only the lowest of nodes that it takes together. */
+  private class Readers {
+    private val places = mutable.LinkedHashMap.empty[Part, mutable.Buffer[AnnotatedPlan]]
+
+    def visit(node: AnnotatedPlan): Unit =
+      if (!node.plan.isInstanceOf[FromChangelog] || node.state.nonEmpty) {
+        val part = if (mayBeShared(node)) Some(partOf(node)) else None
+        part.flatMap(places.get) match {
+          // what lies below is not computed here
+          case Some(others) => others += node
+          case None =>
+            part.foreach(places(_) = mutable.Buffer(node))
+            if (!node.plan.isInstanceOf[FromChangelog])
+              NodeRewrite.of(node).inputs(node).foreach(visit)
+        }
+      }
+
+    def readings: Readings = {
+      val shared = places.values.filter(_.size > 1).toSeq
+      shared.zipWithIndex.flatMap { case (nodes, index) =>
+        nodes.zipWithIndex.map { case (node, place) =>
+          node -> PartReading(index + 1, nodes.size, computes = place == 0)
+        }
+      }
+    }
+  }
+
+  private def mayBeShared(node: AnnotatedPlan): Boolean =
+    keepsState(node) && node.plan.deterministic && readsStreamsOnly(node.plan)
+
+  private def keepsState(node: AnnotatedPlan): Boolean =
+    node.state.nonEmpty || node.children.exists(keepsState)
+
+  private def readsStreamsOnly(plan: LogicalPlan): Boolean = plan match {
+    case source: FromChangelog => source.number > 0
+    case _: LocalRelation | _: OneRowRelation | _: Range => true
+    case _: LeafNode => false
+    case _ => plan.children.forall(readsStreamsOnly)
+  }
+
+  private def partOf(node: AnnotatedPlan): Part = Part(
+    node.plan.canonicalized,
+    node.required,
+    node.requiredKey.map(_.toSeq.map(node.plan.output.indexOf(_)).toSet),
+    node.plan.collect { case operator =>
+      operator.children.indices.map(StateTtl.hinted(operator, _))
+    }.flatten)
+
+}
