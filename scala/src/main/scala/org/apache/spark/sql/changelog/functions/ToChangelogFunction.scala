@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
+import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTtl, ToChangelog}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
@@ -71,7 +72,7 @@ object ToChangelogFunction {
     val streams = root.child.collectWithSubqueries {
       case leaf: LeafNode if isStream(leaf) => leaf
     }
-    root.copy(streaming = streams.nonEmpty, child = wrapStreams(root.child))
+    root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(wrapStreams(root.child)))
   }
 
   /**

@@ -35,7 +35,7 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
-    val widened = joined.mapChildren(child => WidenEqualParts(NumberSources(child)))
+    val widened = joined.mapChildren(child => WidenEqualParts(CompareSourcesByNumber(child)))
     val named = NameColumns(widened.mapChildren(SeparateSources(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }

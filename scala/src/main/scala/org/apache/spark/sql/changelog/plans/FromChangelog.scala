@@ -48,8 +48,10 @@ object InputMode {
  *   the names of columns whose values a change did not send, as an array; NULL for none. They stay
  *   as they are stored
  * @param number
- *   which of the query's sources this is, the same for each reading of it; 0 as long as they are not
- *   told apart. What lies below is then equal whatever a batch makes of it
+ *   which of the query's sources this is, the same for each reading of it; 0 before they are counted
+ * @param isKnownByNumber
+ *   whether plans are compared by the number, and not by what lies below. Two sources without news
+ *   look the same below
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -62,7 +64,8 @@ case class FromChangelog(
     output: Seq[Attribute],
     child: LogicalPlan,
     unavailable: Option[Attribute] = None,
-    number: Int = 0)
+    number: Int = 0,
+    isKnownByNumber: Boolean = false)
     extends UnaryNode {
 
   override def isStreaming: Boolean = false
@@ -80,7 +83,10 @@ case class FromChangelog(
 
   override protected def doCanonicalize(): LogicalPlan =
     if (number == 0) super.doCanonicalize()
-    else copy(child = NumberedSource(number, child.output), number = 0).canonicalized
+    else {
+      val compared = if (isKnownByNumber) NumberedSource(number, child.output) else child
+      copy(child = compared, number = 0, isKnownByNumber = false).canonicalized
+    }
 
   override protected def withNewChildInternal(newChild: LogicalPlan): FromChangelog =
     copy(child = newChild)

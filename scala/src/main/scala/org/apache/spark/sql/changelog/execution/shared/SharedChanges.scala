@@ -14,8 +14,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWri
  * @param number
  *   counts the shared parts of a query, as people see them
  */
-final class SharedChanges(val number: Int) {
-  @volatile private var part: Option[SharedPartExec] = None
+final class SharedChanges(val number: Int) extends Serializable {
+  @transient @volatile private var part: Option[SharedPartExec] = None
 
   /** Says where the part is computed: Spark prepares all of a plan before it executes any of it. */
   def computedBy(part: SharedPartExec): Unit = this.part = Some(part)

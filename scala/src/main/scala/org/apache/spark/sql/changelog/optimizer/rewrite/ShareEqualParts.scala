@@ -42,7 +42,7 @@ private[optimizer] object ShareEqualParts {
   private case class Part(
       plan: LogicalPlan,
       required: UpdateKind,
-      requiredKey: Option[Set[Int]],
+      requiredKey: Option[Seq[Boolean]],
       ttls: Seq[Option[Long]])
 
   /** Walks as the rewrite does, which sees only the lowest of nodes that it takes together. */
@@ -88,7 +88,7 @@ private[optimizer] object ShareEqualParts {
   private def partOf(node: AnnotatedPlan): Part = Part(
     node.plan.canonicalized,
     node.required,
-    node.requiredKey.map(_.toSeq.map(node.plan.output.indexOf(_)).toSet),
+    node.requiredKey.map(key => node.plan.output.map(key.contains)),
     node.plan.collect { case operator =>
       operator.children.indices.map(StateTtl.hinted(operator, _))
     }.flatten)

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{
+  AnalysisHelper,
+  LeafNode,
+  LogicalPlan,
+  Project
+}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.execution.streaming.runtime.{
+  StreamingExecutionRelation,
+  StreamingRelation
+}
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * Makes one source of what a query reads several times in the same way.
+ * {{{
+ *   Join                          Join
+ *   :- FromChangelog [k#1]        :- FromChangelog [k#1]
+ *   :  +- words [k#1]       =>    :  +- words [k#1]
+ *   +- FromChangelog [k#2]        +- Project [k#1 AS k#2]
+ *      +- words [k#2]                +- FromChangelog [k#1]
+ *                                       +- words [k#1]
+ * }}}
+ * To Spark the readings of one view are streams of their own, since their columns differ: each would
+ * have its own offsets, and a batch could bring more of one than of the other. Leaves alone streams
+ * that were made apart from each other, and changes that are read in another way.
+ *
+ * Here sources also get their numbers, which copies of a common table expression keep: in a batch that
+ * brings nothing, all sources of the same columns look the same.
+ */
+object ReadSourcesOnce extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) plan
+    else {
+      val known = mutable.Map.empty[Reading, FromChangelog]
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        plan.transformUpWithSubqueries { case source: FromChangelog =>
+          val reading = Reading(source.canonicalized, source.collectLeaves().map(originOf))
+          known.get(reading) match {
+            case Some(first) if source.streaming && first.output != source.output =>
+              readAs(source, first)
+            case Some(first) => source.copy(number = first.number)
+            case None =>
+              known(reading) = source.copy(number = known.size + 1)
+              known(reading)
+          }
+        }
+      }
+    }
+
+  /** What must be the same of two readings. */
+  private case class Reading(changes: LogicalPlan, origins: Seq[Origin])
+
+  /** Something that is made once for each stream, and that all its readings have in common. */
+  private final class Origin(val made: AnyRef) {
+    override def equals(other: Any): Boolean = other match {
+      case origin: Origin => origin.made eq made
+      case _ => false
+    }
+
+    override def hashCode: Int = System.identityHashCode(made)
+  }
+
+  private def originOf(leaf: LogicalPlan): Origin = new Origin(leaf match {
+    case stream: StreamingRelation => stream.dataSource
+    case stream: StreamingRelationV2 => stream.table
+    case stream: StreamingExecutionRelation => stream.source
+    case stream: LeafNode if stream.isStreaming => stream
+    // a table is the same if it looks the same
+    case _ => None
+  })
+
+  private def readAs(source: FromChangelog, first: FromChangelog): LogicalPlan = {
+    val columns = first.output.zip(source.output).map { case (read, column) =>
+      Alias(read, column.name)(exprId = column.exprId, qualifier = column.qualifier)
+    }
+    Project(columns, first)
+  }
+}

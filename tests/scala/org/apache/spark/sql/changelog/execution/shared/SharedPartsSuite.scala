@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.shared
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Parts that a query reads several times, each over a table that changes at will. */
+class SharedPartsSuite extends AnyFunSuite with StateRecords {
+  import SharedPartsSuite._
+
+  private lazy val oracle = new Oracle(spark)
+
+  private val t = Feed("t", "id INT, k STRING, v INT", Seq("id"))
+  private val u = Feed("u", "k STRING, w INT")
+
+  private def changes(feed: Feed, rows: String*): (String, Seq[Change]) =
+    feed.name -> rows.map(TextChangelog.parse(_, feed.schema))
+
+  private val steps = Seq(
+    Map(
+      changes(t, "+I 1 a 5", "+I 2 b 3", "+I 3 c NULL", "+I 4 NULL 7", "+I 5 a 5"),
+      changes(u, "+I a 1", "+I a 1", "+I b 4")),
+    Map(
+      changes(t, "-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 d 11"),
+      changes(u, "-D a 1", "+I c 5", "+I NULL 2")),
+    Map.empty[String, Seq[Change]],
+    Map(changes(t, "-U 3 c NULL", "+U 3 b NULL", "-D 4 NULL 7"), changes(u, "-D b 4")),
+    Map(changes(t, "-D 1 a 6", "-D 5 a 5", "+I 7 b 2", "-D 6 d 11"), changes(u, "-D a 1")))
+    .map(Step(_))
+
+  private def program(sql: String): Program = {
+    val feeds = Seq(t, u).filter(feed => s"\\b${feed.name}\\b".r.findFirstIn(sql).isDefined)
+    val names = feeds.map(_.name).toSet
+    Program(feeds, sql, steps.map(step => Step(step.changes.filter(names contains _._1))))
+  }
+
+  /** The physical plan of a query over `t` and `u`. */
+  private def planOf(sql: String): SparkPlan = {
+    val streams = Seq(t, u).map { feed =>
+      val raw = new RawStream(spark, s"raw_${feed.name}", s"op STRING, ${feed.columns}")
+      spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+      raw
+    }
+    val running = new RunningChanges(
+      spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))"),
+      QuickFileSystem.temporaryDirectory())
+    try {
+      streams.head.add("+I 1 a 5")
+      streams.last.add("+I a 5")
+      running.next()
+      running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
+    } finally running.stop()
+  }
+
+  private def operators(plan: SparkPlan): Seq[String] =
+    plan.collect { case writer: StateStoreWriter => writer.nodeName }
+
+  private def readings(plan: SparkPlan): Int =
+    plan.collect { case reading: SharedReadingExec => reading }.size
+
+  Seq(
+    (
+      "equal parts that are written out",
+      "SELECT a.k, a.s, b.n FROM (SELECT k, sum(v) AS s FROM t GROUP BY k) a JOIN (SELECT k, count(v) AS n FROM t GROUP BY k) b ON a.s > b.n",
+      1),
+    (
+      "an aggregate against its own maximum",
+      Totals + "SELECT * FROM s WHERE s = (SELECT max(s) FROM s)",
+      1),
+    (
+      "an aggregate joined with itself by its key",
+      Totals + "SELECT a.k, a.s, b.c FROM s a JOIN s b ON a.k = b.k",
+      1),
+    (
+      "an aggregate joined with itself by another column",
+      Totals + "SELECT a.k, b.k AS o, a.s FROM s a LEFT JOIN s b ON a.s = b.c",
+      1),
+    (
+      "a union of an aggregate with itself",
+      Totals + "SELECT k, s FROM s UNION ALL SELECT k, c FROM s UNION ALL SELECT 'x', s FROM s WHERE c > 1",
+      2),
+    (
+      "an aggregate in IN, EXISTS and a join",
+      Totals + "SELECT u.k, w, s.s FROM u LEFT JOIN s ON u.k = s.k WHERE u.w IN (SELECT c FROM s) OR u.k NOT IN (SELECT k FROM s WHERE k IS NOT NULL)",
+      2),
+    (
+      "a join read three times",
+      "WITH j AS (SELECT t.id, t.k, w FROM t JOIN u ON t.k = u.k) SELECT k, count(*) AS n FROM j GROUP BY k UNION ALL SELECT 'all', sum(w) FROM j UNION ALL SELECT k, max(id) FROM j GROUP BY k",
+      2),
+    (
+      "ranked rows beside their number",
+      "WITH r AS (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM t) SELECT a.k, a.v, b.v AS second FROM (SELECT * FROM r WHERE n <= 2) a LEFT JOIN (SELECT * FROM r WHERE n <= 2) b ON a.k = b.k",
+      1),
+    (
+      "an aggregate of a shared aggregate, shared",
+      Totals + ", m AS (SELECT c, max(s) AS m FROM s GROUP BY c) SELECT a.c, a.m, s.k FROM m a JOIN m b ON a.m >= b.m JOIN s ON s.s = b.m",
+      2)).foreach { case (name, sql, expected) =>
+    test(s"$name is computed once, as in batch") {
+      val plan = planOf(sql)
+      withClue(plan.treeString) {
+        assert(readings(plan) == expected)
+        val ids = plan.collect { case writer: StateStoreWriter => writer.getStateInfo.operatorId }
+        assert(ids.sorted == ids.indices.map(_.toLong))
+      }
+      withClue(sql) {
+        oracle.checkAll(
+          program(sql),
+          Seq(
+            Variant(conf = Quick),
+            Variant(conf = Quick ++ Variant.Paged, restart = true),
+            Variant(conf = Quick ++ Unshared)))
+      }
+    }
+  }
+
+  test("a part is kept once, and the query says so") {
+    val sql = Totals + "SELECT * FROM s WHERE s = (SELECT max(s) FROM s)"
+    assert(operators(planOf(sql)).count(_ == "ChangelogAggregate") == 2)
+    val kept =
+      records(sql, t, s"$keyAsJson", operator = 0)(Seq("+I 1 a 5", "+I 2 b 3"), Seq("-D 2 b 3"))
+    assert(kept == Seq(Set("{\"k\":\"a\"}", "{\"k\":\"b\"}"), Set("{\"k\":\"a\"}")))
+    println(spark.sql(s"EXPLAIN CHANGELOG $sql").collect().head.getString(0))
+  }
+}
+
+private object SharedPartsSuite {
+  val Totals = "WITH s AS (SELECT k, sum(v) AS s, count(*) AS c FROM t GROUP BY k) "
+
+  val Quick: Map[String, String] = Map(
+    "spark.sql.codegen.wholeStage" -> "false",
+    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
+    "spark.sql.shuffle.partitions" -> "2")
+
+  val Unshared: Map[String, String] =
+    Map("spark.sql.changelog.shareEqualParts.enabled" -> "false")
+}
