@@ -14,8 +14,8 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  * Brings an optimized query into the few shapes that inference and rewriting know.
  *
  *   - functions of typed datasets are called for rows, and those of Python not within aggregates
- *   - parts that differ in what their readers leave out become equal, so that they are computed once
  *   - each reading of a source has its own columns
+ *   - parts that differ in what their readers leave out become equal, so that they are computed once
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
  *   - columns have names without expression ids
@@ -35,8 +35,8 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
-    val widened = joined.mapChildren(child => WidenEqualParts(CompareSourcesByNumber(child)))
-    val named = NameColumns(widened.mapChildren(SeparateSources(_)))
+    val separated = joined.mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
+    val named = NameColumns(separated.mapChildren(WidenEqualParts(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)

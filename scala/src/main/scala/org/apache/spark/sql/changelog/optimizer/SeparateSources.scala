@@ -5,11 +5,14 @@ package org.apache.spark.sql.changelog.optimizer
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
+import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, MultiInstanceRelation}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId}
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
+import org.apache.spark.sql.catalyst.plans.Inner
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.rules.Rule
+
+import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
  * Gives a source that is read several times other columns each time.
@@ -26,17 +29,32 @@ object SeparateSources extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     val taken = mutable.Set.empty[ExprId]
-    val separated = plan.transformUpWithNewOutput { case relation: MultiInstanceRelation =>
-      val leaf = relation.asInstanceOf[LogicalPlan]
-      if (leaf.output.exists(column => taken.contains(column.exprId))) {
-        val own = relation.newInstance()
-        own -> leaf.output.zip(own.output)
-      } else {
-        taken ++= leaf.output.map(_.exprId)
-        leaf -> Seq.empty[(Attribute, Attribute)]
-      }
+    val read = mutable.Set.empty[ExprId]
+    val separated = plan.transformUpWithNewOutput {
+      // columns made below it, as of records
+      case source: FromChangelog =>
+        if (source.output.exists(column => read.contains(column.exprId))) {
+          val own = withNewColumns(source)
+          own -> source.output.zip(own.output)
+        } else {
+          read ++= source.output.map(_.exprId)
+          source -> Seq.empty[(Attribute, Attribute)]
+        }
+      case relation: MultiInstanceRelation =>
+        val leaf = relation.asInstanceOf[LogicalPlan]
+        if (leaf.output.exists(column => taken.contains(column.exprId))) {
+          val own = relation.newInstance()
+          own -> leaf.output.zip(own.output)
+        } else {
+          taken ++= leaf.output.map(_.exprId)
+          leaf -> Seq.empty[(Attribute, Attribute)]
+        }
     }
     // a subquery keeps its columns
     RemoveRedundantAliases(Subquery(separated, correlated = false)).children.head
   }
+
+  /** The same with columns of its own, throughout, as Spark copies a common table expression. */
+  def withNewColumns(plan: LogicalPlan): LogicalPlan =
+    DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children.last
 }

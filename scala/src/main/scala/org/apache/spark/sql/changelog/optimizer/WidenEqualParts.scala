@@ -83,10 +83,10 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     if (result.mergedPlanIndex > 0) None
     else {
       val merged = result.mergedPlan.plan
-      Some(
-        (
-          left.reading(merged, identity),
-          right.reading(merged, column => merged.output(result.outputMap(column)))))
+      val copy = SeparateSources.withNewColumns(merged)
+      val first = left.reading(merged, identity)
+      val second = right.reading(copy, column => copy.output(result.outputMap(column)))
+      Some((first, second))
     }
   }
 
