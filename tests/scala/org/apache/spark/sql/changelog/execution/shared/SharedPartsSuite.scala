@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.changelog.testing._
 
 /** Parts that a query reads several times, each over a table that changes at will. */
-class SharedPartsSuite extends AnyFunSuite with StateRecords {
+class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
   import SharedPartsSuite._
 
   private lazy val oracle = new Oracle(spark)
@@ -43,24 +43,17 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords {
 
   /** The physical plan of a query over `t` and `u`. */
   private def planOf(sql: String): SparkPlan = {
-    val streams = Seq(t, u).map { feed =>
-      val raw = new RawStream(spark, s"raw_${feed.name}", s"op STRING, ${feed.columns}")
-      spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
-      raw
-    }
-    val running = new RunningChanges(
-      spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))"),
-      QuickFileSystem.temporaryDirectory())
-    try {
+    var plan: Option[SparkPlan] = None
+    withChanges(sql) { (streams, running) =>
       streams.head.add("+I 1 a 5")
       streams.last.add("+I a 5")
       running.next()
-      running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution.executedPlan
-    } finally running.stop()
+      val execution =
+        running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
+      plan = Some(execution.executedPlan)
+    }
+    plan.get
   }
-
-  private def operators(plan: SparkPlan): Seq[String] =
-    plan.collect { case writer: StateStoreWriter => writer.nodeName }
 
   private def readings(plan: SparkPlan): Int =
     plan.collect { case reading: SharedReadingExec => reading }.size
@@ -120,18 +113,114 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords {
     }
   }
 
-  test("a part is kept once, and the query says so") {
-    val sql = Totals + "SELECT * FROM s WHERE s = (SELECT max(s) FROM s)"
-    assert(operators(planOf(sql)).count(_ == "ChangelogAggregate") == 2)
+  test("a part is kept once, and so says the query's progress") {
     val kept =
-      records(sql, t, s"$keyAsJson", operator = 0)(Seq("+I 1 a 5", "+I 2 b 3"), Seq("-D 2 b 3"))
+      records(Largest, t, keyAsJson, operator = 0)(Seq("+I 1 a 5", "+I 2 b 3"), Seq("-D 2 b 3"))
     assert(kept == Seq(Set("{\"k\":\"a\"}", "{\"k\":\"b\"}"), Set("{\"k\":\"a\"}")))
-    println(spark.sql(s"EXPLAIN CHANGELOG $sql").collect().head.getString(0))
+    withChanges(Largest) { (streams, running) =>
+      streams.head.add("+I 1 a 5", "+I 2 b 3")
+      running.next()
+      val operators = running.progress.stateOperators.toSeq
+      assert(
+        operators.map(_.operatorName) ==
+          Seq("changelogJoin", "changelogAggregate", "changelogAggregate"))
+      assert(operators.forall(_.numShufflePartitions == 2) || operators.size == 3)
+      // one source, each row of which is read once
+      assert(running.progress.sources.map(_.numInputRows).toSeq == Seq(2L))
+      val metadata = spark.read.format("state-metadata").load(running.checkpoint.getPath)
+      assert(metadata.count() == 3)
+    }
+  }
+
+  test("EXPLAIN CHANGELOG shows where a part is computed and where it is read again") {
+    Seq(t, u).foreach { feed =>
+      new RawStream(spark, s"raw_${feed.name}", s"op STRING, ${feed.columns}")
+      spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+    }
+    val text = spark.sql(s"EXPLAIN CHANGELOG $Largest").collect().head.getString(0)
+    assert(text.linesIterator.count(_.contains("computed once for its 2 readers")) == 1, text)
+    assert(text.linesIterator.count(_.contains("read again, not computed again")) == 1, text)
+    assert(text.linesIterator.count(_.contains("StreamingRelation")) == 1, text)
+  }
+
+  test("parts are apart where that is asked for, and where they only look alike") {
+    Seq(
+      // each is filtered by what the other keeps
+      "SELECT a.k, b.k AS o FROM (SELECT k, sum(v) AS s FROM t WHERE k > 'a' GROUP BY k) a JOIN (SELECT k, sum(v) AS s FROM t WHERE k < 'c' GROUP BY k) b ON a.s = b.s",
+      // two tables of the same columns
+      "SELECT a.k, b.k AS o FROM (SELECT k, count(*) AS c FROM u GROUP BY k) a JOIN (SELECT k, count(*) AS c FROM (SELECT * FROM from_changelog(TABLE(raw_u), 'op')) GROUP BY k) b ON a.c = b.c")
+      .foreach(sql => assert(readings(planOf(sql)) == 0, sql))
+    spark.conf.set(Unshared.head._1, Unshared.head._2)
+    try assert(readings(planOf(Largest)) == 0)
+    finally spark.conf.unset(Unshared.head._1)
+  }
+
+  test("a batch without rows of one of two tables is planned like any other") {
+    withChanges(
+      Totals + "SELECT s.k, s.s, c FROM s JOIN (SELECT max(s) AS m FROM s) ON s = m UNION ALL SELECT k, w, w FROM u") {
+      (streams, running) =>
+        streams.head.add("+I 1 a 5", "+I 2 b 3")
+        assert(running.next() == Seq("a 5 1 insert"))
+        streams.last.add("+I x 1")
+        assert(running.next() == Seq("x 1 1 insert"))
+        running.restart()
+        streams.head.add("+I 3 b 4")
+        assert(running.next() == Seq("a 5 1 delete", "b 7 2 insert"))
+        running.restart(repeats = true)
+        assert(running.next() == Seq("a 5 1 delete", "b 7 2 insert"))
+        streams.last.add("-D x 1")
+        assert(running.next() == Seq("x 1 1 delete"))
+    }
+  }
+
+  Seq("retract", "append").foreach { mode =>
+    test(s"a watermark reaches what reads a part again, in mode $mode") {
+      val sql =
+        ", w AS (SELECT window(ts, '10 minutes') AS w, k, sum(v) AS s FROM t GROUP BY window(ts, '10 minutes'), k) " +
+          "SELECT w.start AS b, max(s) AS m FROM w GROUP BY w UNION ALL SELECT w.start, count(*) FROM w GROUP BY w, s"
+      def run(conf: Map[String, String]): (Seq[Seq[String]], Seq[Long]) = {
+        var state = Seq.empty[Long]
+        var emitted = Seq.empty[Seq[String]]
+        runningIn(mode, "k STRING, v INT, ts TIMESTAMP", sql, NoDataBatches ++ conf) {
+          (stream, query) =>
+            Seq(Seq(1, 2, 11), Seq(3, 25), Seq(26, 31), Seq(60), Seq(90)).foreach { minutes =>
+              stream.add(minutes.map(number => s"k${number % 3} 1 ${minute(number)}"): _*)
+              emitted :+= query.next()
+              state :+= stateRowsNow(query)
+            }
+        }
+        (emitted, state)
+      }
+      val (shared, rows) = run(Map.empty)
+      val (apart, rowsApart) = run(Unshared)
+      assert(shared == apart)
+      assert(shared.flatten.nonEmpty)
+      // nothing is left but what the last batch brought
+      assert(rows.last < rowsApart.last && rows.last <= rows.max / 2, s"$rows $rowsApart")
+    }
+  }
+
+  private def withChanges(sql: String)(body: (Seq[RawStream], RunningChanges) => Unit): Unit = {
+    val streams = Seq(t, u).map { feed =>
+      val raw = new RawStream(spark, s"raw_${feed.name}", s"op STRING, ${feed.columns}")
+      spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+      raw
+    }
+    val running = new RunningChanges(
+      spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))"),
+      QuickFileSystem.temporaryDirectory())
+    try body(streams, running)
+    finally running.stop()
   }
 }
 
 private object SharedPartsSuite {
   val Totals = "WITH s AS (SELECT k, sum(v) AS s, count(*) AS c FROM t GROUP BY k) "
+
+  val Largest: String = Totals + "SELECT * FROM s WHERE s = (SELECT max(s) FROM s)"
+
+  val NoDataBatches: Map[String, String] =
+    Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
 
   val Quick: Map[String, String] = Map(
     "spark.sql.codegen.wholeStage" -> "false",

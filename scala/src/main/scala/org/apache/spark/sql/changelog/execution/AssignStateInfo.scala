@@ -7,7 +7,10 @@ import java.util.UUID
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StateStoreWriter,
+  StatefulOperatorStateInfo
+}
 import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
 
 /**
@@ -51,39 +54,44 @@ object AssignStateInfo {
     }
 
   /**
-   * What time it is for an operator in the batch that runs. Called on the driver.
+   * What time it is for operator `operatorId` in the batch that runs. Called on the driver.
    *
-   * Spark looks for watermarks below an operator, and does not see what lies below the second
-   * reading of a shared part. There is one watermark in a query, so it is that of the operators
-   * there.
-   *
-   * @param operatorIds
-   *   the operator's, and those of the operators of shared parts it reads
+   * @param isTimed
+   *   whether there is a watermark below it. There is one in a query, for all that have any
    */
-  def time(session: SparkSession, operatorIds: Seq[Long]): BatchTime = planning(session) match {
-    case Some(execution) =>
-      val batchId = execution.currentBatchId
-      val watermarks = execution.watermarkPropagator
-      // 0 stands for no watermark yet
-      def newest(watermarkOf: Long => Long) = operatorIds.map(watermarkOf).find(_ > 0)
-      BatchTime(
-        newest(watermarks.getInputWatermarkForLateEvents(batchId, _)),
-        newest(watermarks.getInputWatermarkForEviction(batchId, _)),
-        execution.offsetSeqMetadata.batchTimestampMs,
-        execution.prevOffsetSeqMetadata.map(_.batchTimestampMs).getOrElse(0L))
-    case None => throw SparkException.internalError("An operator with state runs in no query")
-  }
+  def time(session: SparkSession, operatorId: Long, isTimed: Boolean): BatchTime =
+    planning(session) match {
+      case Some(execution) =>
+        val batchId = execution.currentBatchId
+        val watermarks = execution.watermarkPropagator
+        val batch = execution.offsetSeqMetadata
+        val previous = execution.prevOffsetSeqMetadata
+        // 0 stands for no watermark yet, or for one that Spark has not seen
+        def known(seen: Long, there: => Long) =
+          Some(if (seen == 0 && isTimed) there else seen).filter(_ > 0)
+        BatchTime(
+          known(
+            watermarks.getInputWatermarkForLateEvents(batchId, operatorId),
+            previous.map(_.batchWatermarkMs).getOrElse(0L)),
+          known(
+            watermarks.getInputWatermarkForEviction(batchId, operatorId),
+            batch.batchWatermarkMs),
+          batch.batchTimestampMs,
+          previous.map(_.batchTimestampMs).getOrElse(0L))
+      case None => throw SparkException.internalError("An operator with state runs in no query")
+    }
 
-  /** The watermark the next batch would have for any of the operators, 0 for none yet. */
-  def nextWatermark(session: SparkSession, operatorIds: Seq[Long]): Long =
-    planning(session).toSeq
-      .flatMap { execution =>
-        operatorIds.map(
-          execution.watermarkPropagator
-            .getInputWatermarkForEviction(execution.currentBatchId + 1, _))
+  /** The watermark the next batch would have, 0 for none yet. */
+  def nextWatermark(session: SparkSession): Long = planning(session)
+    .map { execution =>
+      val operators = execution.executedPlan.collect { case operator: StateStoreWriter =>
+        execution.watermarkPropagator.getInputWatermarkForEviction(
+          execution.currentBatchId + 1,
+          operator.getStateInfo.operatorId)
       }
-      .maxOption
-      .getOrElse(0L)
+      operators.max
+    }
+    .getOrElse(0L)
 
   private def planning(session: SparkSession): Option[IncrementalExecution] =
     Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
@@ -52,11 +53,18 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     EventTimeBound(timedColumns, batchTime)
 
   protected final lazy val batchTime: BatchTime =
-    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId +: sharedOperatorIds)
+    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId, isTimed)
 
-  /** The operators below that Spark does not see there, as their changes are read once more. */
-  private def sharedOperatorIds: Seq[Long] =
-    collect { case reading: SharedReadingExec => reading.changes.operatorIds }.flatten
+  /** Whether a watermark lies below, also where Spark does not look: in what is read once more. */
+  private def isTimed: Boolean = {
+    def below(plan: SparkPlan): Boolean = plan match {
+      case _: EventTimeWatermarkExec => true
+      case reused: ReusedExchangeExec => below(reused.child)
+      case reading: SharedReadingExec => below(reading.changes.part)
+      case other => other.children.exists(below)
+    }
+    children.exists(below)
+  }
 
   /** How long a hint lets entries be kept that nothing changes, in ms. */
   def ttl: Option[Long] = None
@@ -81,14 +89,16 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   def emitsClosed: Boolean = false
 
   /** A watermark that moves on closes groups, without any change. */
-  final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
-    closesMoreAt(
-      newInputWatermark.max(
-        AssignStateInfo.nextWatermark(castToImpl(session), sharedOperatorIds)))
+  final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean = {
+    val watermark =
+      if (newInputWatermark == 0 && isTimed) AssignStateInfo.nextWatermark(castToImpl(session))
+      else newInputWatermark
+    closesMoreAt(watermark)
+  }
 
   /** Whether something is emitted when the watermark has come to `watermark`. */
   protected def closesMoreAt(watermark: Long): Boolean =
-    emitsClosed && closingBound.exists(_.over.forall(watermark > _))
+    emitsClosed && closingBound.exists(watermark > _.over.getOrElse(0L))
 
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(

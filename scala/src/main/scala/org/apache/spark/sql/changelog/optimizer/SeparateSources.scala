@@ -50,9 +50,13 @@ object SeparateSources extends Rule[LogicalPlan] {
           leaf -> Seq.empty[(Attribute, Attribute)]
         }
     }
-    // a subquery keeps its columns
-    RemoveRedundantAliases(Subquery(separated, correlated = false)).children.head
+    withoutAliases(separated)
   }
+
+  /** The same columns, with as few aliases on the way as there can be: later there may be none. */
+  def withoutAliases(plan: LogicalPlan): LogicalPlan =
+    // a subquery keeps its columns
+    RemoveRedundantAliases(Subquery(plan, correlated = false)).children.head
 
   /** The same with columns of its own, throughout, as Spark copies a common table expression. */
   def withNewColumns(plan: LogicalPlan): LogicalPlan =

@@ -32,12 +32,13 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     else {
       val sources = plan.collect { case source: FromChangelog => source.number }
       // each time two parts become equal, or one of them does what several did
-      Iterator
+      val widened = Iterator
         .iterate(Option(plan))(_.flatMap(widenOne))
         .take(sources.size * sources.size + 1)
         .takeWhile(_.isDefined)
         .flatten
-        .reduce((_, last) => last)
+        .foldLeft(plan)((_, last) => last)
+      if (widened eq plan) plan else SeparateSources.withoutAliases(widened)
     }
 
   /** The plan in which one more pair of parts is equal, if there is one. */
@@ -82,12 +83,33 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     val result = merger.merge(right.part, subqueryPlan = false)
     if (result.mergedPlanIndex > 0) None
     else {
-      val merged = result.mergedPlan.plan
+      val (merged, columns) = withoutAliases(result.mergedPlan.plan)
       val copy = SeparateSources.withNewColumns(merged)
-      val first = left.reading(merged, identity)
-      val second = right.reading(copy, column => copy.output(result.outputMap(column)))
+      val known = AttributeMap(result.mergedPlan.plan.output.zip(columns))
+      val copied = AttributeMap(merged.output.zip(copy.output))
+      val first = left.reading(merged, known)
+      val second =
+        right.reading(copy, column => copied(columns(result.outputMap(column))))
       Some((first, second))
     }
+  }
+
+  /**
+   * A merged part and, for each of its columns, the one it is without its alias. Spark removes an
+   * alias where nothing is in the way, which need not be so at both places.
+   */
+  private def withoutAliases(merged: LogicalPlan): (LogicalPlan, Seq[Attribute]) = {
+    val (plain, columns) = merged match {
+      case aggregate: Aggregate =>
+        val results = aggregate.aggregateExpressions.map {
+          case alias @ Alias(group: Attribute, _) if alias.metadata == group.metadata => group
+          case other => other
+        }
+        val distinct = results.distinctBy(_.exprId)
+        (aggregate.copy(aggregateExpressions = distinct), results.map(_.toAttribute))
+      case other => (other, other.output)
+    }
+    (SeparateSources.withoutAliases(plain), columns)
   }
 
   /** A part, and the filters on its rows that were lifted above it. */

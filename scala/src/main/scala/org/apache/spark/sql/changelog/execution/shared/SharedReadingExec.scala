@@ -18,5 +18,5 @@ case class SharedReadingExec(
 
   override def simpleString(maxFields: Int): String = s"SharedReading $changes"
 
-  override protected def doExecute(): RDD[InternalRow] = changes.rows
+  override protected def doExecute(): RDD[InternalRow] = changes.part.execute()
 }

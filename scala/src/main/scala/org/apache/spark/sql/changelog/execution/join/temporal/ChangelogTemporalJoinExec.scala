@@ -82,7 +82,7 @@ case class ChangelogTemporalJoinExec(
 
   /** A watermark that moves on makes rows certain, without any change. */
   override protected def closesMoreAt(watermark: Long): Boolean =
-    appends && batchTime.overWatermark.forall(watermark > _)
+    appends && watermark > batchTime.overWatermark.getOrElse(0L)
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
