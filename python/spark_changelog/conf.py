@@ -128,6 +128,14 @@ class ChangelogConf:
         "or a watermark bounds them. A query that has started must keep the setting it started "
         "with.",
     )
+    share_equal_parts = Entry(
+        "spark.sql.changelog.shareEqualParts.enabled",
+        _boolean,
+        "Whether parts of a query that are equal, such as a common table expression that is read "
+        "several times, are computed once per batch and kept once, if they keep state. Costs a "
+        "shuffle of their changes. A query that has started must keep the setting it started "
+        "with.",
+    )
     join_rows_at_once = Entry(
         "spark.sql.changelog.join.rowsAtOnce",
         int,

@@ -25,6 +25,7 @@ import org.apache.spark.sql.streaming.OutputMode
 
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
+import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
 import org.apache.spark.sql.changelog.testing._
 
 /**
@@ -95,9 +96,13 @@ private object TpchPlansSuite {
       consumer: SparkPlan,
       source: Option[SparkPlan]) {
 
-    def isThereAlready: Boolean =
-      exchange.child.outputPartitioning.satisfies(
-        consumer.requiredChildDistribution.head) && source.isDefined
+    def isThereAlready: Boolean = consumer match {
+      // what is read again has to be written
+      case _: SharedPartExec => false
+      case _ =>
+        exchange.child.outputPartitioning.satisfies(
+          consumer.requiredChildDistribution.head) && source.isDefined
+    }
 
     def reason: String = {
       val wanted = keys(exchange.outputPartitioning)
@@ -121,6 +126,7 @@ private object TpchPlansSuite {
 
   private def isOperator(plan: SparkPlan): Boolean = plan match {
     case _: StateStoreWriter | _: ChangelogConsolidateExec => true
+    case _: SharedPartExec | _: SharedReadingExec => true
     case _ => false
   }
 

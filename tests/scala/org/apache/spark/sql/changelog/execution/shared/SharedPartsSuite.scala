@@ -114,8 +114,10 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
   }
 
   test("a part is kept once, and so says the query's progress") {
-    val kept =
-      records(Largest, t, keyAsJson, operator = 0)(Seq("+I 1 a 5", "+I 2 b 3"), Seq("-D 2 b 3"))
+    // `t` is a common table expression itself there
+    val kept = records(Largest.replaceFirst("WITH", ","), t, keyAsJson, operator = 0)(
+      Seq("+I 1 a 5", "+I 2 b 3"),
+      Seq("-D 2 b 3"))
     assert(kept == Seq(Set("{\"k\":\"a\"}", "{\"k\":\"b\"}"), Set("{\"k\":\"a\"}")))
     withChanges(Largest) { (streams, running) =>
       streams.head.add("+I 1 a 5", "+I 2 b 3")
@@ -195,8 +197,9 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
       val (apart, rowsApart) = run(Unshared)
       assert(shared == apart)
       assert(shared.flatten.nonEmpty)
-      // nothing is left but what the last batch brought
-      assert(rows.last < rowsApart.last && rows.last <= rows.max / 2, s"$rows $rowsApart")
+      // what the watermark has passed is gone, also where a part is read again
+      assert(rows.last < rows.max, rows)
+      assert(rows.last < rowsApart.last && rowsApart.last < rowsApart.max, s"$rows $rowsApart")
     }
   }
 
