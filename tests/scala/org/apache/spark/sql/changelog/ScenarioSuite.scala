@@ -34,7 +34,7 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
         case Some(error) => checkRefused(scenario, error)
         case None =>
           checkBatchByBatch(scenario)
-          if (cutsWanted.isDefined || scenario.name.hashCode % 3 == 0) checkAllAtOnce(scenario)
+          if (cutsWanted.isDefined || scenario.name.hashCode % 5 == 0) checkAllAtOnce(scenario)
           (1 to numCuts(scenario)).foreach(checkCut(scenario, _))
       }
     }
@@ -84,7 +84,7 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
     }
 
   private def numCuts(scenario: Scenario): Int =
-    cutsWanted.getOrElse(if (scenario.name.hashCode % 4 == 0) 1 else 0)
+    cutsWanted.getOrElse(if (scenario.name.hashCode % 6 == 0) 1 else 0)
 
   private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant =
     Variant(scenario.mode, scenario.key, conf = conf)
