@@ -6,12 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.Alias
-import org.apache.spark.sql.catalyst.plans.logical.{
-  AnalysisHelper,
-  LeafNode,
-  LogicalPlan,
-  Project
-}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.execution.streaming.runtime.{
@@ -20,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
 }
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable}
 
 /**
  * Makes one source of what a query reads several times in the same way.
@@ -42,7 +37,7 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 object ReadSourcesOnce extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) plan
+    if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED) || !keepsApart(plan)) plan
     else {
       val known = mutable.Map.empty[Reading, FromChangelog]
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
@@ -59,6 +54,20 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
         }
       }
     }
+
+  /**
+   * Whether the sides of all joins stay apart: Spark's rule for redundant aliases, which takes those
+   * away that are made here, keeps them for no other nodes than these.
+   */
+  private def keepsApart(plan: LogicalPlan): Boolean = plan.collectWithSubqueries {
+    case node @ (_: LateralJoin | _: LookupTable) => node
+    case node if node.children.size > 1 && !isSparks(node) => node
+  }.isEmpty
+
+  private def isSparks(node: LogicalPlan): Boolean = node match {
+    case _: Join | _: Union | _: SetOperation | _: WithCTE => true
+    case _ => false
+  }
 
   /** What must be the same of two readings. */
   private case class Reading(changes: LogicalPlan, origins: Seq[Origin])

@@ -48,10 +48,11 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
    */
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
+    // one that is read several times has an offset for each
     val streams = streaming.collect {
       case relation: StreamingRelation => relation
       case relation: StreamingRelationV2 => relation
-    }.distinct
+    }
     val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
     try {
       copyLog(batchId, copy)
