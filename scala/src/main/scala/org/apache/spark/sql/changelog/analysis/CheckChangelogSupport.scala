@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, WithCTE}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
@@ -22,7 +22,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   override def apply(plan: LogicalPlan): Unit = plan match {
     case write: WriteToStream =>
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        val query = write.inputQuery
+        // common tables are in place when Spark checks a plan, and are left that nobody reads
+        val query = write.inputQuery.transformUpWithSubqueries { case common: WithCTE =>
+          common.plan
+        }
         val changes = query.exists(_.isInstanceOf[ToChangelog])
         def optimized =
           castToImpl(session).sessionState.optimizer.execute(MarkCurrentTime(query))
