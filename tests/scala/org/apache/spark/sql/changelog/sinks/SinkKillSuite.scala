@@ -81,7 +81,7 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
       .run(rounds(few = 1), atomic = true)(delta(path))
   }
 
-  test("Iceberg") {
+  if (KilledWriter.isLong) test("Iceberg") {
     val home = QuickFileSystem.temporaryDirectory()
     val catalog = Map(
       "spark.sql.catalog.iceberg" -> classOf[IcebergCatalog].getName,
