@@ -65,7 +65,11 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
   }
 
   private def mayBeShared(part: LogicalPlan): Boolean =
-    part.deterministic && sourcesOf(part).nonEmpty && !part.exists(_.isInstanceOf[StateTtl])
+    part.deterministic && sourcesOf(part).nonEmpty && !part.exists { node =>
+      // Spark can't say what a function of Python is made of
+      node.isInstanceOf[StateTtl] ||
+      node.expressions.exists(_.exists(_.isInstanceOf[UnevaluableAggregateFunc]))
+    }
 
   private def sourcesOf(part: LogicalPlan): Seq[Int] =
     part.collect { case source: FromChangelog if source.number > 0 => source.number }.sorted
