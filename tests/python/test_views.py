@@ -21,17 +21,17 @@ CUSTOMERS = 40
 @pytest.fixture
 def view(spark: SparkSession) -> Iterator[str]:
     """Make a view of forty customers, and what each of them owes."""
-    spark.sql("CREATE TABLE orders (customer STRING, amount INT) USING json")
+    spark.sql("CREATE TABLE viewed_orders (customer STRING, amount INT) USING json")
     spark.range(CUSTOMERS).selectExpr(
         "concat('c', id) AS customer", "INT(id) AS amount"
-    ).write.insertInto("orders")
+    ).write.insertInto("viewed_orders")
     spark.sql("""
         CREATE MATERIALIZED VIEW owed USING parquet AS
-        SELECT customer, sum(amount) AS total FROM STREAM orders GROUP BY customer
+        SELECT customer, sum(amount) AS total FROM STREAM viewed_orders GROUP BY customer
     """)
     yield "owed"
     spark.sql("DROP MATERIALIZED VIEW owed")
-    spark.sql("DROP TABLE orders")
+    spark.sql("DROP TABLE viewed_orders")
 
 
 def differences(spark: SparkSession, view: str, sample: float | None = None) -> set[str]:
@@ -60,7 +60,7 @@ def tamper(spark: SparkSession, view: str) -> None:
 def test_a_view_equals_its_query_after_each_refresh(spark: SparkSession, view: str) -> None:
     assert differences(spark, view) == set()
     assert last_verification(spark, view).endswith(f"equal, {CUSTOMERS} rows compared")
-    spark.sql("INSERT INTO orders VALUES ('c1', 5)")
+    spark.sql("INSERT INTO viewed_orders VALUES ('c1', 5)")
     refresh(view, spark=spark)
     assert differences(spark, view, sample=100) == set()
     refresh(view, full=True, spark=spark)
