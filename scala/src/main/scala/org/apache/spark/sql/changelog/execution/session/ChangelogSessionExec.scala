@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.session
 
-import java.util.ArrayDeque
+import java.util.{ArrayDeque, LinkedHashMap}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
@@ -124,7 +124,11 @@ case class ChangelogSessionExec(
   }
 
   /** A session as it was before the batch, with the row it is merged as. */
-  private final class Stored(val entry: SessionState.Entry, val row: UnsafeRow)
+  private final class Stored(val entry: SessionState.Entry, val row: UnsafeRow) {
+
+    /** Whether the session has the same bounds after the batch, and other buffers. */
+    var isRewritten: Boolean = false
+  }
 
   private final class Changes(store: StateStore, sessions: SessionState) {
     private val input = columns ++ buffers
@@ -190,7 +194,7 @@ case class ChangelogSessionExec(
 
     /** Keeps the sessions of one partition as they are now, and tells what changed. */
     private def replace(before: Seq[Stored], now: Iterator[InternalRow]): Iterator[UnsafeRow] = {
-      val gone = new java.util.LinkedHashMap[UnsafeRow, Stored]
+      val gone = new LinkedHashMap[UnsafeRow, Stored]
       before.foreach(stored => gone.put(stored.entry.key, stored))
       val come = now
         .map(_.asInstanceOf[UnsafeRow])
@@ -199,12 +203,17 @@ case class ChangelogSessionExec(
           if (stored != null && stored.entry.value == valueOf(session)) {
             gone.remove(stored.entry.key)
             None
-          } else Some(session.copy())
+          } else {
+            if (stored != null) stored.isRewritten = true
+            Some(session.copy())
+          }
         }
         .toArray
-      gone.forEach { (key, _) =>
-        store.remove(key)
-        numRemovedStateRows += 1
+      gone.forEach { (key, stored) =>
+        if (!stored.isRewritten) {
+          store.remove(key)
+          numRemovedStateRows += 1
+        }
       }
       come.foreach { session =>
         store.put(keyOf(session), valueOf(session))
