@@ -25,21 +25,17 @@ class QueryShapesSuite extends AnyFunSuite with ChangelogSession {
   private val t = Feed("t", "id INT, g STRING, v INT", Seq("id"))
   private val u = Feed("u", "g STRING, w INT")
 
-  private def changes(feed: Feed, rows: String*): (String, Seq[Change]) =
-    feed.name -> rows.map(TextChangelog.parse(_, feed.schema))
-
   private val steps = Seq(
-    Map(
-      changes(t, "+I 1 a 5", "+I 2 b 3", "+I 3 A NULL", "+I 4 NULL 7", "+I 5 a 5"),
-      changes(u, "+I a 1", "+I a 1", "+I b 4")),
-    Map(
-      changes(t, "-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 B 2"),
-      changes(u, "-D a 1", "+I c 5", "+I NULL 2")),
-    Map(
-      changes(t, "-U 3 A NULL", "+U 3 b NULL", "-D 4 NULL 7"),
-      changes(u, "-D NULL 2", "-D b 4", "+I a 9")),
-    Map(changes(t, "-D 1 a 6", "+I 7 c 5", "-D 6 B 2"), changes(u, "-D a 1", "-D c 5")))
-    .map(Step(_))
+    Step.of(
+      t -> Seq("+I 1 a 5", "+I 2 b 3", "+I 3 A NULL", "+I 4 NULL 7", "+I 5 a 5"),
+      u -> Seq("+I a 1", "+I a 1", "+I b 4")),
+    Step.of(
+      t -> Seq("-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 B 2"),
+      u -> Seq("-D a 1", "+I c 5", "+I NULL 2")),
+    Step.of(
+      t -> Seq("-U 3 A NULL", "+U 3 b NULL", "-D 4 NULL 7"),
+      u -> Seq("-D NULL 2", "-D b 4", "+I a 9")),
+    Step.of(t -> Seq("-D 1 a 6", "+I 7 c 5", "-D 6 B 2"), u -> Seq("-D a 1", "-D c 5")))
 
   Seq(
     "ranks in the order of a collation" -> Seq(
@@ -73,7 +69,10 @@ class QueryShapesSuite extends AnyFunSuite with ChangelogSession {
     "a common table read several times, and one table as several" -> Seq(
       "WITH s AS (SELECT g, sum(v) AS s FROM t GROUP BY g) SELECT a.g, a.s, b.s AS o FROM s a LEFT JOIN s b ON a.s < b.s",
       "WITH s AS (SELECT g, count(*) AS c FROM t GROUP BY g) SELECT * FROM s WHERE c = (SELECT max(c) FROM s)",
-      "SELECT a.id, b.id AS o, c.n FROM t a JOIN t b ON a.v = b.v AND a.id < b.id JOIN (SELECT v, count(*) AS n FROM t GROUP BY v) c ON c.v = a.v"),
+      "SELECT a.id, b.id AS o, c.n FROM t a JOIN t b ON a.v = b.v AND a.id < b.id JOIN (SELECT v, count(*) AS n FROM t GROUP BY v) c ON c.v = a.v",
+      "SELECT t.id, c.g FROM t JOIN (SELECT g, count(*) AS n FROM t GROUP BY g) c ON c.n = t.v - 4",
+      "SELECT t.id, c.g FROM t FULL JOIN (SELECT g, max(v) AS m FROM t GROUP BY g) c ON c.m = t.v JOIN u ON u.g = c.g",
+      "SELECT g FROM t a LEFT ANTI JOIN t b ON a.id = b.id AND exists(array(b.v), e -> e > b.v - 2) WHERE a.v < (SELECT max(v) FROM t)"),
     "PIVOT and UNPIVOT" -> Seq(
       "SELECT * FROM (SELECT g, v, id FROM t) PIVOT (sum(v) AS s, count(id) AS c FOR g IN ('a', 'b'))",
       "SELECT * FROM (SELECT id, v, id * 2 AS w FROM t) UNPIVOT (x FOR name IN (v, w))",

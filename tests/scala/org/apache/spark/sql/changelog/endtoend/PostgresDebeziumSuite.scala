@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.endtoend
 
-import scala.util.Using
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.changelog.testing._
@@ -20,12 +18,8 @@ class PostgresDebeziumSuite extends AnyFunSuite with KafkaTopics {
   private lazy val mariadb = Services.mariadb()
 
   /** Runs statements in one transaction. */
-  private def execute(statements: String*): Unit = DatabaseTable.connected(postgres) {
-    connection =>
-      connection.setAutoCommit(false)
-      Using.resource(connection.createStatement())(s => statements.foreach(s.executeUpdate))
-      connection.commit()
-  }
+  private def execute(statements: String*): Unit =
+    DatabaseTable.execute(postgres, statements: _*)
 
   /** The rows of a query in PostgreSQL, as text. */
   private def select(sql: String): Seq[String] = DatabaseTable.select(postgres, sql)

@@ -16,13 +16,9 @@ import org.apache.spark.sql.changelog.testing._
 /** Sinks hold what batch Spark gives, however often the process that writes is killed. */
 class SinkKillSuite extends AnyFunSuite with ChangelogSession {
   private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
-  private val deltaSettings = Map(
-    "spark.sql.extensions" ->
-      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "1")
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = deltaSettings)
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.DeltaConf)
 
   private def jdbc(address: Map[String, String], table: String) =
     Seq("url", "user", "password").map(name => name -> address(name)).toMap ++
@@ -77,7 +73,10 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
   test("Delta") {
     val path = QuickFileSystem.temporaryDirectory().getPath + "/killed"
     val options = Map("path" -> path, "createTable" -> "true")
-    new KilledWriter(spark, Seq(Query(byCity, "changelog-table", options)), deltaSettings)
+    new KilledWriter(
+      spark,
+      Seq(Query(byCity, "changelog-table", options)),
+      ChangelogSession.DeltaConf)
       .run(rounds(few = 1), atomic = true)(delta(path))
   }
 
@@ -112,7 +111,7 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
             rows.drop("_change_type").collect().toSeq
           }
         val query = Query(distinct, format, Map("path" -> path))
-        new KilledWriter(spark, Seq(query), deltaSettings)
+        new KilledWriter(spark, Seq(query), ChangelogSession.DeltaConf)
           .run(rounds(few = 1), atomic = true)(stored)
       }
     }
@@ -165,7 +164,10 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
         options.map { case (name, value) => s"$sink.$name" -> value }
       }.toMap + ("sinks" -> "a,b")
       def stored = read(database, "city, n, total")
-      new KilledWriter(spark, Seq(Query(byCity, "changelog-fanout", options)), deltaSettings)
+      new KilledWriter(
+        spark,
+        Seq(Query(byCity, "changelog-fanout", options)),
+        ChangelogSession.DeltaConf)
         .run(rounds(few = 1), atomic = true)(delta(path))
       assert(RowMultiset.of(stored) == RowMultiset.of(delta(path)))
     }

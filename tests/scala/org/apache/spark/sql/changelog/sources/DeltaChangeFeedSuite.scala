@@ -11,11 +11,8 @@ import org.apache.spark.sql.changelog.testing._
 
 /** The change data feed of a Delta table, with Delta's own extension in the same session. */
 class DeltaChangeFeedSuite extends AnyFunSuite with ChangelogSession {
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = Map(
-    "spark.sql.extensions" ->
-      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "2"))
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.DeltaConf)
 
   private val view =
     "SELECT city, count(*) AS n, sum(fare) AS total, max(id) AS last FROM rides GROUP BY city"

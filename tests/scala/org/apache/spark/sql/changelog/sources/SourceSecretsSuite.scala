@@ -75,10 +75,7 @@ class SourceSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets {
   test("a database's that is followed by snapshots are told nowhere") {
     val url = "jdbc:h2:mem:guarded;DB_CLOSE_DELAY=-1"
     val account = Map("url" -> url, "user" -> "tester", "password" -> "0ption5ecret")
-    def execute(sql: String): Unit = DatabaseTable.connected(account) { connection =>
-      connection.createStatement().executeUpdate(sql)
-      ()
-    }
+    def execute(sql: String): Unit = DatabaseTable.execute(account, sql)
     execute("CREATE TABLE rides (id INT, city VARCHAR(20))")
     execute("INSERT INTO rides VALUES (1, 'Oslo')")
     def snapshots(options: Map[String, String]): DataFrame = {

@@ -31,6 +31,13 @@ trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
 
 object ChangelogSession {
 
+  /** What a session with Delta's extension beside ours is configured with. */
+  val DeltaConf: Map[String, String] = Map(
+    "spark.sql.extensions" ->
+      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions" -> "1")
+
   /** A small local session, with the extension unless `extension` is false. */
   def start(extension: Boolean = true, conf: Map[String, String] = Map.empty): SparkSession = {
     // times are read and shown in UTC, whatever another suite in this process has set

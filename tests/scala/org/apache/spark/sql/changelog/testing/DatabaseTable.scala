@@ -70,6 +70,14 @@ object DatabaseTable {
       }
     }
 
+  /** Runs statements, in one transaction. */
+  def execute(address: Map[String, String], statements: String*): Unit =
+    connected(address) { connection =>
+      connection.setAutoCommit(false)
+      Using.resource(connection.createStatement())(s => statements.foreach(s.executeUpdate))
+      connection.commit()
+    }
+
   def connected[T](address: Map[String, String])(body: Connection => T): T = Using.resource(
     DriverManager.getConnection(address("url"), address("user"), address("password")))(body)
 }

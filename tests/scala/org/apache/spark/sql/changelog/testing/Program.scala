@@ -57,7 +57,12 @@ final case class Step(changes: Map[String, Seq[Change]])
 
 object Step {
   def apply(feed: Feed, changes: String*): Step =
-    Step(Map(feed.name -> changes.map(TextChangelog.parse(_, feed.schema))))
+    of(feed -> changes)
+
+  /** What arrives for several feeds. */
+  def of(changes: (Feed, Seq[String])*): Step = Step(changes.map { case (feed, rows) =>
+    feed.name -> rows.map(TextChangelog.parse(_, feed.schema))
+  }.toMap)
 }
 
 /**

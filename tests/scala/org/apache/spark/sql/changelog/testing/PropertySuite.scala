@@ -69,7 +69,8 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
       case error: Throwable =>
         // a failed query's own message is its plan
         val cause = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq.last
-        val what = s"seed $seed, in variant [$variant]\n$cause\n$program"
+        val where = cause.getStackTrace.take(10).map(frame => s"\n  at $frame").mkString
+        val what = s"seed $seed, in variant [$variant]\n$cause$where\n$program"
         throw new AssertionError(what, error)
     }
   }

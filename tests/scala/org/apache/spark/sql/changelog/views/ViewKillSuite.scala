@@ -67,12 +67,8 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     new ChildProcess(ViewWriter, home, jars.map(_.getPath + "/*").toSeq)
   }
 
-  private val settings = ChildProcess.session(home) ++ Map(
-    "spark.sql.extensions" ->
-      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "1",
-    "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString)
+  private val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf +
+    ("spark.sql.warehouse.dir" -> home.resolve("warehouse").toString)
 
   private def start(how: String): Process = {
     val table = s"CREATE TABLE IF NOT EXISTS changes (${ChangeFiles.Columns}, op STRING) " +

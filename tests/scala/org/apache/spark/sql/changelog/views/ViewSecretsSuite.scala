@@ -19,12 +19,8 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
     "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"u\" " +
       "password=\"ja4s5ecret\";"
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = Map(
-    "spark.sql.extensions" ->
-      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "1",
-    "spark.sql.warehouse.dir" -> warehouse.getPath))
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf + ("spark.sql.warehouse.dir" -> warehouse.getPath))
 
   private val query =
     """SELECT city, count(*) AS n FROM (
@@ -32,10 +28,7 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
       |  UNION ALL SELECT id, city FROM from_changelog(TABLE(changes), '_change_type', 'id')
       |) GROUP BY city""".stripMargin
 
-  private def execute(sql: String): Unit = DatabaseTable.connected(account) { connection =>
-    connection.createStatement().executeUpdate(sql)
-    ()
-  }
+  private def execute(sql: String): Unit = DatabaseTable.execute(account, sql)
 
   private val account = Map(
     "url" -> "jdbc:h2:mem:viewed;DB_CLOSE_DELAY=-1",

@@ -20,14 +20,8 @@ trait ViewTest
   protected def provider: String = "parquet"
   protected val warehouse = QuickFileSystem.temporaryDirectory()
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(
-    extension = false,
-    Map(
-      "spark.sql.extensions" ->
-        "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-      "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-      "spark.databricks.delta.snapshotPartitions" -> "1",
-      "spark.sql.warehouse.dir" -> warehouse.getPath))
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf + ("spark.sql.warehouse.dir" -> warehouse.getPath))
 
   protected val orders =
     "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"

@@ -54,6 +54,19 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     oracle.checkAll(program, variants)
   }
 
+  test("a join key may be NULL, or have NULLs within, on one side only") {
+    // of which the left side's type says that there are none
+    val never = "(SELECT a, coalesce(b, '') AS k, array(coalesce(b, '')) AS ks FROM l)"
+    val letters = Seq("a", "b", "c", "d", "e", "f")
+    val steps = Seq(
+      both(letters.map("+I 1 " + _), ("NULL" +: letters).map("+I 2 " + _)),
+      both(Seq("-D 1 b", "+I 3 z"), Seq("-D 2 NULL", "-D 2 c", "+I 3 NULL", "+I 3 z")))
+    for (joinType <- Seq("RIGHT", "FULL"); key <- Seq("k = d", "ks <=> array(d)")) {
+      val sql = s"SELECT a, k, c, d FROM $never $joinType JOIN r ON $key"
+      oracle.check(Program(Seq(l, r), sql, steps))
+    }
+  }
+
   test("a key that holds a fifth of all rows is joined some rows at a time") {
     def rows(count: Int)(value: Int => String) =
       (0 until count).map(row => s"${if (row % 5 == 0) 0 else row} ${value(row)}")

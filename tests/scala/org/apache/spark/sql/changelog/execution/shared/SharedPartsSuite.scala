@@ -20,20 +20,16 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
   private val t = Feed("t", "id INT, k STRING, v INT", Seq("id"))
   private val u = Feed("u", "k STRING, w INT")
 
-  private def changes(feed: Feed, rows: String*): (String, Seq[Change]) =
-    feed.name -> rows.map(TextChangelog.parse(_, feed.schema))
-
   private val steps = Seq(
-    Map(
-      changes(t, "+I 1 a 5", "+I 2 b 3", "+I 3 c NULL", "+I 4 NULL 7", "+I 5 a 5"),
-      changes(u, "+I a 1", "+I a 1", "+I b 4")),
-    Map(
-      changes(t, "-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 d 11"),
-      changes(u, "-D a 1", "+I c 5", "+I NULL 2")),
-    Map.empty[String, Seq[Change]],
-    Map(changes(t, "-U 3 c NULL", "+U 3 b NULL", "-D 4 NULL 7"), changes(u, "-D b 4")),
-    Map(changes(t, "-D 1 a 6", "-D 5 a 5", "+I 7 b 2", "-D 6 d 11"), changes(u, "-D a 1")))
-    .map(Step(_))
+    Step.of(
+      t -> Seq("+I 1 a 5", "+I 2 b 3", "+I 3 c NULL", "+I 4 NULL 7", "+I 5 a 5"),
+      u -> Seq("+I a 1", "+I a 1", "+I b 4")),
+    Step.of(
+      t -> Seq("-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 d 11"),
+      u -> Seq("-D a 1", "+I c 5", "+I NULL 2")),
+    Step.of(),
+    Step.of(t -> Seq("-U 3 c NULL", "+U 3 b NULL", "-D 4 NULL 7"), u -> Seq("-D b 4")),
+    Step.of(t -> Seq("-D 1 a 6", "-D 5 a 5", "+I 7 b 2", "-D 6 d 11"), u -> Seq("-D a 1")))
 
   private def program(sql: String): Program = {
     val feeds = Seq(t, u).filter(feed => s"\\b${feed.name}\\b".r.findFirstIn(sql).isDefined)

@@ -21,11 +21,7 @@ class JdbcReplaySuite extends AnyFunSuite with ChangelogSession with ErrorChecks
   private def read(table: String): DataFrame =
     spark.read.format("jdbc").options(database).option("dbtable", table).load()
 
-  private def execute(sql: String): Unit = {
-    val connection = java.sql.DriverManager.getConnection(database("url"), "tester", "")
-    try connection.createStatement().executeUpdate(sql)
-    finally connection.close()
-  }
+  private def execute(sql: String): Unit = DatabaseTable.execute(database, sql)
 
   for (partitions <- Seq(1, 3)) {
     test(s"a batch that was written is not written again, $partitions partitions") {

@@ -3,10 +3,6 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
-import java.sql.{Connection, DriverManager}
-
-import scala.util.Using
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.{DataFrame, Row}
@@ -30,13 +26,8 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
     s"target_$tables"
   }
 
-  protected def connected[T](body: Connection => T): T =
-    Using.resource(
-      DriverManager.getConnection(options("url"), options("user"), options("password")))(body)
-
-  protected def execute(statements: String*): Unit = connected { connection =>
-    Using.resource(connection.createStatement())(s => statements.foreach(s.executeUpdate))
-  }
+  protected def execute(statements: String*): Unit =
+    DatabaseTable.execute(options, statements: _*)
 
   protected def read(table: String): DataFrame = {
     // Spark has a dialect for MySQL's address only

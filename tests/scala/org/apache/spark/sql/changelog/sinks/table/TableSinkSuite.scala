@@ -31,14 +31,9 @@ class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   private val plain = Feed("plain", "id INT, city STRING", insertOnly = true)
   private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(
-    extension = false,
-    Map(
-      "spark.sql.extensions" ->
-        "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-      "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ Map(
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
-      "spark.databricks.delta.snapshotPartitions" -> "1",
       "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
 
   for (mode <- Seq("retract", "upsert")) test(s"a Delta table equals the query, mode $mode") {

@@ -70,10 +70,7 @@ class SnapshotSourceSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   test("a table of a database is followed, by a view over it") {
     val url = "jdbc:h2:mem:snapshots;DB_CLOSE_DELAY=-1"
     def execute(sql: String): Unit =
-      DatabaseTable.connected(Map("url" -> url, "user" -> "", "password" -> "")) { connection =>
-        connection.createStatement().executeUpdate(sql)
-        ()
-      }
+      DatabaseTable.execute(Map("url" -> url, "user" -> "", "password" -> ""), sql)
     execute("CREATE TABLE rides (id INT PRIMARY KEY, city VARCHAR(20), fare INT)")
     spark.read
       .format("jdbc")

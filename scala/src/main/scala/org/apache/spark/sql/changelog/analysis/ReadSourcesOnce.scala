@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   StreamingExecutionRelation,
   StreamingRelation
 }
+import org.apache.spark.sql.types.{Metadata, MetadataBuilder}
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable}
@@ -93,8 +94,30 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
 
   private def readAs(source: FromChangelog, first: FromChangelog): LogicalPlan = {
     val columns = first.output.zip(source.output).map { case (read, column) =>
-      Alias(read, column.name)(exprId = column.exprId, qualifier = column.qualifier)
+      val marked =
+        new MetadataBuilder().withMetadata(column.metadata).putBoolean(Mark, true).build()
+      Alias(read, column.name)(column.exprId, column.qualifier, Some(marked))
     }
     Project(columns, first)
+  }
+
+  /**
+   * Marks the columns of what is read once more. To Spark an alias with metadata of its own is never
+   * redundant: without it, what only one side of a join reads would have one name on both, and a
+   * join that is pushed below a projection would find it twice.
+   */
+  private val Mark = "spark.sql.changelog.readOnceMore"
+
+  /** The same without marks, when Spark has optimized what they are for. */
+  def withoutMarks(plan: LogicalPlan): LogicalPlan = {
+    def unmarked(metadata: Metadata) =
+      new MetadataBuilder().withMetadata(metadata).remove(Mark).build()
+    plan.transformAllExpressions {
+      case alias: Alias if alias.explicitMetadata.exists(_.contains(Mark)) =>
+        val metadata = alias.explicitMetadata.map(unmarked)
+        Alias(alias.child, alias.name)(alias.exprId, alias.qualifier, metadata)
+      case column: AttributeReference if column.metadata.contains(Mark) =>
+        column.withMetadata(unmarked(column.metadata))
+    }
   }
 }

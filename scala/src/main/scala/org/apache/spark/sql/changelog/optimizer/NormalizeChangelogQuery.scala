@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.optimizer.{ColumnPruning, RewritePredicateSubquery}
 import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**
@@ -35,7 +36,9 @@ object NormalizeChangelogQuery {
   def apply(root: ToChangelog): ToChangelog = {
     val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
     val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
-    val separated = joined.mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
+    val separated = ReadSourcesOnce
+      .withoutMarks(joined)
+      .mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
     val named = NameColumns(separated.mapChildren(WidenEqualParts(_)))
     val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }

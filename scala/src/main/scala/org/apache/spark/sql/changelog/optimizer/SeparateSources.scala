@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.optimizer
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, MultiInstanceRelation}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId}
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan, Subquery}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.plans.FromChangelog
@@ -53,10 +53,26 @@ object SeparateSources extends Rule[LogicalPlan] {
     withoutAliases(separated)
   }
 
-  /** The same columns, with as few aliases on the way as there can be: later there may be none. */
-  def withoutAliases(plan: LogicalPlan): LogicalPlan =
-    // a subquery keeps its columns
-    RemoveRedundantAliases(Subquery(plan, correlated = false)).children.head
+  /**
+   * The same columns, with as few aliases on the way as there can be: later there may be none, as
+   * Spark takes those away below an operator of ours that reads them. One that is read by nobody but
+   * the reader of the result moves to the top.
+   */
+  def withoutAliases(plan: LogicalPlan): LogicalPlan = {
+    val plain = RemoveRedundantAliases(plan)
+    val columns = plan.output.zip(plain.output).map { case (column, read) =>
+      if (column.exprId == read.exprId) read
+      else Alias(read, column.name)(column.exprId, column.qualifier)
+    }
+    if (columns == plain.output) plain
+    else {
+      plain match {
+        case Project(inner, child) if inner.forall(_.isInstanceOf[Attribute]) =>
+          Project(columns, child)
+        case other => Project(columns, other)
+      }
+    }
+  }
 
   /** The same with columns of its own, throughout, as Spark copies a common table expression. */
   def withNewColumns(plan: LogicalPlan): LogicalPlan =

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.sources
 
-import java.util.{HashMap, Locale}
+import java.util.Locale
 
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -37,16 +37,12 @@ class ChangeTypes(
     extends Serializable {
   import ChangeTypes._
 
-  @transient private lazy val lookup: HashMap[UTF8String, java.lang.Byte] = {
-    val map = new HashMap[UTF8String, java.lang.Byte]
-    kinds.foreach { case (text, kind) => map.put(UTF8String.fromString(text), kind) }
-    map
-  }
+  @transient private lazy val known = new KnownTypes(kinds)
 
   /** The row kind of a change type, or [[ChangeTypes.Dropped]]. Called from generated code. */
   def kindOf(changeType: UTF8String): Byte = {
-    val kind = if (changeType == null) null else lookup.get(changeType)
-    if (kind != null) kind
+    val slot = if (changeType == null) -1 else known.find(changeType)
+    if (slot >= 0) known.kindAt(slot)
     else if (changeType != null && withoutOldRow.contains(changeType.toString)) {
       throw ChangelogErrors.beforeImageMissing(column, changeType.toString)
     } else if (drop) Dropped
@@ -106,4 +102,35 @@ object ChangeTypes {
   /** The row kind a user means by `+I`, `INSERT`, `update_after`, ... */
   def parseKind(text: String): Option[Byte] =
     words.collectFirst { case (word, kind) if word.equalsIgnoreCase(text) => kind }
+
+  /** A table of change types, found by their length and first bytes, as a hash of all takes longer. */
+  private final class KnownTypes(kinds: Map[String, Byte]) {
+    private val mask = (Integer.highestOneBit(kinds.size.max(1)) << 2) - 1
+    private val texts = new Array[UTF8String](mask + 1)
+    private val kindOfText = new Array[Byte](mask + 1)
+
+    kinds.foreach { case (text, kind) =>
+      val bytes = UTF8String.fromString(text)
+      var slot = first(bytes)
+      while (texts(slot) != null) slot = next(slot)
+      texts(slot) = bytes
+      kindOfText(slot) = kind
+    }
+
+    /** Where `text` stands, or -1. */
+    def find(text: UTF8String): Int = {
+      var slot = first(text)
+      while (texts(slot) != null && !texts(slot).equals(text)) slot = next(slot)
+      if (texts(slot) == null) -1 else slot
+    }
+
+    def kindAt(slot: Int): Byte = kindOfText(slot)
+
+    private def first(text: UTF8String): Int = {
+      val mixed = (text.getPrefix + text.numBytes) * 0x9e3779b97f4a7c15L
+      (mixed >>> 32).toInt & mask
+    }
+
+    private def next(slot: Int): Int = (slot + 1) & mask
+  }
 }

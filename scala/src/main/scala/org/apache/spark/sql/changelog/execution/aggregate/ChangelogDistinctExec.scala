@@ -31,7 +31,8 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  * @param layout
  *   the columns of values
  * @param areCombined
- *   whether `in` is as said; if not it is one row per change, with all its values, which only come
+ *   whether `in` is as said; if not it is one row per change, with all its values, which only
+ *   come, or where these are spread one per value, the first of which is also the group's
  * @param clustering
  *   the columns rows are distributed by: the group's, or also the value's
  */
@@ -87,7 +88,7 @@ case class ChangelogDistinctExec(
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
     val values =
       if (areCombined) new CombinedValues(layout, child.output, store, unmatchedRetractions())
-      else new SingleValues(layout, child.output, store)
+      else new SingleValues(layout, child.output, store, forgets = ttls.exists(_ > 0))
     val numOutputRows = longMetric("numOutputRows")
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     val numRemovedStateRows = longMetric("numRemovedStateRows")

@@ -107,27 +107,45 @@ private[aggregate] final class CombinedValues(
 }
 
 /**
- * Rows of a group with one value of each kind, which only come.
+ * Rows of a group with one value of each kind, which only come. Where values are spread, a row has
+ * that of its table, and the first of a change's rows stands for the group.
  *
  * @param input
  *   the columns of the rows handed in
+ * @param forgets
+ *   whether a group is forgotten when no row of it has come for long
  */
 private[aggregate] final class SingleValues(
     layout: DistinctLayout,
     input: Seq[Attribute],
-    store: StateStore)
+    store: StateStore,
+    forgets: Boolean)
     extends DistinctValues(store) {
   private val keys = values(layout.keyColumns)
   private val appear = values(layout.asGroup(1L))
   private val group = only(-1, layout.asItIs)
   private val ordinals = layout.values.map(v => input.indexWhere(_.exprId == v.exprId)).toArray
+  private val tableOrdinal = input.indexWhere(_.exprId == layout.table.exprId)
+
+  /** Where nothing but values is computed, a group that has one was given a row before. */
+  private val valuesSuffice = layout.buffers.isEmpty && !forgets
 
   override def changesPerRow: Int = 1 + ordinals.length
 
   override protected def changed(row: InternalRow, index: Int): InternalRow =
-    if (index == 0) group(row)
+    if (index == 0) { if (isOfGroup(row)) group(row) else null }
     else if (row.isNullAt(ordinals(index - 1)) || !add(keys(index - 1)(row))) null
     else appear(index - 1)(row)
+
+  private def isOfGroup(row: InternalRow): Boolean =
+    (tableOrdinal < 0 || row.getInt(tableOrdinal) == layout.firstTable) &&
+      !(valuesSuffice && hasValue(row))
+
+  private def hasValue(row: InternalRow): Boolean = {
+    var index = 0
+    while (index < ordinals.length && row.isNullAt(ordinals(index))) index += 1
+    index < ordinals.length
+  }
 
   private def values(columns: Seq[Expression]): Array[UnsafeProjection] =
     layout.values.indices.map(only(_, columns)).toArray

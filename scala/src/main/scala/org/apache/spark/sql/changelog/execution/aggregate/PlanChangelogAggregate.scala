@@ -153,7 +153,7 @@ private[aggregate] final class PlanChangelogAggregate(
     val distinct = ChangelogDistinctExec(
       distinctLayout,
       clustering,
-      areCombined = combines || splits,
+      areCombined = combines,
       Some(stateFor(clustering, state)),
       node.ttl,
       if (combines) combine(clustering, meets = true) else singleChanges)
@@ -165,21 +165,20 @@ private[aggregate] final class PlanChangelogAggregate(
     else operator(grouping, functions, Some(layout.grouping), distinct)
   }
 
-  /** A row per change, or where values are spread one more per value. */
+  /** A row per change; where values are spread one per value, the first of which is the group's. */
   private def singleChanges: SparkPlan = {
     val rows = ProjectExec(keys ++ parts.values ++ parts.buffersOfRow.get, child)
-    val (own, buffers) =
-      rows.output.drop(keys.size).splitAt(values.size)
+    val (own, buffers) = rows.output.drop(keys.size).splitAt(values.size)
     val noBuffers = ImperativeBuffers.initialValues(parts.combined)
     def row(number: Int): Seq[Expression] =
       (layout.grouping :+ Literal(number)) ++
         own.zipWithIndex.map { case (value, index) =>
           if (index + 1 == number) value else Literal(null, value.dataType)
-        } ++ (if (number == 0) buffers else noBuffers)
+        } ++ (if (number == 1) buffers else noBuffers)
     if (!splits) rows
     else {
       ExpandExec(
-        (0 to values.size).map(row),
+        (1 to values.size).map(row),
         expandedKeys ++ buffers.map(_.withNullability(true)),
         rows)
     }

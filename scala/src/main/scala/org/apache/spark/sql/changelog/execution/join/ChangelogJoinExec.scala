@@ -190,7 +190,7 @@ case class ChangelogJoinExec(
     private val groups = new CoGroupedIterator(
       GroupedIterator(leftRows, leftLayout.key, left.output),
       GroupedIterator(rightRows, rightLayout.key, right.output),
-      leftLayout.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+      KeyedChanges.commonKey(leftLayout.key))
 
     private val nullMatchesNothing = matchesNull.indices.filterNot(matchesNull).toArray
     private var joinKey: UnsafeRow = _

@@ -4,7 +4,12 @@
 package org.apache.spark.sql.changelog.execution.join
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeReference,
+  Expression,
+  UnsafeRow
+}
 import org.apache.spark.sql.execution.metric.SQLMetric
 
 import org.apache.spark.sql.changelog.RowKind
@@ -52,4 +57,11 @@ private[join] abstract class KeyedChanges(
     if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
     result
   }
+}
+
+private[join] object KeyedChanges {
+
+  /** A key that can be NULL, or have NULLs within, where only another side's can. */
+  def commonKey(key: Seq[Expression]): Seq[Attribute] =
+    key.map(part => AttributeReference("key", part.dataType.asNullable)())
 }

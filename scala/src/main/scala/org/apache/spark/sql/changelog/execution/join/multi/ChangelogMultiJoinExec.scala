@@ -106,7 +106,7 @@ case class ChangelogMultiJoinExec(
       sides.indices.map { index =>
         GroupedIterator(rows(index), sides(index).key, children(index).output)
       }.toArray,
-      sides.head.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+      KeyedChanges.commonKey(sides.head.key))
 
     private val nullMatchesNothing = matchesNull.indices.filterNot(matchesNull).toArray
     private var joinKey: UnsafeRow = _

@@ -56,7 +56,7 @@ private[temporal] final class TemporalJoinChanges(
   private val groups = new CoGroupedIterator(
     GroupedIterator(leftRows, layout.left.key, join.left.output),
     GroupedIterator(rightRows, layout.right.key, join.right.output),
-    layout.left.key.map(part => AttributeReference("key", part.dataType, part.nullable)()))
+    KeyedChanges.commonKey(layout.left.key))
   private val nullMatchesNothing = join.matchesNull.indices.filterNot(join.matchesNull).toArray
 
   // the keys that may have rows that are certain, once the batch's changes are done
