@@ -69,7 +69,9 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
       case error: Throwable =>
         // a failed query's own message is its plan
         val cause = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq.last
-        val where = cause.getStackTrace.take(10).map(frame => s"\n  at $frame").mkString
+        val (innermost, others) = cause.getStackTrace.splitAt(8)
+        val ours = others.find(_.getClassName.contains(".changelog."))
+        val where = (innermost ++ ours).map(frame => s"\n  at $frame").mkString
         val what = s"seed $seed, in variant [$variant]\n$cause$where\n$program"
         throw new AssertionError(what, error)
     }
