@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.types.Metadata
+
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.testing._
 
@@ -28,6 +30,16 @@ class ReadSourcesOnceSuite extends AnyFunSuite with ChangelogSession {
     assert(numSources("SELECT k FROM t WHERE v = (SELECT max(v) FROM t)") == 1)
     assert(
       numSources("WITH c AS (SELECT k, v FROM t) SELECT a.k FROM c a JOIN c b ON a.k = b.v") == 1)
+  }
+
+  test("what is read once more has the columns of the source, and nothing of how it is read") {
+    new RawStream(spark, "raw", "op STRING, k INT, v INT, at TIMESTAMP")
+    spark
+      .sql("SELECT * FROM from_changelog(TABLE(raw), 'op', array('k'))")
+      .createOrReplaceTempView("t")
+    val query = "SELECT b.*, a.v AS w FROM t a JOIN t b ON a.k = b.v"
+    val changes = spark.sql(s"SELECT * FROM to_changelog(TABLE($query))")
+    assert(changes.schema.forall(_.metadata == Metadata.empty))
   }
 
   test("where Spark would mistake the sides of a join for each other, each has a source") {

@@ -69,12 +69,6 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     assert(run("SELECT v FROM t")(1) == Seq("+I x", "-D b"))
   }
 
-  test("in upsert mode an update of what is not shown is sent where no old row can be compared") {
-    val sql = "SELECT l.id, r.v FROM t l JOIN t r ON l.id = r.id AND l.n <= r.n"
-    assert(run(sql)(1) == Seq("+U 2 x", "-U 2 b"))
-    assert(run(sql, variant = Variant("upsert", Seq("id")))(1) == Seq("+U 1 a", "+U 2 x"))
-  }
-
   test("a row that enters a filter is inserted and one that leaves is deleted") {
     val expected = Seq(
       Seq("+I 1 a 1", "+I 2 b 2", "+I 3 c 3"),

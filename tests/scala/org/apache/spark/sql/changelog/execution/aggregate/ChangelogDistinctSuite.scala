@@ -137,4 +137,27 @@ class ChangelogDistinctSuite extends AnyFunSuite with ChangelogSession {
       }
     }
   }
+
+  test("a list of texts that a collation finds distinct is kept by values where rows only come") {
+    val word = "if(a < 3, concat('x', b), concat('X', b)) COLLATE UTF8_LCASE"
+    val lists =
+      s"lower(listagg(DISTINCT $word, ' ' COLLATE UTF8_LCASE) WITHIN GROUP (ORDER BY $word)) AS w, " +
+        s"array_join(array_sort(transform(collect_list(DISTINCT array($word)), " +
+        "x -> lower(x[0]))), ',') AS l, sum(b) AS t"
+    for (split <- Seq(false, true)) {
+      spark.conf.set(this.split, split)
+      try
+        running(lists, change = false) { query =>
+          assert(query.next("+I g 1 1", "+I g 5 1", "+I g 2 2") == Seq("g x1 x2 x1,x2 4 insert"))
+          assert(query.values.size == 4)
+          query.restart()
+          assert(
+            query.next("+I g 9 2", "+I g 9 3") == Seq(
+              "g x1 x2 x1,x2 4 update_preimage",
+              "g x1 x2 x3 x1,x2,x3 9 update_postimage"))
+          assert(query.values.size == 6)
+        }
+      finally spark.conf.unset(this.split)
+    }
+  }
 }

@@ -36,9 +36,9 @@ object AggregateForm {
     call.aggregateFunction match {
       case _: PythonUDAF => Rows
       case _: GroupValue => Buffer
-      // equal values must have equal bytes to be found again
-      case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case _ if !retracts => Buffer
+      // a value is shown by one of the texts that are equal to it, which may go before the others
+      case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case Min(value) if value.dataType == BooleanType => Buffer
       case Max(value) if value.dataType == BooleanType => Buffer
       case _: Count | _: Sum | _: Average => Buffer

@@ -7,7 +7,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
-import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.catalyst.util.{UnsafeRowUtils, truncatedString}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state.StateStore
@@ -166,9 +166,17 @@ final case class DistinctLayout(
   def output: Seq[Attribute] =
     (grouping :+ newTable) ++ (others ++ values) ++ (sign +: buffers.map(_._1))
 
-  /** Several kinds of values are told apart by their table. */
-  def keyColumns: Seq[Attribute] =
-    (if (values.size > 1) Seq(table) else Nil) ++ grouping ++ values
+  /**
+   * What an entry is found by, where equal values have equal bytes. Several kinds of values are told
+   * apart by their table.
+   */
+  val key: Seq[NamedExpression] =
+    (if (values.size > 1) Seq(table) else Nil) ++ grouping ++ values.map { value =>
+      if (UnsafeRowUtils.isBinaryStable(value.dataType)) value
+      else Alias(CollationKey.injectCollationKey(value), value.name)()
+    }
+
+  def keyColumns: Seq[Attribute] = key.map(_.toAttribute)
 
   def keySchema: StructType = StateColumns.ofKey(keyColumns)
 

@@ -70,7 +70,7 @@ private[aggregate] final class CombinedValues(
     store: StateStore,
     unmatched: UnmatchedRetractions)
     extends DistinctValues(store) {
-  private val key = GenerateUnsafeProjection.generate(layout.keyColumns, input)
+  private val key = GenerateUnsafeProjection.generate(layout.key, input)
   private val appears = GenerateUnsafeProjection.generate(layout.asGroup(1L), input)
   private val disappears = GenerateUnsafeProjection.generate(layout.asGroup(-1L), input)
   private val unchanged = GenerateUnsafeProjection.generate(layout.asItIs, input)
@@ -121,7 +121,7 @@ private[aggregate] final class SingleValues(
     store: StateStore,
     forgets: Boolean)
     extends DistinctValues(store) {
-  private val keys = values(layout.keyColumns)
+  private val keys = values(layout.key)
   private val appear = values(layout.asGroup(1L))
   private val group = only(-1, layout.asItIs)
   private val ordinals = layout.values.map(v => input.indexWhere(_.exprId == v.exprId)).toArray
@@ -154,12 +154,11 @@ private[aggregate] final class SingleValues(
   private def only(kind: Int, columns: Seq[Expression]): UnsafeProjection = {
     val others = AttributeSet(layout.values.patch(kind.max(0), Nil, if (kind < 0) 0 else 1))
     GenerateUnsafeProjection.generate(
-      columns.map {
+      columns.map(_.transform {
         case column: Attribute if others.contains(column) => Literal(null, column.dataType)
         case column: Attribute if column.semanticEquals(layout.table) =>
           Literal(if (kind < 0) 0 else layout.firstTable + kind)
-        case column => column
-      },
+      }),
       input)
   }
 }
