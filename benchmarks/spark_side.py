@@ -53,7 +53,7 @@ def main() -> None:
     settings = {**task.settings, **(UNCHECKED if task.side == "stock" else {})}
     spark = session(settings, task.memory, task.master)
     run = {"ours": _ours, "stock": _stock, "batch": _batch, "recompute": _recompute}[task.side]
-    run(spark, workload, Path(task.warm_folder), 5, False)
+    run(spark, workload, Path(task.warm_folder), task.batches, False)
     result = run(spark, workload, Path(task.folder), task.batches, task.verify)
     answer(spark, result)
     spark.stop()

@@ -232,6 +232,23 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     }
   }
 
+  test("a common table over a plain stream is read anywhere in the query") {
+    val counts = "WITH c AS (SELECT a, count(*) AS n FROM plain GROUP BY a)"
+    for (rest <- Seq(
+        "SELECT a FROM c WHERE n = (SELECT max(n) FROM c)",
+        "SELECT a FROM c WHERE n IN (SELECT max(n) FROM c)")) {
+      val stream = new RawStream(spark, "plain", "a INT")
+      val changes = spark.sql(s"SELECT * FROM to_changelog(TABLE($counts $rest))")
+      val running = new RunningChanges(changes, QuickFileSystem.temporaryDirectory())
+      try {
+        stream.add("1", "1", "2")
+        assert(running.next() == Seq("1 insert"))
+        stream.add("2", "2")
+        assert(running.next() == Seq("1 delete", "2 insert"))
+      } finally running.stop()
+    }
+  }
+
   test("over a batch query every row is an insert, in all modes") {
     val query = "TABLE(SELECT id % 2 AS k, count(*) AS c FROM range(5) GROUP BY 1)"
     Seq("'retract'", "'upsert', 'k'", "'append'").foreach { mode =>

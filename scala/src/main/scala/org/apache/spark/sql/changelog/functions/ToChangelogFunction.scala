@@ -72,8 +72,18 @@ object ToChangelogFunction {
     val streams = root.child.collectWithSubqueries {
       case leaf: LeafNode if isStream(leaf) => leaf
     }
-    root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(wrapStreams(root.child)))
+    val read = readCommonTables(wrapStreams(root.child))
+    root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(read))
   }
+
+  /** References to what was a stream when they were made, and is a changelog now. */
+  private def readCommonTables(plan: LogicalPlan): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      plan.transformUpWithSubqueries {
+        case reference: CTERelationRef if reference.isStreaming =>
+          reference.copy(isStreaming = false)
+      }
+    }
 
   /**
    * Reads every stream that is not yet below `from_changelog` as an insert-only changelog, above
