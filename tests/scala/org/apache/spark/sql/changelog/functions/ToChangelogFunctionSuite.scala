@@ -235,6 +235,7 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
   test("a common table over a plain stream is read anywhere in the query") {
     val counts = "WITH c AS (SELECT a, count(*) AS n FROM plain GROUP BY a)"
     for (rest <- Seq(
+        "SELECT c.a FROM c JOIN (SELECT max(n) AS n FROM c) m ON c.n = m.n",
         "SELECT a FROM c WHERE n = (SELECT max(n) FROM c)",
         "SELECT a FROM c WHERE n IN (SELECT max(n) FROM c)")) {
       val stream = new RawStream(spark, "plain", "a INT")

@@ -202,7 +202,10 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
     val checkpoint = QuickFileSystem.temporaryDirectory()
     val running = start("SELECT a, b, d FROM l LEFT JOIN r ON a = c", checkpoint, keys = false)
     def metric(name: String): Long =
-      running.reports.map(_.stateOperators.head.customMetrics.get(name).toLong).sum
+      running.reports
+        .flatMap(_.stateOperators.headOption)
+        .map(_.customMetrics.get(name).toLong)
+        .sum
     try {
       left.add("+I 1 x", "+I 2 y", "+I NULL z")
       right.add("+I 1 p")

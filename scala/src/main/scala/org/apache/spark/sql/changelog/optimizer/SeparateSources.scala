@@ -6,16 +6,23 @@ package org.apache.spark.sql.changelog.optimizer
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, MultiInstanceRelation}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId, NamedExpression}
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Aggregate,
+  Join,
+  JoinHint,
+  LogicalPlan,
+  Project
+}
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
- * Gives a source that is read several times other columns each time.
+ * Gives a source that is read several times other columns each time, and likewise what is computed in
+ * copies of a common table.
  * {{{
  *   Join g#1 = g#8                         Join g#1 = g#5
  *   :- Relation [g#1]                 =>   :- Relation [g#1]
@@ -49,8 +56,35 @@ object SeparateSources extends Rule[LogicalPlan] {
           taken ++= leaf.output.map(_.exprId)
           leaf -> Seq.empty[(Attribute, Attribute)]
         }
+      case project: Project =>
+        val (columns, renamed) = named(project.projectList, taken)
+        (if (renamed.isEmpty) project else project.copy(projectList = columns)) -> renamed
+      case aggregate: Aggregate =>
+        val (columns, renamed) = named(aggregate.aggregateExpressions, taken)
+        (if (renamed.isEmpty) aggregate
+         else aggregate.copy(aggregateExpressions = columns)) -> renamed
     }
     withoutAliases(separated)
+  }
+
+  /**
+   * The same expressions, of which those get other ids that have ids already `taken`: what is computed in two
+   * copies of a common table. Gives the old and new columns.
+   */
+  private def named(
+      expressions: Seq[NamedExpression],
+      taken: mutable.Set[ExprId]): (Seq[NamedExpression], Seq[(Attribute, Attribute)]) = {
+    val all = expressions.map {
+      case alias: Alias if !taken.add(alias.exprId) =>
+        Alias(alias.child, alias.name)(
+          qualifier = alias.qualifier,
+          explicitMetadata = alias.explicitMetadata)
+      case other => other
+    }
+    val renamed = expressions.zip(all).collect {
+      case (old, own) if old ne own => old.toAttribute -> own.toAttribute
+    }
+    (all, renamed)
   }
 
   /**
