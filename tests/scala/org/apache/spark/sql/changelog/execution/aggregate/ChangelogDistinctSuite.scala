@@ -95,6 +95,39 @@ class ChangelogDistinctSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("over input that only inserts, functions that differ in their FILTER share entries") {
+    val combining = "spark.sql.changelog.aggregate.combineValues"
+    for (combines <- Seq("always", "never")) {
+      spark.conf.set(combining, combines)
+      try
+        running(
+          "count(DISTINCT a) AS n, count(DISTINCT a) FILTER (WHERE b > 1) AS m, " +
+            "count(DISTINCT if(b < 3, a, NULL)) AS l, count(DISTINCT b) AS k",
+          change = false) { query =>
+          assert(query.next("insert x 1 1") == Seq("x 1 0 1 1 insert"))
+          assert(query.next("insert x 1 1") == Nil)
+          assert(
+            query.next("insert x 1 2", "insert x 2 3") == Seq(
+              "x 1 0 1 1 update_preimage",
+              "x 2 2 1 3 update_postimage"))
+          query.restart()
+          assert(query.next("insert x 2 2", "insert y NULL 2").last == "y 0 0 0 1 insert")
+          assert(
+            query.values == Seq(
+              entry(table = 1, "x", value = 1, kinds = 1 + 2 + 4),
+              entry(table = 1, "x", value = 2, kinds = 1 + 2 + 4),
+              entry(table = 4, "x", value = 1, kinds = 1),
+              entry(table = 4, "x", value = 2, kinds = 1),
+              entry(table = 4, "x", value = 3, kinds = 1),
+              entry(table = 4, "y", value = 2, kinds = 1)))
+        }
+      finally spark.conf.unset(combining)
+    }
+  }
+
+  private def entry(table: Int, group: String, value: Int, kinds: Int): String =
+    s"""{"table":$table,"g":"$group","value":$value} {"count":$kinds}"""
+
   private def exchanges(plan: SparkPlan): Seq[String] = plan.collect {
     case exchange: ShuffleExchangeExec =>
       exchange.outputPartitioning.toString.replaceAll("#\\d+", "")

@@ -27,6 +27,9 @@ import org.apache.spark.sql.changelog.plans.GroupValue
  *   `min`, `max`, `min_by` and `max_by` over retracting input
  * @param distinctValues
  *   the arguments of `distinct`, NULL where a FILTER leaves a row out
+ * @param distinctShared
+ *   for each of `distinctValues` the first whose entries it shares: with its own where rows go;
+ *   where they only come, with those of other FILTERs too
  * @param distinct
  *   DISTINCT functions, over the rows of [[ChangelogDistinctExec]]
  * @param sign
@@ -38,6 +41,7 @@ private[aggregate] final case class AggregateParts(
     extremumValues: Seq[NamedExpression],
     extrema: Seq[Extremum],
     distinctValues: Seq[NamedExpression],
+    distinctShared: Seq[Int],
     distinct: Seq[AggregateExpression],
     sign: Attribute) {
 
@@ -72,7 +76,9 @@ private[aggregate] object AggregateParts {
     }
 
     val distinctOf = distinct.map(call => normalized(call, distinctArgument(call)))
-    val distinctValues = shared(distinctOf).map(named(_))
+    val toldApart = shared(distinctOf)
+    val distinctValues = toldApart.map(named(_))
+    val distinctShared = if (retracts) toldApart.indices else sharing(toldApart)
     val sign = AttributeReference("sign", LongType, nullable = false)()
     val overDistinct = distinct.zip(distinctOf).map { case (call, value) =>
       val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
@@ -103,6 +109,7 @@ private[aggregate] object AggregateParts {
       extremumValues.map(named(_)),
       extrema,
       distinctValues,
+      distinctShared,
       overDistinct,
       sign)
   }
@@ -201,6 +208,20 @@ private[aggregate] object AggregateParts {
     call.filter match {
       case Some(condition) => If(condition, value, Literal(null, value.dataType))
       case None => value
+    }
+  }
+
+  /** For each value the first that is the same wherever neither is left out. */
+  private def sharing(values: Seq[Expression]): Seq[Int] = {
+    val whole = values.map {
+      case If(_, value, Literal(null, _)) => value
+      case value => value
+    }
+    values.indices.map { index =>
+      val same = whole.indices.filter(other => whole(other).semanticEquals(whole(index)))
+      val place = same.indexOf(index)
+      // one that is never the same twice is not even the same as itself
+      if (place < 0) index else same(place - place % DistinctLayout.MostShared)
     }
   }
 

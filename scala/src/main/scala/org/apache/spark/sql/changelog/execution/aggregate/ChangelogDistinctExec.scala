@@ -23,7 +23,8 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  *   - out: the rows of groups as they are; of the values' rows those whose value appears, with a
  *     sign of +1, or disappears, with -1, as rows of the group
  *   - state: group, value -> count, signed; a value is there if its count is positive. Over
- *     insert-only input a value is written once
+ *     insert-only input group, value -> of which kinds it is there, a bit each: kinds that differ
+ *     in their FILTER alone share an entry
  *
  * Whatever is computed over `out` is then an ordinary aggregate over the values that are there. As
  * values are independent of each other, the rows of one group may be spread over partitions.
@@ -143,6 +144,8 @@ case class ChangelogDistinctExec(
  *   columns of values that are counted elsewhere; their tables come first
  * @param values
  *   one column per kind of distinct values, NULL in rows of others
+ * @param shared
+ *   for each kind of values the first one whose entries it shares, its own number if there is none
  * @param count
  *   how many rows with the value came less those that went; none if no row ever goes
  * @param sign
@@ -156,6 +159,7 @@ final case class DistinctLayout(
     newTable: Attribute,
     others: Seq[Attribute],
     values: Seq[Attribute],
+    shared: Seq[Int],
     count: Option[Attribute],
     sign: Attribute,
     buffers: Seq[(Attribute, Expression)]) {
@@ -166,19 +170,39 @@ final case class DistinctLayout(
   def output: Seq[Attribute] =
     (grouping :+ newTable) ++ (others ++ values) ++ (sign +: buffers.map(_._1))
 
+  /** The bit by which a kind is told from those it shares entries with. */
+  val bits: Seq[Long] =
+    shared.indices.map(kind => 1L << shared.take(kind).count(_ == shared(kind)))
+
   /**
-   * What an entry is found by, where equal values have equal bytes. Several kinds of values are told
-   * apart by their table.
+   * What an entry is found by, where equal values have equal bytes. Kinds of values are told apart
+   * by their table, and those of one type have a column together.
    */
   val key: Seq[NamedExpression] =
-    (if (values.size > 1) Seq(table) else Nil) ++ grouping ++ values.map { value =>
-      if (UnsafeRowUtils.isBinaryStable(value.dataType)) value
-      else Alias(CollationKey.injectCollationKey(value), value.name)()
-    }
+    (if (shared.distinct.size > 1) Seq(tableOfEntry) else Nil) ++ grouping ++
+      values.map(_.dataType.asNullable).distinct.map { dataType =>
+        val column = values.filter(_.dataType.asNullable == dataType) match {
+          case Seq(value) => value
+          case several => Alias(Coalesce(several), "value")()
+        }
+        if (UnsafeRowUtils.isBinaryStable(dataType)) column
+        else Alias(CollationKey.injectCollationKey(column), column.name)()
+      }
 
   def keyColumns: Seq[Attribute] = key.map(_.toAttribute)
 
   def keySchema: StructType = StateColumns.ofKey(keyColumns)
+
+  private def tableOfEntry: NamedExpression = {
+    val others = shared.indices.filter(kind => shared(kind) != kind)
+    if (others.isEmpty) table
+    else {
+      val branches = others.map { kind =>
+        (EqualTo(table, Literal(firstTable + kind)), Literal(firstTable + shared(kind)))
+      }
+      Alias(CaseWhen(branches, table), table.name)()
+    }
+  }
 
   /** A value's row as the group's, with a sign and buffers that add nothing. */
   def asGroup(sign: Long): Seq[Expression] =
@@ -187,4 +211,10 @@ final case class DistinctLayout(
   /** Any other row, which stays as it is. */
   def asItIs: Seq[Expression] =
     (grouping :+ table) ++ (others ++ values) ++ (Literal(1L) +: buffers.map(_._1))
+}
+
+private[aggregate] object DistinctLayout {
+
+  /** So many kinds of values can share entries. */
+  val MostShared: Int = 64
 }

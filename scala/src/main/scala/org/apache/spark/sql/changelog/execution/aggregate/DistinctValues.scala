@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
-/** Counts the values of one partition's groups. */
+/** Counts the values of one partition's groups, or notes of which kinds they are there. */
 private[aggregate] abstract class DistinctValues(store: StateStore) {
   private val countRow = UnsafeRow.createFromByteArray(16, 1)
   countRow.setLong(0, 0L)
@@ -33,14 +33,15 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
 
   protected def changed(row: InternalRow, index: Int): InternalRow
 
-  /** Whether the value is new, of which there is one more. */
-  protected def add(entry: UnsafeRow): Boolean = {
-    val isNew = store.get(entry) == null
-    if (isNew) put(entry, 1L)
-    isNew
+  /** Notes that a value is there of some kinds, a bit each, and tells which of them are new. */
+  protected def add(entry: UnsafeRow, kinds: Long): Long = {
+    val before = count(entry)
+    val added = kinds & ~before
+    if (added != 0) put(entry, before | added)
+    added
   }
 
-  /** The count of a value before. */
+  /** The count of a value before, or its kinds. */
   protected def count(entry: UnsafeRow): Long = {
     val stored = store.get(entry)
     if (stored == null) 0L else stored.getLong(0)
@@ -75,6 +76,10 @@ private[aggregate] final class CombinedValues(
   private val disappears = GenerateUnsafeProjection.generate(layout.asGroup(-1L), input)
   private val unchanged = GenerateUnsafeProjection.generate(layout.asItIs, input)
 
+  private val bits = layout.bits.toArray
+  private lazy val named = layout.grouping ++ layout.values
+  private lazy val namedOf = GenerateUnsafeProjection.generate(named, input)
+
   private val tableOrdinal = ordinalOf(layout.table)
   private val valueOrdinals = layout.values.map(ordinalOf).toArray
   private val countOrdinal = layout.count.map(ordinalOf).getOrElse(-1)
@@ -83,10 +88,11 @@ private[aggregate] final class CombinedValues(
 
   override protected def changed(row: InternalRow, index: Int): InternalRow = {
     val table = row.getInt(tableOrdinal)
-    if (table < layout.firstTable) unchanged(row)
-    else if (row.isNullAt(valueOrdinals(table - layout.firstTable))) null
+    val kind = table - layout.firstTable
+    if (kind < 0) unchanged(row)
+    else if (row.isNullAt(valueOrdinals(kind))) null
     else if (countOrdinal >= 0) count(row, row.getLong(countOrdinal))
-    else if (add(key(row))) appears(row)
+    else if (add(key(row), bits(kind)) != 0) appears(row)
     else null
   }
 
@@ -96,7 +102,7 @@ private[aggregate] final class CombinedValues(
     val before = count(entry)
     val after = before + delta
     val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) unmatched(missing, StateColumns.keyText(layout.keyColumns, entry))
+    if (missing > 0) unmatched(missing, StateColumns.keyText(named, namedOf(row)))
     if (after == 0) remove(entry) else put(entry, after)
     if (before <= 0 && after > 0) appears(row)
     else if (before > 0 && after <= 0) disappears(row)
@@ -121,9 +127,17 @@ private[aggregate] final class SingleValues(
     store: StateStore,
     forgets: Boolean)
     extends DistinctValues(store) {
-  private val keys = values(layout.key)
-  private val appear = values(layout.asGroup(1L))
-  private val group = only(-1, layout.asItIs)
+  private val shared = layout.shared.toArray
+  private val bits = layout.bits.toArray
+  // none for a kind that shares another's
+  private val keys = shared.indices
+    .map(first => shared.indices.filter(shared(_) == first))
+    .map(kinds => if (kinds.isEmpty) null else only(kinds, layout.key))
+    .toArray
+  private val appear =
+    layout.values.indices.map(kind => only(Seq(kind), layout.asGroup(1L))).toArray
+  private val group = only(Nil, layout.asItIs)
+  private val isNew = new Array[Boolean](shared.length)
   private val ordinals = layout.values.map(v => input.indexWhere(_.exprId == v.exprId)).toArray
   private val tableOrdinal = input.indexWhere(_.exprId == layout.table.exprId)
 
@@ -134,8 +148,27 @@ private[aggregate] final class SingleValues(
 
   override protected def changed(row: InternalRow, index: Int): InternalRow =
     if (index == 0) { if (isOfGroup(row)) group(row) else null }
-    else if (row.isNullAt(ordinals(index - 1)) || !add(keys(index - 1)(row))) null
-    else appear(index - 1)(row)
+    else {
+      val kind = index - 1
+      if (shared(kind) == kind) addShared(row, kind)
+      if (isNew(kind)) appear(kind)(row) else null
+    }
+
+  /** Adds the value that a kind shares with those that follow. */
+  private def addShared(row: InternalRow, first: Int): Unit = {
+    var there = 0L
+    var kind = first
+    while (kind < shared.length) {
+      if (shared(kind) == first && !row.isNullAt(ordinals(kind))) there |= bits(kind)
+      kind += 1
+    }
+    val added = if (there == 0) 0L else add(keys(first)(row), there)
+    kind = first
+    while (kind < shared.length) {
+      if (shared(kind) == first) isNew(kind) = (added & bits(kind)) != 0
+      kind += 1
+    }
+  }
 
   private def isOfGroup(row: InternalRow): Boolean =
     (tableOrdinal < 0 || row.getInt(tableOrdinal) == layout.firstTable) &&
@@ -147,17 +180,14 @@ private[aggregate] final class SingleValues(
     index < ordinals.length
   }
 
-  private def values(columns: Seq[Expression]): Array[UnsafeProjection] =
-    layout.values.indices.map(only(_, columns)).toArray
-
-  /** Columns of a row as if it had only the value of one kind, or none. */
-  private def only(kind: Int, columns: Seq[Expression]): UnsafeProjection = {
-    val others = AttributeSet(layout.values.patch(kind.max(0), Nil, if (kind < 0) 0 else 1))
+  /** Columns of a row as if it had only the values of some kinds, or none. */
+  private def only(kinds: Seq[Int], columns: Seq[Expression]): UnsafeProjection = {
+    val others = AttributeSet(layout.values.indices.diff(kinds).map(layout.values))
+    val table = kinds.headOption.map(layout.firstTable + _).getOrElse(0)
     GenerateUnsafeProjection.generate(
       columns.map(_.transform {
         case column: Attribute if others.contains(column) => Literal(null, column.dataType)
-        case column: Attribute if column.semanticEquals(layout.table) =>
-          Literal(if (kind < 0) 0 else layout.firstTable + kind)
+        case column: Attribute if column.semanticEquals(layout.table) => Literal(table)
       }),
       input)
   }

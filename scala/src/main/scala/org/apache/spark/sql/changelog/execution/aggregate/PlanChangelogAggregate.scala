@@ -145,6 +145,7 @@ private[aggregate] final class PlanChangelogAggregate(
       layout.table,
       values.take(numExtrema),
       values.drop(numExtrema),
+      parts.distinctShared,
       parts.rowCount.map(_ => layout.inputRowCount),
       parts.sign,
       buffers.zip(ImperativeBuffers.initialValues(parts.combined)))
