@@ -50,6 +50,7 @@ _MINI_BATCH = {
     "table.exec.mini-batch.size": "20000",
     "table.optimizer.distinct-agg.split.enabled": "true",
 }
+_MULTI_JOIN = {"table.optimizer.multi-join.enabled": "true"}
 # Checkpoints are written while the job runs; it doesn't wait for one when its input has ended.
 _ROCKSDB = {
     "state.backend.type": "rocksdb",
@@ -61,6 +62,7 @@ _ROCKSDB = {
 CONFIGURATIONS = {
     "flink-heap": _COMMON | _HEAP,
     "flink-heap-mini": _COMMON | _HEAP | _MINI_BATCH,
+    "flink-heap-multi": _COMMON | _HEAP | _MULTI_JOIN,
     "flink-rocksdb": _COMMON | _ROCKSDB,
     "flink-rocksdb-mini": _COMMON | _ROCKSDB | _MINI_BATCH,
 }

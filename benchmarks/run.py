@@ -38,6 +38,7 @@ from measuring import (
 )
 
 SPLIT = {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}
+BINARY = {"spark.sql.changelog.join.multiJoin.enabled": "false"}
 
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
@@ -48,6 +49,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "ours-rocksdb": ("ours", ROCKSDB),
     "ours-split": ("ours", SPLIT),
     "ours-rocksdb-split": ("ours", ROCKSDB | SPLIT),
+    "ours-binary": ("ours", BINARY),
     "stock": ("stock", MEMORY),
     "stock-rocksdb": ("stock", ROCKSDB),
 }
@@ -166,6 +168,8 @@ def takes_part(name: str, workload: workloads.Workload) -> bool:
     """Whether a contestant can run a workload at all."""
     if name.endswith("-split"):
         return workload.name.startswith("W3")
+    if name.endswith(("-binary", "-multi")):
+        return workload.name == "W11"
     if name == "recompute":
         return any(table in workloads.KEYS for table in workload.tables)
     return not name.startswith("stock") or workload.stock is not None

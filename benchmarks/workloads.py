@@ -189,6 +189,13 @@ FROM orders FULL JOIN payments ON order_id = payment_order""",
             for column in ("order_id", "customer", "amount", "payment_order", "paid")
         ),
     ),
+    Workload(
+        "W11", "orders and payments that change and go, and bids, all on one key",
+        ("orders", "payments", "bid"),
+        """SELECT order_id, customer, amount, paid, price
+FROM orders JOIN payments ON order_id = payment_order JOIN bid ON order_id = bid.id""",
+        ("order_id", "customer", "amount", "paid", "price"),
+    ),
 ]  # fmt: skip
 
 BY_NAME = {workload.name: workload for workload in ALL}

@@ -19,7 +19,12 @@ import org.apache.spark.sql.changelog.RowKind
  *   come together, if they come in the order [[JoinSideLayout.changeOrder]] asks for
  */
 private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnce: Int) {
-  private val columnsOf = GenerateUnsafeProjection.generate(part.layout.columns, input)
+  private val columnsOf: InternalRow => UnsafeRow =
+    if (part.layout.columns.map(_.exprId) == input.map(_.exprId)) _.asInstanceOf[UnsafeRow]
+    else {
+      val columns = GenerateUnsafeProjection.generate(part.layout.columns, input)
+      columns(_)
+    }
   private val kindOrdinal =
     part.layout.kind.map(kind => input.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
   private var changes: Iterator[InternalRow] = Iterator.empty

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import java.util.ArrayDeque
+import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -32,13 +32,7 @@ private[join] final class JoinOutput(
     sendsUpdateBefore: Boolean,
     deletes: Boolean) {
 
-  private final class Step(
-      val left: InternalRow,
-      val right: InternalRow,
-      val kind: Byte,
-      var copies: Long)
-
-  private val steps = new ArrayDeque[Step]
+  private val steps = new Steps
   private val joined = new JoinedRow
   private val kindOrdinal = columns.size
   private val rowOf =
@@ -80,7 +74,7 @@ private[join] final class JoinOutput(
     else emit(left, right, if (kind == RowKind.UpdateAfter) comesKind else kind, 1)
 
   private def emit(left: InternalRow, right: InternalRow, kind: Byte, copies: Long): Unit =
-    steps.addLast(new Step(left, right, kind, copies))
+    steps.add(left, right, kind, copies)
 
   /** The next row to emit, valid until the next call; null if all have been. */
   def poll(): UnsafeRow = {
@@ -98,11 +92,9 @@ private[join] final class JoinOutput(
   }
 
   private def nextRow(): UnsafeRow = {
-    val step = steps.peekFirst()
-    step.copies -= 1
-    if (step.copies == 0) steps.removeFirst()
-    val row = rowOf(joined(step.left, step.right))
-    row.setByte(kindOrdinal, step.kind)
+    val row = rowOf(joined(steps.left, steps.right))
+    row.setByte(kindOrdinal, steps.kind)
+    steps.removeOne()
     row
   }
 
@@ -132,6 +124,54 @@ private[join] final class JoinOutput(
       gone.setByte(kindOrdinal, goesKind)
       second = row
       gone
+    }
+  }
+}
+
+/** Rows to emit, each so many times: first come, first out, and no object for any of them. */
+private final class Steps {
+  private var lefts = new Array[InternalRow](16)
+  private var rights = new Array[InternalRow](16)
+  private var kinds = new Array[Byte](16)
+  private var copies = new Array[Long](16)
+  private var first = 0
+  private var end = 0
+
+  def isEmpty: Boolean = first == end
+
+  def add(left: InternalRow, right: InternalRow, kind: Byte, count: Long): Unit = {
+    if (end == lefts.length) {
+      lefts = Arrays.copyOf(lefts, 2 * end)
+      rights = Arrays.copyOf(rights, 2 * end)
+      kinds = Arrays.copyOf(kinds, 2 * end)
+      copies = Arrays.copyOf(copies, 2 * end)
+    }
+    lefts(end) = left
+    rights(end) = right
+    kinds(end) = kind
+    copies(end) = count
+    end += 1
+  }
+
+  /** The first of them. */
+  def left: InternalRow = lefts(first)
+
+  def right: InternalRow = rights(first)
+
+  def kind: Byte = kinds(first)
+
+  /** Takes a copy of the first away. */
+  def removeOne(): Unit = {
+    copies(first) -= 1
+    if (copies(first) == 0) {
+      lefts(first) = null
+      rights(first) = null
+      first += 1
+      // all are handed out before the next are added
+      if (isEmpty) {
+        first = 0
+        end = 0
+      }
     }
   }
 }
