@@ -20,13 +20,17 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
   private val combineValues = "spark.sql.changelog.aggregate.combineValues"
 
   /** Whether each batch combined its values, and the result after the last one. */
-  private def run(table: String, numValues: Int, setting: String): (Seq[Boolean], String) = {
+  private def run(
+      table: String,
+      numValues: Int,
+      setting: String,
+      calls: String = "count(DISTINCT n), max(n), count(*)"): (Seq[Boolean], String) = {
     session.conf.set(combineValues, setting)
     val input = MemoryStream[(String, Int)](2, session)
     input.toDF().toDF("op", "n").createOrReplaceTempView("numbers")
     val running = new RunningChanges(
       session.sql(s"""SELECT * FROM to_changelog(TABLE(
-          |SELECT count(DISTINCT n), max(n), count(*) FROM from_changelog($table)))""".stripMargin),
+          |SELECT $calls FROM from_changelog($table)))""".stripMargin),
       QuickFileSystem.temporaryDirectory())
     try {
       val batches = (0 until numBatches).map { batch =>
@@ -58,6 +62,15 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
     val result = s"30 29 $total"
     assert(run(onlyInserts, numValues = 10, "auto") == ((Seq(true, true, true), result)))
     assert(run(onlyInserts, numValues = 10, "never") == ((Seq(false, false, false), result)))
+  }
+
+  test(
+    "all distinct values of a change are looked up together, and cost as much as one combined") {
+    val calls = "count(DISTINCT n), count(DISTINCT -n), count(*)"
+    val numValues = 8000
+    assert(2 * numValues < changesPerBatch && 2 * numValues > changesPerBatch / 2)
+    val result = s"${numBatches * numValues} ${numBatches * numValues} $total"
+    assert(run(onlyInserts, numValues, "auto", calls) == ((Seq(true, false, false), result)))
   }
 
   test("distinct values that go are combined whatever is asked for") {

@@ -85,7 +85,7 @@ case class ChangelogAggregateExec(
     } else super.keyEncoder
 
   override protected def doExecute(): RDD[InternalRow] = {
-    if (layout.hasExtrema) ValueCombining.note(getStateInfo, child)
+    if (layout.hasExtrema) ValueCombining.note(getStateInfo, child, worth = layout.values.size)
     super.doExecute()
   }
 

@@ -21,7 +21,8 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  *   - in: one row per group of the batch, and one per changed value of a group with the number of
  *     rows that came less those that went (see [[PlanChangelogAggregate]])
  *   - out: the rows of groups as they are; of the values' rows those whose value appears, with a
- *     sign of +1, or disappears, with -1, as rows of the group
+ *     sign of +1, or disappears, with -1, as rows of the group. One row per change comes out with
+ *     those of its values that appear
  *   - state: group, value -> count, signed; a value is there if its count is positive. Over
  *     insert-only input group, value -> of which kinds it is there, a bit each: kinds that differ
  *     in their FILTER alone share an entry
@@ -80,7 +81,7 @@ case class ChangelogDistinctExec(
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
-    ValueCombining.note(getStateInfo, child)
+    ValueCombining.note(getStateInfo, child, worth = 1)
     super.doExecute()
   }
 
@@ -93,34 +94,15 @@ case class ChangelogDistinctExec(
     val numOutputRows = longMetric("numOutputRows")
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     val numRemovedStateRows = longMetric("numRemovedStateRows")
-    val changes = new Iterator[InternalRow] {
-      private val arriving = withoutLate(rows, child.output)
-      private var row: InternalRow = _
-      private var index = values.changesPerRow
-      private var changed: InternalRow = _
-
-      override def hasNext: Boolean = {
-        while (changed == null && (index < values.changesPerRow || arriving.hasNext)) {
-          if (index == values.changesPerRow) {
-            row = arriving.next()
-            index = 0
-          }
-          changed = values.change(row, index)
-          if (values.wasWritten) numUpdatedStateRows += 1
-          else if (values.wasRemoved) numRemovedStateRows += 1
-          index += 1
-        }
-        changed != null
+    val changes = withoutLate(rows, child.output)
+      .map { row =>
+        val changed = values.change(row)
+        numUpdatedStateRows += values.numWritten
+        numRemovedStateRows += values.numRemoved
+        if (changed != null) numOutputRows += 1
+        changed
       }
-
-      override def next(): InternalRow = {
-        if (!hasNext) throw new NoSuchElementException
-        val result = changed
-        changed = null
-        numOutputRows += 1
-        result
-      }
-    }
+      .filter(_ != null)
     changes ++ {
       removeOver(store, layout.keyColumns)
       Iterator.empty

@@ -15,23 +15,20 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
   private val countRow = UnsafeRow.createFromByteArray(16, 1)
   countRow.setLong(0, 0L)
 
-  /** Whether the last change wrote a value's count. */
-  var wasWritten: Boolean = false
+  /** How many entries the last row wrote. */
+  var numWritten: Int = 0
 
-  /** Whether the last change removed a value. */
-  var wasRemoved: Boolean = false
+  /** How many entries the last row removed. */
+  var numRemoved: Int = 0
 
-  /** How many changes each row stands for. */
-  def changesPerRow: Int
-
-  /** What becomes of a row's change; null if a value is there as it was, or is not as it was. */
-  def change(row: InternalRow, index: Int): InternalRow = {
-    wasWritten = false
-    wasRemoved = false
-    changed(row, index)
+  /** What becomes of a row; null if its values are there as they were, or are not as they were. */
+  def change(row: InternalRow): InternalRow = {
+    numWritten = 0
+    numRemoved = 0
+    changed(row)
   }
 
-  protected def changed(row: InternalRow, index: Int): InternalRow
+  protected def changed(row: InternalRow): InternalRow
 
   /** Notes that a value is there of some kinds, a bit each, and tells which of them are new. */
   protected def add(entry: UnsafeRow, kinds: Long): Long = {
@@ -50,12 +47,12 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
   protected def put(entry: UnsafeRow, count: Long): Unit = {
     countRow.setLong(0, count)
     store.put(entry, countRow)
-    wasWritten = true
+    numWritten += 1
   }
 
   protected def remove(entry: UnsafeRow): Unit = {
     store.remove(entry)
-    wasRemoved = true
+    numRemoved += 1
   }
 }
 
@@ -84,9 +81,7 @@ private[aggregate] final class CombinedValues(
   private val valueOrdinals = layout.values.map(ordinalOf).toArray
   private val countOrdinal = layout.count.map(ordinalOf).getOrElse(-1)
 
-  override def changesPerRow: Int = 1
-
-  override protected def changed(row: InternalRow, index: Int): InternalRow = {
+  override protected def changed(row: InternalRow): InternalRow = {
     val table = row.getInt(tableOrdinal)
     val kind = table - layout.firstTable
     if (kind < 0) unchanged(row)
@@ -116,6 +111,8 @@ private[aggregate] final class CombinedValues(
  * Rows of a group with one value of each kind, which only come. Where values are spread, a row has
  * that of its table, and the first of a change's rows stands for the group.
  *
+ * A row comes out with those of its values that are new.
+ *
  * @param input
  *   the columns of the rows handed in
  * @param forgets
@@ -129,33 +126,31 @@ private[aggregate] final class SingleValues(
     extends DistinctValues(store) {
   private val shared = layout.shared.toArray
   private val bits = layout.bits.toArray
-  // none for a kind that shares another's
-  private val keys = shared.indices
-    .map(first => shared.indices.filter(shared(_) == first))
-    .map(kinds => if (kinds.isEmpty) null else only(kinds, layout.key))
-    .toArray
-  private val appear =
-    layout.values.indices.map(kind => only(Seq(kind), layout.asGroup(1L))).toArray
-  private val group = only(Nil, layout.asItIs)
-  private val isNew = new Array[Boolean](shared.length)
+  private val keys = shared.indices.map(keyOf).toArray
+  private val rowOfGroup = inTable(0, layout.asItIs)
   private val ordinals = layout.values.map(v => input.indexWhere(_.exprId == v.exprId)).toArray
+  private val firstOrdinal = layout.output.indexWhere(_.exprId == layout.values.head.exprId)
   private val tableOrdinal = input.indexWhere(_.exprId == layout.table.exprId)
 
   /** Where nothing but values is computed, a group that has one was given a row before. */
   private val valuesSuffice = layout.buffers.isEmpty && !forgets
 
-  override def changesPerRow: Int = 1 + ordinals.length
-
-  override protected def changed(row: InternalRow, index: Int): InternalRow =
-    if (index == 0) { if (isOfGroup(row)) group(row) else null }
-    else {
-      val kind = index - 1
-      if (shared(kind) == kind) addShared(row, kind)
-      if (isNew(kind)) appear(kind)(row) else null
+  override protected def changed(row: InternalRow): InternalRow = {
+    val result = rowOfGroup(row)
+    var comesOut = isOfGroup(row)
+    var kind = 0
+    while (kind < shared.length) {
+      if (shared(kind) == kind && addShared(row, kind, result)) comesOut = true
+      kind += 1
     }
+    if (comesOut) result else null
+  }
 
-  /** Adds the value that a kind shares with those that follow. */
-  private def addShared(row: InternalRow, first: Int): Unit = {
+  /**
+   * Adds the value that a kind shares with those that follow, and takes it off the result for those
+   * that had it; whether it is new to one.
+   */
+  private def addShared(row: InternalRow, first: Int, result: UnsafeRow): Boolean = {
     var there = 0L
     var kind = first
     while (kind < shared.length) {
@@ -165,9 +160,11 @@ private[aggregate] final class SingleValues(
     val added = if (there == 0) 0L else add(keys(first)(row), there)
     kind = first
     while (kind < shared.length) {
-      if (shared(kind) == first) isNew(kind) = (added & bits(kind)) != 0
+      if (shared(kind) == first && (added & bits(kind)) == 0)
+        result.setNullAt(firstOrdinal + kind)
       kind += 1
     }
+    added != 0
   }
 
   private def isOfGroup(row: InternalRow): Boolean =
@@ -180,15 +177,21 @@ private[aggregate] final class SingleValues(
     index < ordinals.length
   }
 
-  /** Columns of a row as if it had only the values of some kinds, or none. */
-  private def only(kinds: Seq[Int], columns: Seq[Expression]): UnsafeProjection = {
-    val others = AttributeSet(layout.values.indices.diff(kinds).map(layout.values))
-    val table = kinds.headOption.map(layout.firstTable + _).getOrElse(0)
+  /** The key of the value that kinds share with this one. */
+  private def keyOf(first: Int): UnsafeProjection = {
+    val others = AttributeSet(
+      layout.values.zip(shared).collect { case (value, other) if other != first => value })
+    inTable(
+      layout.firstTable + first,
+      layout.key.map(_.transform {
+        case column: Attribute if others.contains(column) => Literal(null, column.dataType)
+      }))
+  }
+
+  private def inTable(table: Int, columns: Seq[Expression]): UnsafeProjection =
     GenerateUnsafeProjection.generate(
       columns.map(_.transform {
-        case column: Attribute if others.contains(column) => Literal(null, column.dataType)
         case column: Attribute if column.semanticEquals(layout.table) => Literal(table)
       }),
       input)
-  }
 }

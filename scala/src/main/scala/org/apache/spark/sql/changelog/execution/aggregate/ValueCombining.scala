@@ -28,12 +28,16 @@ private[aggregate] object ValueCombining {
   private val remembered = 1000
 
   /** What combining gave in one batch: its input and its output, once the batch has run. */
-  private final case class Outcome(copies: SQLMetric, combined: SQLMetric, copiesPerChange: Int) {
+  private final case class Outcome(
+      copies: SQLMetric,
+      combined: SQLMetric,
+      copiesPerChange: Int,
+      worth: Int) {
 
     /** A change that isn't combined is one row in the shuffle, and is cheaper to make. */
     def pays: Boolean = {
       val changes = copies.value / copiesPerChange
-      changes < fewest || combined.value < changes / 2 * (copiesPerChange - 1)
+      changes < fewest || combined.value < changes / 2 * worth
     }
   }
 
@@ -53,11 +57,16 @@ private[aggregate] object ValueCombining {
         Option(outcomes.get(state.queryRunId -> state.operatorId)).forall(_.pays)
     }
 
-  /** Takes note of how `input` of an operator is combined, before the batch runs. */
-  def note(state: StatefulOperatorStateInfo, input: SparkPlan): Unit =
-    outcomeOf(input).foreach(outcomes.put(state.queryRunId -> state.operatorId, _))
+  /**
+   * Takes note of how `input` of an operator is combined, before the batch runs.
+   *
+   * @param worth
+   *   how many combined rows cost the operator as much as a change that is not combined
+   */
+  def note(state: StatefulOperatorStateInfo, input: SparkPlan, worth: Int): Unit =
+    outcomeOf(input, worth).foreach(outcomes.put(state.queryRunId -> state.operatorId, _))
 
-  private def outcomeOf(plan: SparkPlan): Option[Outcome] = plan match {
+  private def outcomeOf(plan: SparkPlan, worth: Int): Option[Outcome] = plan match {
     case _: ChangelogStateWriter => None
     case aggregate: BaseAggregateExec =>
       aggregate.child match {
@@ -66,9 +75,10 @@ private[aggregate] object ValueCombining {
             Outcome(
               expand.metrics("numOutputRows"),
               aggregate.metrics("numOutputRows"),
-              expand.projections.size))
-        case other => outcomeOf(other)
+              expand.projections.size,
+              worth))
+        case other => outcomeOf(other, worth)
       }
-    case other => other.children.flatMap(outcomeOf).headOption
+    case other => other.children.flatMap(outcomeOf(_, worth)).headOption
   }
 }
