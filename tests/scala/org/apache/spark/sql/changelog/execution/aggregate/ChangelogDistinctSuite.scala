@@ -101,8 +101,9 @@ class ChangelogDistinctSuite extends AnyFunSuite with ChangelogSession {
       spark.conf.set(combining, combines)
       try
         running(
-          "count(DISTINCT a) AS n, count(DISTINCT a) FILTER (WHERE b > 1) AS m, " +
-            "count(DISTINCT if(b < 3, a, NULL)) AS l, count(DISTINCT b) AS k",
+          "count(DISTINCT a) AS n, count(DISTINCT CASE WHEN b > 1 THEN a END) AS m, " +
+            "count(DISTINCT if(b < 3, a, NULL)) + count(DISTINCT a) FILTER (WHERE b > 9) AS l, " +
+            "count(DISTINCT coalesce(b, 0)) AS k",
           change = false) { query =>
           assert(query.next("insert x 1 1") == Seq("x 1 0 1 1 insert"))
           assert(query.next("insert x 1 1") == Nil)
@@ -116,10 +117,10 @@ class ChangelogDistinctSuite extends AnyFunSuite with ChangelogSession {
             query.values == Seq(
               entry(table = 1, "x", value = 1, kinds = 1 + 2 + 4),
               entry(table = 1, "x", value = 2, kinds = 1 + 2 + 4),
-              entry(table = 4, "x", value = 1, kinds = 1),
-              entry(table = 4, "x", value = 2, kinds = 1),
-              entry(table = 4, "x", value = 3, kinds = 1),
-              entry(table = 4, "y", value = 2, kinds = 1)))
+              entry(table = 5, "x", value = 1, kinds = 1),
+              entry(table = 5, "x", value = 2, kinds = 1),
+              entry(table = 5, "x", value = 3, kinds = 1),
+              entry(table = 5, "y", value = 2, kinds = 1)))
         }
       finally spark.conf.unset(combining)
     }

@@ -215,6 +215,7 @@ private[aggregate] object AggregateParts {
   private def sharing(values: Seq[Expression]): Seq[Int] = {
     val whole = values.map {
       case If(_, value, Literal(null, _)) => value
+      case CaseWhen(Seq((_, value)), None | Some(Literal(null, _))) => value
       case value => value
     }
     values.indices.map { index =>
