@@ -24,19 +24,25 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
       table: String,
       numValues: Int,
       setting: String,
-      calls: String = "count(DISTINCT n), max(n), count(*)"): (Seq[Boolean], String) = {
+      calls: String = "count(DISTINCT n), max(n), count(*)",
+      inFiles: Boolean = false): (Seq[Boolean], String) = {
     session.conf.set(combineValues, setting)
     val input = MemoryStream[(String, Int)](2, session)
-    input.toDF().toDF("op", "n").createOrReplaceTempView("numbers")
+    val folder = QuickFileSystem.temporaryDirectory().getPath
+    val rows =
+      if (inFiles) session.readStream.schema("op STRING, n INT").parquet(folder) else input.toDF()
+    rows.toDF("op", "n").createOrReplaceTempView("numbers")
     val running = new RunningChanges(
       session.sql(s"""SELECT * FROM to_changelog(TABLE(
           |SELECT $calls FROM from_changelog($table)))""".stripMargin),
       QuickFileSystem.temporaryDirectory())
     try {
       val batches = (0 until numBatches).map { batch =>
-        input.addData((0 until changesPerBatch).map { n =>
+        val added = (0 until changesPerBatch).map { n =>
           ("insert", batch * numValues + n % numValues)
-        })
+        }
+        if (inFiles) added.toDF("op", "n").coalesce(1).write.mode("append").parquet(folder)
+        else input.addData(added)
         val changes = running.next()
         val execution =
           running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
@@ -62,6 +68,21 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
     val result = s"30 29 $total"
     assert(run(onlyInserts, numValues = 10, "auto") == ((Seq(true, true, true), result)))
     assert(run(onlyInserts, numValues = 10, "never") == ((Seq(false, false, false), result)))
+  }
+
+  test("a first batch that one task could take is not combined, but looked at") {
+    def runFiles(numValues: Int): (Seq[Boolean], String) =
+      run(onlyInserts, numValues, "auto", inFiles = true)
+    assert(runFiles(changesPerBatch) == ((Seq(false, false, false), different)))
+    assert(runFiles(numValues = 10) == ((Seq(false, true, true), s"30 29 $total")))
+  }
+
+  test("a sample tells how many values there are, of each kind") {
+    val calls = "count(DISTINCT n), count(DISTINCT n % 100), count(*)"
+    def combines(numValues: Int): Seq[Boolean] =
+      run(onlyInserts, numValues, "auto", calls, inFiles = true)._1
+    assert(combines(changesPerBatch / 3) == Seq(false, true, true))
+    assert(combines(changesPerBatch * 2 / 3) == Seq(false, false, false))
   }
 
   test(

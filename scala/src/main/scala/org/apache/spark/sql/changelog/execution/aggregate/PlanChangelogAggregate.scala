@@ -123,11 +123,22 @@ private[aggregate] final class PlanChangelogAggregate(
     if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
     else {
       val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
-      ProjectExec((keys :+ table) ++ parts.values ++ parts.buffersOfRow.get, child)
+      ProjectExec((keys :+ table) ++ parts.values ++ parts.buffersOfRow.get, sampled(ownState))
     }
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
-    parts.buffersOfRow.isEmpty || !twoPhase || ValueCombining.pays(state, conf)
+    parts.buffersOfRow.isEmpty || !twoPhase ||
+      ValueCombining.pays(state, conf, node.child.stats.sizeInBytes)
+
+  /** Changes that aren't combined; in some batches it is looked at whether that would pay. */
+  private def sampled(state: StatefulOperatorStateInfo): SparkPlan =
+    if (!ValueCombining.samples(state, conf)) child
+    else ValueSampleExec(parts.values.map(value => keys.map(valueOf) :+ valueOf(value)), child)
+
+  private def valueOf(column: NamedExpression): Expression = column match {
+    case Alias(computed, _) => computed
+    case other => other
+  }
 
   /** One row per group, and one per group and changed value where values are told apart. */
   private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
@@ -157,7 +168,8 @@ private[aggregate] final class PlanChangelogAggregate(
       areCombined = combines,
       Some(stateFor(clustering, state)),
       node.ttl,
-      if (combines) combine(clustering, meets = true) else singleChanges)
+      if (combines) combine(clustering, meets = parts.rowCount.isDefined)
+      else singleChanges(sampled(state)))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
       else layout.grouping
@@ -167,8 +179,8 @@ private[aggregate] final class PlanChangelogAggregate(
   }
 
   /** A row per change; where values are spread one per value, the first of which is the group's. */
-  private def singleChanges: SparkPlan = {
-    val rows = ProjectExec(keys ++ parts.values ++ parts.buffersOfRow.get, child)
+  private def singleChanges(changes: SparkPlan): SparkPlan = {
+    val rows = ProjectExec(keys ++ parts.values ++ parts.buffersOfRow.get, changes)
     val (own, buffers) = rows.output.drop(keys.size).splitAt(values.size)
     val noBuffers = ImperativeBuffers.initialValues(parts.combined)
     def row(number: Int): Seq[Expression] =
@@ -195,16 +207,12 @@ private[aggregate] final class PlanChangelogAggregate(
     val read = AttributeSet(parts.combined)
     val kinds = RowKind.find(child.output).toSeq
     val passed = child.output.filter(a => read.contains(a) && !kinds.exists(_.exprId == a.exprId))
-    val keyValues = keys.map {
-      case Alias(expression, _) => expression
-      case other => other
-    }
     def row(number: Int): Seq[Expression] = {
       val own = parts.values.zipWithIndex.map { case (value, index) =>
         if (index + 1 == number) value.children.head else Literal(null, value.dataType)
       }
       val rest = passed.map(a => if (number == 0) a else Literal(null, a.dataType))
-      (keyValues :+ Literal(number)) ++ own ++ kinds ++ rest
+      (keys.map(valueOf) :+ Literal(number)) ++ own ++ kinds ++ rest
     }
     ExpandExec(
       (0 to values.size).map(row),

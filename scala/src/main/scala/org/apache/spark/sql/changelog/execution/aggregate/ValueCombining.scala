@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import java.util.{Collections, LinkedHashMap, Map => JMap, UUID}
 
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
@@ -19,26 +18,19 @@ import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
  *
  * Where values repeat, few rows are left of many changes. Where they don't, the hash map over
  * copies of each change costs as much as all else. Which it is shows in the counts of the last
- * batch that was combined; every sixteenth batch is, to look again. What the query gives is the
- * same either way, so nothing of this is in the checkpoint.
+ * batch that was combined, or in a [[ValueSampleExec sample]] of the values of one that was not.
+ * What the query gives is the same either way, so nothing of this is in the checkpoint.
  */
 private[aggregate] object ValueCombining {
   private val interval = 16L
   private val fewest = 10000L
   private val remembered = 1000
 
-  /** What combining gave in one batch: its input and its output, once the batch has run. */
-  private final case class Outcome(
-      copies: SQLMetric,
-      combined: SQLMetric,
-      copiesPerChange: Int,
-      worth: Int) {
+  /** What combining gave in one batch, or would have: its input and its output, once it has run. */
+  private final case class Outcome(changes: () => Long, combined: () => Long, worth: Int) {
 
     /** A change that isn't combined is one row in the shuffle, and is cheaper to make. */
-    def pays: Boolean = {
-      val changes = copies.value / copiesPerChange
-      changes < fewest || combined.value < changes / 2 * worth
-    }
+    def pays: Boolean = changes() < fewest || combined() < changes() / 2 * worth
   }
 
   private val outcomes: JMap[(UUID, Long), Outcome] =
@@ -47,15 +39,28 @@ private[aggregate] object ValueCombining {
         size > remembered
     })
 
-  /** Whether the batch being planned combines the values of an operator's input. */
-  def pays(state: StatefulOperatorStateInfo, conf: SQLConf): Boolean =
+  /**
+   * Whether the batch being planned combines the values of an operator's input.
+   *
+   * @param size
+   *   how large that input is at most, in bytes. As long as nothing is known of its values, it is
+   *   combined unless one task could take all of it: a group may have most of the changes
+   */
+  def pays(state: StatefulOperatorStateInfo, conf: SQLConf, size: BigInt): Boolean =
     conf.getConf(ChangelogConf.COMBINE_VALUES) match {
       case "always" => true
       case "never" => false
       case _ =>
-        state.storeVersion % interval == 0 ||
-        Option(outcomes.get(state.queryRunId -> state.operatorId)).forall(_.pays)
+        outcome(state).fold(size > conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES))(_.pays)
     }
+
+  /** Whether a batch that does not combine them looks at its values. */
+  def samples(state: StatefulOperatorStateInfo, conf: SQLConf): Boolean =
+    conf.getConf(ChangelogConf.COMBINE_VALUES) == "auto" &&
+      (state.storeVersion % interval == 0 || outcome(state).isEmpty)
+
+  private def outcome(state: StatefulOperatorStateInfo): Option[Outcome] =
+    Option(outcomes.get(state.queryRunId -> state.operatorId))
 
   /**
    * Takes note of how `input` of an operator is combined, before the batch runs.
@@ -68,17 +73,22 @@ private[aggregate] object ValueCombining {
 
   private def outcomeOf(plan: SparkPlan, worth: Int): Option[Outcome] = plan match {
     case _: ChangelogStateWriter => None
+    case sample: ValueSampleExec =>
+      Some(Outcome(counted(sample, "numOutputRows"), counted(sample, "numCombinedRows"), worth))
     case aggregate: BaseAggregateExec =>
       aggregate.child match {
         case expand: ExpandExec =>
+          val copies = counted(expand, "numOutputRows")
+          val copiesPerChange = expand.projections.size
           Some(
-            Outcome(
-              expand.metrics("numOutputRows"),
-              aggregate.metrics("numOutputRows"),
-              expand.projections.size,
-              worth))
+            Outcome(() => copies() / copiesPerChange, counted(aggregate, "numOutputRows"), worth))
         case other => outcomeOf(other, worth)
       }
     case other => other.children.flatMap(outcomeOf(_, worth)).headOption
+  }
+
+  private def counted(plan: SparkPlan, name: String): () => Long = {
+    val metric = plan.metrics(name) // and not the plan, which must not be kept
+    () => metric.value
   }
 }
