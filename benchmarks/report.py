@@ -67,8 +67,8 @@ def render(about: dict[str, Any], runs: Sequence[Run]) -> str:
     versions = sorted({run["version"] for run in runs if "version" in run})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
-        f"{about['events']:,} events in {about['batches']} batches, after {about['warm']:,} in "
-        f"the same process; {about['master']}, heap {about['memory']}; "
+        f"{about['events']:,} events in {about['batches']} batches, after {about['warm_runs']} x "
+        f"{about['warm']:,} in the same process; {about['master']}, heap {about['memory']}; "
         f"median of {about['repeat']} runs, in turn; {about['started']}",
         "",
         f"{'':<5}{'':<20}{'seconds':>9}{'x ours':>8}{'rows out':>12}{'result':>8}{'peak MB':>9}"

@@ -108,6 +108,7 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "events": options.events,
         "warm": options.warm,
+        "warm_runs": options.warm_runs,
         "batches": options.batches,
         "repeat": options.repeat,
         "memory": options.memory,
@@ -123,8 +124,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("workload", nargs="*", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--events", type=number, default=1_000_000, help="such as 200k or 5M")
     parser.add_argument(
-        "--warm", type=number, default=1_000_000, help="events of the run that comes before"
+        "--warm", type=number, default=1_000_000, help="events of a run that comes before"
     )
+    parser.add_argument("--warm-runs", type=int, default=1, help="how many of them")
     parser.add_argument("--batches", type=int, default=5, choices=(1, 2, 4, 5, 10, 20, 25, 50))
     parser.add_argument("--repeat", type=int, default=1, help="turns of all contestants")
     parser.add_argument(
@@ -201,6 +203,7 @@ def _spark_command(
         "side": side,
         "folder": str(folder),
         "warm_folder": str(warm),
+        "warm_runs": options.warm_runs,
         "batches": options.batches,
         "settings": settings | given,
         "memory": options.memory,
@@ -221,7 +224,7 @@ def _flink_command(
     options: argparse.Namespace,
 ) -> list[str]:
     scripts = []
-    for step, target in (("warm", warm), ("run", folder)):
+    for step, target in enumerate([warm] * options.warm_runs + [folder]):
         path = logs / f"{workload.name}-{name}-{step}.sql"
         settings = flink_side.CONFIGURATIONS[name]
         path.write_text(flink_side.script(workload, target, settings, logs))

@@ -39,6 +39,7 @@ class Task:
     side: str
     folder: str
     warm_folder: str
+    warm_runs: int
     batches: int
     settings: dict[str, str]
     memory: str
@@ -53,7 +54,8 @@ def main() -> None:
     settings = {**task.settings, **(UNCHECKED if task.side == "stock" else {})}
     spark = session(settings, task.memory, task.master)
     run = {"ours": _ours, "stock": _stock, "batch": _batch, "recompute": _recompute}[task.side]
-    run(spark, workload, Path(task.warm_folder), task.batches, False)
+    for _ in range(task.warm_runs):
+        run(spark, workload, Path(task.warm_folder), task.batches, False)
     result = run(spark, workload, Path(task.folder), task.batches, task.verify)
     answer(spark, result)
     spark.stop()

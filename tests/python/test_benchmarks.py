@@ -93,7 +93,7 @@ def test_wrong_results_are_named() -> None:
     ]
     assert [one["contestant"] for one in report.wrong(runs)] == ["flink-heap"]
     about = dict.fromkeys(("machine", "commit", "memory", "started", "repeat", "master"), "")
-    table = report.render({**about, "events": 1, "warm": 1, "batches": 1}, runs)
+    table = report.render({**about, "events": 1, "warm": 1, "warm_runs": 1, "batches": 1}, runs)
     marked = {line.split()[1] for line in table.splitlines() if "WRONG" in line}
     assert marked == {"flink-heap", "stock"}
     assert "exit code 1" in table
