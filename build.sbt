@@ -18,8 +18,12 @@ val unwantedOptions = Set(
   ScalacOptions.warnUnusedParams,
   ScalacOptions.warnValueDiscard)
 
-Global / concurrentRestrictions :=
-  Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
+// more than two processors can run: a test waits as often as it computes
+val testProcesses = 3
+
+Global / concurrentRestrictions := Seq(
+  Tags.limit(Tags.ForkedTestGroup, testProcesses),
+  Tags.limitAll(math.max(testProcesses, EvaluateTask.SystemProcessors)))
 
 lazy val core = (project in file("."))
   .settings(
@@ -33,11 +37,11 @@ lazy val core = (project in file("."))
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
-    // two processes at a time, one suite at a time in each: a test waits as often as it computes
+    // one suite at a time in each process
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
-      suites.indices.groupBy(_ % 4).toSeq.map { case (number, indices) =>
+      suites.indices.groupBy(_ % (2 * testProcesses)).toSeq.map { case (number, indices) =>
         Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
       }
     },

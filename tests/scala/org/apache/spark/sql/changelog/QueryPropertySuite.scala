@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
  * A query that batch Spark refuses is passed over. One that can't be kept up to date may be
  * refused, but only by an error that says so.
  */
-class QueryPropertySuite extends PropertySuite(numSeeds = 20) {
+class QueryPropertySuite extends PropertySuite(numSeeds = 15) {
   private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
 
   override protected def program(seed: Long): (Program, Variant) = RandomSqlProgram(seed)

@@ -116,7 +116,7 @@ class SignedAccuracySuite extends AnyFunSuite {
     (mean + x, mean / 3 + x / 2 + random.nextGaussian())
   }
 
-  for (mean <- Seq(0.0, 1e4, 1e6)) {
+  for (mean <- Seq(0.0, 1e6)) {
     test(s"a million rows that came and went leave less error than batch Spark's, mean $mean") {
       val random = new Random(mean.toLong)
       val kept = pairs(random, 1000, mean)

@@ -43,6 +43,7 @@ private[aggregate] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
     val hashes = keys.zipWithIndex.map { case (key, kind) =>
       If(IsNull(key.last), Literal(null, LongType), new XxHash64(key :+ Literal(kind)))
     }
+    val numKinds = keys.size
     child.execute().mapPartitionsInternal { rows =>
       val hashOf = GenerateUnsafeProjection.generate(hashes, child.output)
       val kept = new OpenHashSet[Long]
@@ -50,7 +51,7 @@ private[aggregate] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
         numOutputRows += 1
         val hash = hashOf(row)
         var kind = 0
-        while (kind < hashes.size) {
+        while (kind < numKinds) {
           if (!hash.isNullAt(kind) && ValueSampleExec.isKept(hash.getLong(kind))) {
             kept.add(hash.getLong(kind))
           }
