@@ -46,7 +46,6 @@ def main() -> None:
         "changes": options.changes,
         "batches": options.batches,
         "memory": options.memory,
-        "command": " ".join(sys.argv[1:]),
         **surroundings(),
     }
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))

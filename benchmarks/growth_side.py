@@ -25,8 +25,6 @@ from pyspark.sql import DataFrame, SparkSession
 import spark_changelog as changelog
 from sessions import answer, session, stream
 
-WARM_ROWS = 5_000
-WARM_BATCHES = 8
 SKIPPED = 3  # the batches after the history that don't count
 
 OPERATORS = {
@@ -62,10 +60,12 @@ def main() -> None:
     task = Task(**json.loads(sys.argv[1]))
     spark = session(task.settings, task.memory)
     found = []
-    warm = _table(Path(task.cache), WARM_ROWS, 100, WARM_BATCHES)
+    cache, batches = Path(task.cache), task.batches + SKIPPED
+    # code is compiled while twice as many batches run over a small state
+    warm = _table(cache, 2 * batches * task.changes, task.changes, 2 * batches)
     _run(spark, task.operator, warm, 2)
     for size in task.sizes:
-        folder = _table(Path(task.cache), size, task.changes, task.batches + SKIPPED)
+        folder = _table(cache, size, task.changes, batches)
         for partitions in task.partitions:
             found.append({"rows": size, **_run(spark, task.operator, folder, partitions)})
             print(found[-1], file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -66,10 +67,13 @@ def keep(output: Path, document: dict[str, Any], text: str) -> None:
 
 
 def surroundings() -> dict[str, Any]:
-    """Tell when and where this runs, and of what commit."""
+    """Tell when and where this runs, of what commit, and what was asked for."""
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    asked = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    asked.add_argument("--output")  # a path of this machine
     return {
+        "command": " ".join(asked.parse_known_args()[1]),
         "started": time.strftime("%Y-%m-%d %H:%M"),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         "commit": done.stdout.strip() or "unknown",

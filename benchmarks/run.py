@@ -113,7 +113,6 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
         "repeat": options.repeat,
         "memory": options.memory,
         "master": options.master,
-        "command": " ".join(sys.argv[1:]),
         **surroundings(),
     }
 

@@ -34,7 +34,6 @@ def main() -> None:
         "events": options.events,
         "memory": options.memory,
         "state": options.state,
-        "command": " ".join(sys.argv[1:]),
         **surroundings(),
     }
     folders = {
