@@ -15,7 +15,14 @@ from pyspark.sql import SparkSession
 
 import spark_changelog.session
 from processes import ROOT
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION
+from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, FILE_MANAGER
+
+# Short runs of ever new code, here and in the processes that tests start: neither much
+# optimization nor a busy collector pays off.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
+)
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +49,7 @@ def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark
         .config("spark.jars", str(jar))
         .config("spark.sql.extensions", EXTENSION)
         .config("spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
+        .config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
