@@ -18,12 +18,8 @@ val unwantedOptions = Set(
   ScalacOptions.warnUnusedParams,
   ScalacOptions.warnValueDiscard)
 
-// more than two processors can run: a test waits as often as it computes
-val testProcesses = 3
-
-Global / concurrentRestrictions := Seq(
-  Tags.limit(Tags.ForkedTestGroup, testProcesses),
-  Tags.limitAll(math.max(testProcesses, EvaluateTask.SystemProcessors)))
+Global / concurrentRestrictions :=
+  Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
 
 lazy val core = (project in file("."))
   .settings(
@@ -37,11 +33,11 @@ lazy val core = (project in file("."))
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
-    // one suite at a time in each process
+    // two processes at a time, one suite at a time in each: a test waits as often as it computes
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
-      suites.indices.groupBy(_ % (2 * testProcesses)).toSeq.map { case (number, indices) =>
+      suites.indices.groupBy(_ % 6).toSeq.map { case (number, indices) =>
         Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
       }
     },

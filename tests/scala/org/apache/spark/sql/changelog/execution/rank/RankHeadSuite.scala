@@ -76,7 +76,7 @@ class RankHeadSuite extends AnyFunSuite {
       RankFunction.RankWithGaps,
       RankFunction.DenseRank)) {
     test(s"$function over rows that come and go") {
-      for (seed <- 1 to 200) {
+      for (seed <- 1 to 50) {
         val random = new Random(seed)
         val start = 1L + random.nextInt(3)
         val end = start - 1 + random.nextInt(6)
@@ -103,7 +103,7 @@ class RankHeadSuite extends AnyFunSuite {
     }
 
     test(s"$function over rows that only come, with nothing else kept") {
-      for (seed <- 1 to 200) {
+      for (seed <- 1 to 50) {
         val random = new Random(seed)
         val start = 1L + random.nextInt(3)
         val end = start - 1 + random.nextInt(6)
