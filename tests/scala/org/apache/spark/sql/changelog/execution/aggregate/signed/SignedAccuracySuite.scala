@@ -117,10 +117,10 @@ class SignedAccuracySuite extends AnyFunSuite {
   }
 
   for (mean <- Seq(0.0, 1e6)) {
-    test(s"many rows that came and went leave less error than batch Spark's, mean $mean") {
+    test(s"a million rows that came and went leave less error than batch Spark's, mean $mean") {
       val random = new Random(mean.toLong)
       val kept = pairs(random, 1000, mean)
-      val passing = pairs(random, 300000, mean)
+      val passing = pairs(random, 1000000, mean)
       for ((function, truth) <- truths(kept)) {
         val signed = error(signedResult(function, kept, passing, random), truth)
         val batch = error(batchResult(function, kept), truth)
