@@ -52,7 +52,10 @@ final case class Feed(
   }
 }
 
-/** Changes to several tables that arrive together, by table. */
+/**
+ * Changes to several tables that arrive together, by table. Of a table that has no entry the source
+ * is idle; for one that has none in its entry something arrives that holds no changes.
+ */
 final case class Step(changes: Map[String, Seq[Change]])
 
 object Step {
@@ -105,19 +108,24 @@ final case class Program(
  * @param mode
  *   what `to_changelog` is asked for
  * @param restart
- *   whether the query is stopped and restarted after every step
+ *   whether the query is stopped after every step, and begun again from its text
  * @param conf
  *   session settings
+ * @param sources
+ *   what the feeds are read from, one after the other and again from the first
  */
 final case class Variant(
     mode: String = "retract",
     key: Seq[String] = Nil,
     restart: Boolean = false,
-    conf: Map[String, String] = Map.empty) {
+    conf: Map[String, String] = Map.empty,
+    sources: Seq[SourceKind] = Seq(InMemory)) {
 
   override def toString: String = {
     val settings = conf.map { case (key, value) => s"${key.split('.').last}=$value" }
-    (Seq(mode) ++ key ++ (if (restart) Seq("restarts") else Nil) ++ settings).mkString(" ")
+    val others = if (sources.forall(_ == InMemory)) Nil else Seq(sources.mkString("+"))
+    (Seq(mode) ++ key ++ (if (restart) Seq("restarts") else Nil) ++ others ++ settings)
+      .mkString(" ")
   }
 }
 
