@@ -24,6 +24,9 @@ import org.apache.spark.sql.types.StructType
  *   whether only the newest row per key is sent
  * @param sequence
  *   columns that order the changes of one key of an upsert feed; empty for arrival order
+ * @param below
+ *   a query below `from_changelog` that gives all changes of `arrived` as they are; none to read them
+ *   right away
  */
 final case class Feed(
     name: String,
@@ -32,7 +35,8 @@ final case class Feed(
     arguments: Seq[String] = Nil,
     insertOnly: Boolean = false,
     upsert: Boolean = false,
-    sequence: Seq[String] = Nil) {
+    sequence: Seq[String] = Nil,
+    below: Option[String] = None) {
   val schema: StructType = StructType.fromDDL(columns)
 
   /** Changes are read by two tasks, unless their order matters. */
@@ -41,7 +45,8 @@ final case class Feed(
   /** A call of `from_changelog` over `source`, as SQL. */
   def read(source: String, changeType: String): String = {
     def names(columns: Seq[String]) = columns.mkString("array('", "', '", "')")
-    val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $source)" else source
+    val changes = below.fold(source)(query => s"(${query.replace("arrived", source)})")
+    val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $changes)" else changes
     val all = Seq(
       Some(s"TABLE($rows)"),
       if (insertOnly) None else Some(s"change_type => '$changeType'"),
@@ -94,7 +99,10 @@ final case class Program(
   override def toString: String = {
     val batches = steps.zipWithIndex.map { case (step, index) =>
       val changes = feeds.flatMap { feed =>
-        step.changes.getOrElse(feed.name, Nil).map(change => s"  ${feed.name} $change")
+        step.changes.get(feed.name).toSeq.flatMap {
+          case Nil => Seq(s"  ${feed.name} nothing")
+          case some => some.map(change => s"  ${feed.name} $change")
+        }
       }
       (s"batch $index" +: changes).mkString("\n")
     }

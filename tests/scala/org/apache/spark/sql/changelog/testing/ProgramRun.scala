@@ -43,6 +43,7 @@ private[testing] class ProgramRun(
   private val checkpoint = QuickFileSystem.temporaryDirectory()
   private val emitted = mutable.ArrayBuffer.empty[Change]
   private val result = new EmittedTable(variant)
+  private val operators = new SameOperators
   private var numBatches = 0
   private var running: Option[StreamingQuery] = None
 
@@ -54,6 +55,7 @@ private[testing] class ProgramRun(
     }
     val query = running.getOrElse(start())
     query.processAllAvailable()
+    operators.check(query)
     if (variant.restart) stopQuery()
     val now = emitted.drop(before).toSeq
     result.add(now)

@@ -14,7 +14,12 @@ import org.apache.spark.sql.types.{ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{ChangelogNormalize, FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogNormalize,
+  FromChangelog,
+  IdleSource,
+  InputMode
+}
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
 /**
@@ -88,7 +93,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
-    val child = DeadLetters.number(source.child, number)
+    val child = IdleSource.mark(DeadLetters.number(source.child, number))
     val key = AttributeSet(source.key)
     val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {
