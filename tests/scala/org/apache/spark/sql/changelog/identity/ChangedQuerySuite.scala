@@ -35,8 +35,8 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     (
       "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id",
       "SELECT t.id, u.v FROM t LEFT JOIN u ON t.id = u.id",
-      "INNER",
-      "LEFT OUTER"),
+      "Inner",
+      "LeftOuter"),
     (
       "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id AND t.v < u.v",
       "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id AND t.v > u.v",
@@ -67,8 +67,8 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     (
       "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g)",
       "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g)",
-      "LEFT SEMI",
-      "LEFT ANTI"),
+      "LeftSemi",
+      "LeftAnti"),
     (
       "SELECT g, sum(v) FROM t GROUP BY g",
       "SELECT g, sum(v), count(*) FROM t GROUP BY g",

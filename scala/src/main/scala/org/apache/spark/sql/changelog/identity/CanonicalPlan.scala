@@ -166,7 +166,7 @@ private[changelog] object CanonicalPlan {
     case watermark: EventTimeWatermark => Seq(watermark.eventTime, watermark.delay.toString)
     case aggregate: Aggregate =>
       Seq(aggregate.groupingExpressions, aggregate.aggregateExpressions)
-    case join: Join => Seq(join.joinType.sql, join.condition)
+    case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
     case other => other.productIterator.toSeq
   }
 
