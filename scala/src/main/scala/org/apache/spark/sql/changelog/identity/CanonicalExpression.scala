@@ -54,7 +54,7 @@ private[identity] class CanonicalExpression(
     case literal: Literal => s"${valueOf(literal.value)}:${typeOf(literal.dataType)}"
     // every cast has a time zone, and few use it
     case cast: Cast if !Cast.needsTimeZone(cast.child.dataType, cast.dataType) =>
-      s"cast(${apply(cast.child)}, ${typeOf(cast.dataType)}, ${cast.evalMode})"
+      Seq(cast.child, cast.dataType, cast.evalMode).flatMap(argument).mkString("Cast(", ", ", ")")
     case and: And => sorted(" AND ", conjuncts(and))
     case or: Or => sorted(" OR ", disjuncts(or))
     case With(child, definitions) =>
@@ -66,6 +66,7 @@ private[identity] class CanonicalExpression(
       val distinct = if (isDistinct) Seq("distinct") else Nil
       val filtered = filter.map(condition => s"filter ${apply(condition)}")
       (distinct ++ Seq(apply(function)) ++ filtered).mkString(" ")
+    case replaced: RuntimeReplaceable => apply(replaced.replacement)
     case exists: Exists => called("exists", exists, subquery(exists.plan))
     case in: ListQuery => called("list", in, subquery(in.plan))
     case value: SubqueryExpression => called(value.prettyName, value, subquery(value.plan))
@@ -92,6 +93,8 @@ private[identity] class CanonicalExpression(
     case encoder: ExpressionEncoder[_] => Some(typeOf(encoder.schema))
     case encoder: AgnosticEncoder[_] => Some(typeOf(encoder.dataType))
     case text: String => Some(text)
+    // where one failed, the query can go on with the other
+    case EvalMode.TRY => Some(EvalMode.ANSI.toString)
     case plain @ (_: Boolean | _: Number | _: Char | _: Enum[_] | _: Enumeration#Value) =>
       Some(plain.toString)
     case single: Product if single.productArity == 0 => Some(single.productPrefix)

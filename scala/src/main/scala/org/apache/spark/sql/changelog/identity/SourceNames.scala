@@ -36,8 +36,10 @@ private[identity] object SourceNames {
       table: Option[String],
       options: Map[String, String]): String = {
     val place = options.toSeq.filter { case (key, _) => Places.exists(_.equalsIgnoreCase(key)) }
-    (format +: (table.toSeq ++ place.sorted.map(_._2))).mkString(" ")
+    // an address may name a user and a password
+    val names = (table.toSeq ++ place.sorted.map(_._2)).map(_.replaceAll("//[^/@]*@", "//"))
+    (format +: names).mkString(" ")
   }
 
-  private val Places = Seq("path", "subscribe", "subscribePattern", "assign", "table", "query")
+  private val Places = Seq("path", "subscribe", "subscribePattern", "assign", "table")
 }

@@ -23,8 +23,10 @@ private[optimizer] object HideSources {
     rules(plan.transformUp {
       case source: FromChangelog if source.streaming =>
         source.copy(child = HiddenRows(source.child))
-    }).transformUp {
-      case source @ FromChangelog(_, _, _, _, _, _, _, _, HiddenRows(child), _, _, _) =>
-        source.copy(child = child)
-    }
+    }).transformUp { case source: FromChangelog => source.mapChildren(shown) }
+
+  private def shown(plan: LogicalPlan): LogicalPlan = plan match {
+    case HiddenRows(hidden) => hidden
+    case other => other
+  }
 }
