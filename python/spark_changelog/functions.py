@@ -18,6 +18,7 @@ from spark_changelog._text import call, columns, select
 Input = Literal["retract", "upsert"]
 Mode = Literal["retract", "upsert", "append"]
 OnError = Literal["fail", "drop"]
+Duplicates = Literal["trust", "warn", "fail"]
 
 
 def from_changelog(
@@ -28,6 +29,7 @@ def from_changelog(
     sequence_by: str | Sequence[str] | None = None,
     change_types: Mapping[str, str] | None = None,
     on_error: OnError | None = None,
+    duplicates: Duplicates | None = None,
 ) -> DataFrame:
     """Read the rows of ``df`` as changes, and return the table they keep.
 
@@ -52,6 +54,9 @@ def from_changelog(
     on_error : {"fail", "drop"}, optional
         What to do with a change of unknown type or without a key: ``"fail"``, the default, or
         ``"drop"`` it and count it.
+    duplicates : {"trust", "warn", "fail"}, optional
+        What to do with a row whose key another row has already: ``"trust"``, the default, that
+        there is none, or keep a count for each key, and ``"warn"`` once or ``"fail"``.
 
     Returns
     -------
@@ -85,6 +90,7 @@ def from_changelog(
         sequence_by=columns(sequence_by),
         change_types=change_types,
         on_error=on_error,
+        duplicates=duplicates,
     )
     return df.sparkSession.sql(select(function), df=df)
 

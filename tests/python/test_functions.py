@@ -93,6 +93,29 @@ def test_an_unknown_change_type_is_dropped_when_asked(changes: DataFrame) -> Non
         from_changelog(odd, change_type="op").collect()
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_second_row_of_a_key_is_refused_when_asked(
+    changes: DataFrame, streamed: DataFrame, tmp_path: Path, streaming: bool
+) -> None:
+    source = streamed if streaming else changes
+    trusted = from_changelog(source.where("op <> '-U'"), change_type="op", key="id")
+    checked = from_changelog(
+        source.where("op <> '-U'"), change_type="op", key="id", duplicates="fail"
+    )
+    fine = from_changelog(source, change_type="op", key="id", duplicates="fail")
+    expected = {(1, "Bern", 6), (2, "Rome", 7)}
+    if streaming:
+        inserts = {(*row, "insert") for row in expected}
+        assert run(to_changelog(fine), tmp_path / "fine") == inserts
+        with pytest.raises(Exception, match="CHANGELOG_KEY_DUPLICATE"):
+            run(to_changelog(checked), tmp_path / "checked")
+    else:
+        assert rows(fine) == expected
+        assert rows(trusted) == expected | {(1, "Oslo", 5)}
+        with pytest.raises(Exception, match="CHANGELOG_KEY_DUPLICATE"):
+            checked.collect()
+
+
 def test_columns_may_have_any_name(spark: SparkSession) -> None:
     odd = spark.createDataFrame(
         [("+I", 1, 2)], "`it's {one}` STRING, `a.b` INT, _change_type INT"

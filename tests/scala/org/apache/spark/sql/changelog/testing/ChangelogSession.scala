@@ -38,6 +38,13 @@ object ChangelogSession {
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions" -> "1")
 
+  /** For a few rows at a time, for which compiling takes longer than they do. */
+  val Quick: Map[String, String] = Map(
+    "spark.sql.codegen.wholeStage" -> "false",
+    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
+    "spark.sql.adaptive.enabled" -> "false",
+    "spark.sql.shuffle.partitions" -> "1")
+
   /** A small local session, with the extension unless `extension` is false. */
   def start(extension: Boolean = true, conf: Map[String, String] = Map.empty): SparkSession = {
     // times are read and shown in UTC, whatever another suite in this process has set

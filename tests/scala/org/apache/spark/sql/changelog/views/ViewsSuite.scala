@@ -50,6 +50,22 @@ trait ViewTests extends ViewTest {
     check(anonymous)
   }
 
+  test(
+    s"$provider: rows that leave the first places leave the view, also where it shows places") {
+    val first = s"""SELECT id, customer, r FROM (
+      SELECT *, row_number() OVER (PARTITION BY customer ORDER BY amount DESC, id) AS r FROM $orders)
+      WHERE r <= 2"""
+    deliver("+I 1 Ada 10", "+I 2 Ada 20", "+I 3 Ben 1")
+    create(first)
+    check(first)
+    deliver("+I 4 Ada 30", "-U 3 Ben 1", "+U 3 Ada 40")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(first)
+    deliver("-D 3 Ada 40")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(first)
+  }
+
   test(s"$provider: a view over a view follows its changes") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals)

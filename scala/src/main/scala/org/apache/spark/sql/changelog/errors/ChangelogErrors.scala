@@ -110,6 +110,15 @@ object ChangelogErrors {
   def valueUnavailable(key: String, column: String): ChangelogRuntimeException =
     runtime("CHANGELOG_VALUE_UNAVAILABLE", Map("key" -> key, "column" -> column))
 
+  def keyDuplicate(
+      columns: String,
+      key: String,
+      row: String,
+      rows: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_KEY_DUPLICATE",
+      Map("columns" -> columns, "key" -> key, "row" -> row, "rows" -> rows.toString))
+
   def unmatchedRetraction(
       operator: String,
       key: String,

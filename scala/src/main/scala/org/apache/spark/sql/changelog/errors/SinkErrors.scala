@@ -32,6 +32,11 @@ object SinkErrors {
       "CHANGELOG_SINK_CHANGE_TYPE_MISSING",
       Map("sink" -> sink, "columns" -> columns.mkString(", ")))
 
+  def keyDiffers(sink: String, key: Seq[String], by: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_KEY_DIFFERS",
+      Map("sink" -> sink, "key" -> list(key), "by" -> list(by)))
+
   def keyNotUnique(sink: String, key: Seq[String], keys: Seq[Seq[String]]): AnalysisException =
     analysis(
       "CHANGELOG_SINK_KEY_NOT_UNIQUE",

@@ -27,6 +27,7 @@ import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
+import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
@@ -52,6 +53,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
         planLater(normalize.child),
         normalize.unavailable) :: Nil
+
+    case unique: ChangelogUnique =>
+      val state = AssignStateInfo(castToImpl(session), unique.operatorId)
+      ChangelogUniqueExec(
+        unique.key,
+        unique.columns,
+        unique.kind,
+        unique.check,
+        Some(state),
+        planLater(unique.child)) :: Nil
 
     case replay: ChangelogReplay =>
       val state = AssignStateInfo(castToImpl(session), replay.operatorId)

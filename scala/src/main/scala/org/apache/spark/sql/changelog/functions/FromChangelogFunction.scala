@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMode}
 import org.apache.spark.sql.changelog.sources.ChangeTypes
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *
  * {{{
  *   from_changelog(TABLE(source) [, change_type] [, key] [, input] [, sequence_by]
- *                  [, change_types] [, on_error])
+ *                  [, change_types] [, on_error] [, duplicates])
  * }}}
  *
  *   - `change_type`: the column with the change type; without it every row is an insert
@@ -28,6 +28,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   - `sequence_by`: columns that order the changes of one key
  *   - `change_types`: `map('your value', '+I', ...)` instead of the known change types
  *   - `on_error`: `'fail'`, or `'drop'` to skip and count rows that can't be read
+ *   - `duplicates`: `'trust'` that there are none, or look for rows of one key and `'warn'` or `'fail'`
  */
 object FromChangelogFunction {
   val Name = "from_changelog"
@@ -38,7 +39,7 @@ object FromChangelogFunction {
     build _)
 
   private val parameters =
-    Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error")
+    Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error", "duplicates")
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, parameters, expressions)
@@ -66,7 +67,27 @@ object FromChangelogFunction {
       drop,
       source.isStreaming,
       source.output.filterNot(column => changeType.exists(_.exprId == column.exprId)),
-      source)
+      source,
+      duplicates = duplicates(arguments, key, input))
+  }
+
+  private def duplicates(
+      arguments: FunctionArguments,
+      key: Seq[Attribute],
+      input: InputMode): Duplicates = {
+    val duplicates =
+      arguments.choice("duplicates", Duplicates.values).getOrElse(Duplicates.Trust)
+    def refused(expected: String) =
+      throw arguments.invalid("duplicates", s"'$duplicates'", expected)
+    if (duplicates != Duplicates.Trust) {
+      if (key.isEmpty) {
+        refused("it needs the columns that identify a row, as in key => array('id')")
+      }
+      if (input == InputMode.Upsert) {
+        refused("with input => 'upsert' a row takes the place of the one before of its key")
+      }
+    }
+    duplicates
   }
 
   private def keyColumns(

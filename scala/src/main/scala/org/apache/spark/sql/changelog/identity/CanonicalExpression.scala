@@ -7,6 +7,7 @@ import java.util.UUID
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction
 import org.apache.spark.sql.catalyst.encoders.{AgnosticEncoder, ExpressionEncoder}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
@@ -67,6 +68,7 @@ private[identity] class CanonicalExpression(
       val filtered = filter.map(condition => s"filter ${apply(condition)}")
       (distinct ++ Seq(apply(function)) ++ filtered).mkString(" ")
     case replaced: RuntimeReplaceable => apply(replaced.replacement)
+    case function: SQLScalarFunction => apply(function.child)
     case exists: Exists => called("exists", exists, subquery(exists.plan))
     case in: ListQuery => called("list", in, subquery(in.plan))
     case value: SubqueryExpression => called(value.prettyName, value, subquery(value.plan))

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.identity
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.analysis.SQLFunctionNode
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
@@ -59,7 +60,8 @@ private[changelog] object CanonicalPlan {
      *   the columns that are known around a subquery
      */
     def describe(plan: LogicalPlan, outer: Columns): Described = plan match {
-      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: WithCTE =>
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: WithCTE |
+          _: SQLFunctionNode =>
         describe(plan.children.last, outer)
       case Project(expressions, child) =>
         val below = describe(child, outer)
@@ -69,7 +71,8 @@ private[changelog] object CanonicalPlan {
       case source: FromChangelog if isOptimized =>
         val columns = Seq(source.key, source.sequence, source.output)
         val names = columns.map(_.map(_.name).mkString("[", ", ", "]")).mkString(" ")
-        leaf(s"from_changelog ${source.number} ${source.input} $names", source)
+        val rows = s"${source.input} ${source.duplicates}"
+        leaf(s"from_changelog ${source.number} $rows $names", source)
       // where it comes from stands beside the query, and may change
       case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
       case LogicalRelation(_, output, Some(table), _, _) =>
@@ -161,7 +164,13 @@ private[changelog] object CanonicalPlan {
   private def argumentsOf(plan: LogicalPlan): Seq[Any] = plan match {
     case root: ToChangelog => Seq(root.mode, root.key)
     case source: FromChangelog =>
-      Seq(source.input, source.key, source.sequence, source.kind, source.unavailable)
+      Seq(
+        source.input,
+        source.duplicates,
+        source.key,
+        source.sequence,
+        source.kind,
+        source.unavailable)
     case generate: Generate => Seq(generate.generator, generate.outer)
     case watermark: EventTimeWatermark => Seq(watermark.eventTime, watermark.delay.toString)
     case aggregate: Aggregate =>

@@ -41,6 +41,21 @@ private[changelog] object CheckSameQuery {
     val (old, now) = (was.drop(numSame), is.drop(numSame))
     val numEnd =
       old.reverse.zip(now.reverse).takeWhile { case (left, right) => left == right }.size
-    old.dropRight(numEnd).map("was " + _) ++ now.dropRight(numEnd).map("is  " + _)
+    val pairs = old.dropRight(numEnd).zipAll(now.dropRight(numEnd), "", "")
+    def lines(label: String, line: ((String, String)) => (String, String)) =
+      pairs.map(line).collect { case (text, other) if text.nonEmpty => label + part(text, other) }
+    lines("was ", identity) ++ lines("is  ", _.swap)
   }
+
+  /** The part of a long line in which it differs from another. */
+  private def part(line: String, other: String): String =
+    if (line.length <= LongestLine) line
+    else {
+      val numSame = line.zip(other).takeWhile { case (one, two) => one == two }.size
+      val start = math.max(0, numSame - LongestLine / 4)
+      val end = if (start + LongestLine < line.length) "…" else ""
+      s"${if (start > 0) "…" else ""}${line.slice(start, start + LongestLine)}$end"
+    }
+
+  private val LongestLine = 400
 }

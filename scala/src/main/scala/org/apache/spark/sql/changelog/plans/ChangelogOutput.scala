@@ -23,7 +23,8 @@ import org.apache.spark.sql.changelog.explain.ExplainNode
  * @param changeType
  *   the `_change_type` column
  * @param key
- *   the columns by which the reader said it replaces rows, if it did
+ *   the columns by which the reader replaces rows: what it said, or what was chosen for a reader that
+ *   gets no old rows. There is one change per key then
  * @param upsertKeys
  *   sets of columns that identify a row of the result, smallest first
  * @param explained
@@ -35,7 +36,7 @@ case class ChangelogOutput(
     sendsUpdateBefore: Boolean,
     columns: Seq[Attribute],
     changeType: Attribute,
-    key: Seq[Attribute],
+    key: Option[Seq[Attribute]],
     upsertKeys: Seq[AttributeSet],
     explained: ExplainNode,
     child: LogicalPlan)

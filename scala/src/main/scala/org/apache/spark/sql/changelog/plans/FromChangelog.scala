@@ -52,6 +52,8 @@ object InputMode {
  * @param isKnownByNumber
  *   whether plans are compared by the number, and not by what lies below. Two sources without news
  *   look the same below
+ * @param duplicates
+ *   what to do with a second row of a key
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -65,12 +67,16 @@ case class FromChangelog(
     child: LogicalPlan,
     unavailable: Option[Attribute] = None,
     number: Int = 0,
-    isKnownByNumber: Boolean = false)
+    isKnownByNumber: Boolean = false,
+    duplicates: Duplicates = Duplicates.Trust)
     extends UnaryNode {
 
   override def isStreaming: Boolean = false
 
   override def maxRows: Option[Long] = None
+
+  /** Whether the rows of each key are counted. */
+  def checksKey: Boolean = duplicates != Duplicates.Trust
 
   /*
    * What a batch brings says nothing of the table: a plan that went by it would be another in each.

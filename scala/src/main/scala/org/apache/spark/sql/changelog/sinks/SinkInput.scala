@@ -31,23 +31,19 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
   /** Whether rows only ever come. */
   def isInsertOnly: Boolean = source.exists(_.explained.symbols == Seq("I"))
 
-  /** Whether rows that go or are replaced come by their key alone, if at all. */
-  def lacksOldRows: Boolean = !isInsertOnly && source.exists(!_.sendsUpdateBefore)
+  /** Whether rows that are replaced don't come, but are found by their key. */
+  def lacksOldRows: Boolean = replacedBy.isDefined
 
   /**
-   * The key to replace rows by: what the user names, else what the query is known to have. None
-   * for rows that only come; refuses rows that change without a key, and a key that doesn't
-   * identify a row.
+   * The key to replace rows by: what the user names, else the query's. None for rows that only come;
+   * refuses rows that change without a key, a key that doesn't identify a row, and one by which old
+   * rows would not be found that the query leaves out.
    */
   def key(named: Option[String]): Option[Seq[String]] = {
-    val asked = named.map(_.split(',').toSeq.map(_.trim).filter(_.nonEmpty).map(resolve))
-    asked.foreach { key =>
-      if (key.nonEmpty && source.nonEmpty && isKnownWhole(key) && !knownKeys.exists(
-          _.forall(key.contains))) {
-        throw SinkErrors.keyNotUnique(sink, key, knownKeys)
-      }
-    }
-    asked.filter(_.nonEmpty).orElse(wantedKey).orElse(knownKeys.headOption).orElse {
+    val asked =
+      named.map(_.split(',').toSeq.map(_.trim).filter(_.nonEmpty).map(resolve)).filter(_.nonEmpty)
+    asked.orElse(wantedKey).foreach(check)
+    asked.orElse(wantedKey).orElse(if (lacksOldRows) None else knownKeys.headOption).orElse {
       if (isInsertOnly) None else throw needsAppend
     }
   }
@@ -59,9 +55,28 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
       None
     } else key(named)
 
-  /** The key `to_changelog` was told, if all of it is among the columns. */
+  /** The key by which the query leaves out old rows, if it does. */
+  private def replacedBy: Option[Seq[Attribute]] =
+    if (isInsertOnly) None else source.filterNot(_.sendsUpdateBefore).flatMap(_.key)
+
+  /** Refuses a key by which rows would be lost or left behind, as far as it is known. */
+  private def check(key: Seq[String]): Unit =
+    if (source.nonEmpty && isKnownWhole(key)) {
+      if (!knownKeys.exists(_.forall(key.contains))) {
+        throw SinkErrors.keyNotUnique(sink, key, knownKeys)
+      }
+      // an old row that is left out agrees with the new one on the query's key, and so on its parts
+      val by = replacedBy.map(_.map(_.name))
+      by.filterNot(by => key.forall(by.contains)).foreach { by =>
+        throw SinkErrors.keyDiffers(sink, key, by)
+      }
+    }
+
+  /** The query's own choice of a key, or what `to_changelog` was told, if it is among the columns. */
   private def wantedKey: Option[Seq[String]] =
-    source.map(_.key).filter(key => key.nonEmpty && key.forall(here)).map(_.map(_.name))
+    source.flatMap(_.key).filter(_.forall(here)).map { key =>
+      key.map(column => columns.find(_.exprId == column.exprId).get.name)
+    }
 
   /** Keys of the query whose columns are all here, by the names they have here. */
   private def knownKeys: Seq[Seq[String]] = source.toSeq.flatMap { output =>

@@ -37,7 +37,10 @@ object SourceInference extends NodeInference {
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
-    val decision = Decision(node.children.map(_ => Demand.nothing))
+    val decision = node.plan match {
+      case source: FromChangelog if source.checksKey => checked(node, source)
+      case _ => Decision(node.children.map(_ => Demand.nothing))
+    }
     node.plan match {
       case source: FromChangelog if source.produces.isInsertOnly => decision
       case source: FromChangelog if source.input == InputMode.Upsert =>
@@ -56,4 +59,14 @@ object SourceInference extends NodeInference {
       case _ => decision
     }
   }
+
+  private def checked(node: InferredNode, source: FromChangelog): Decision = Decision(
+    node.children.map(_ => Demand.nothing),
+    state = Seq(
+      StateTable(
+        "keys",
+        source.key.map(_.name),
+        "count of rows",
+        StateTable.unbounded(StateTtl.orSession(None)))),
+    reasons = Seq(s"counts the rows of each key: duplicates => '${source.duplicates}'"))
 }

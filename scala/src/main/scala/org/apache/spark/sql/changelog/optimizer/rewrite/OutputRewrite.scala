@@ -23,7 +23,7 @@ private[optimizer] object OutputRewrite {
 
   /** The root of the rewritten query. */
   def apply(root: AnnotatedPlan, input: LogicalPlan): ChangelogOutput =
-    netting(root.plan.asInstanceOf[ToChangelog], root.children.head) match {
+    netting(root) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
         val query = root.children.head
@@ -54,7 +54,7 @@ private[optimizer] object OutputRewrite {
       sink.mode == OutputMode.Retract,
       sink.child.output,
       sink.changeType,
-      sink.key,
+      if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
       root.children.head.upsertKeys,
       ExplainNode(root),
       child)
@@ -73,29 +73,42 @@ private[optimizer] object OutputRewrite {
     case class Consolidate(key: Seq[Attribute], pairs: Boolean) extends Netting
   }
 
-  private def netting(sink: ToChangelog, query: AnnotatedPlan): Netting = {
+  private def netting(root: AnnotatedPlan): Netting = {
+    val query = root.children.head
     val columns = query.plan.output
-    def ordered(keys: Seq[AttributeSet]) =
-      keys.map(key => columns.filter(key.contains)).sortBy(_.size)
-    val keys = ordered(query.upsertKeys)
-    def isSinkKey(key: Seq[Attribute]) =
-      sink.mode == OutputMode.Retract || sink.key.isEmpty ||
-        AttributeSet(key) == AttributeSet(sink.key)
-    val netted = ordered(NettedKeys(query)).find(isSinkKey)
+    def ordered(key: AttributeSet) = columns.filter(key.contains)
+    val wanted = replacedBy(root)
+    val netted = NettedKeys(query)
+      .map(ordered)
+      .sortBy(_.size)
+      .find(key => wanted.forall(AttributeSet(_) == AttributeSet(key)))
     if (query.mode.isInsertOnly) Netting.None
     else if (netted.isDefined) {
       if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
       else Netting.None
-    } else if (sink.mode == OutputMode.Upsert && sink.key.nonEmpty) {
-      Netting.Consolidate(sink.key, pairs = true)
-    } else if (keys.nonEmpty) Netting.Consolidate(keys.head, pairs = true)
-    // its rewrite cancels equal rows, and without a key there are no updates
-    else if (query.plan.isInstanceOf[Window]) Netting.None
-    else {
-      // maps can't be compared, but equal rows still meet where the other columns are equal
-      val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
-      Netting.Consolidate(comparable, pairs = false)
-    }
+    } else
+      wanted.orElse(query.upsertKeys.headOption.map(ordered)) match {
+        case Some(key) => Netting.Consolidate(key, pairs = true)
+        // its rewrite cancels equal rows, and without a key there are no updates
+        case None if query.plan.isInstanceOf[Window] => Netting.None
+        case None =>
+          // maps can't be compared, but equal rows still meet where the other columns are equal
+          val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
+          Netting.Consolidate(comparable, pairs = false)
+      }
+  }
+
+  /**
+   * The key by which a reader replaces rows that gets no old ones: a batch must hold one change of it
+   * at most, and of no other key. None if the reader gets the old rows, or if none are replaced.
+   */
+  private def replacedBy(root: AnnotatedPlan): Option[Seq[Attribute]] = {
+    val sink = root.plan.asInstanceOf[ToChangelog]
+    val query = root.children.head
+    def ordered(key: AttributeSet) = query.plan.output.filter(key.contains)
+    if (sink.mode != OutputMode.Upsert || query.mode.isInsertOnly) None
+    else if (sink.key.nonEmpty) Some(sink.key)
+    else root.requiredKey.orElse(query.upsertKeys.headOption).map(ordered)
   }
 
   /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */

@@ -5,21 +5,18 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.optimizer.{
   InsertMapSortInGroupingExpressions,
   NormalizeFloatingNumbers
 }
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.{ByteType, IntegerType}
+import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogNormalize,
-  FromChangelog,
-  IdleSource,
-  InputMode
-}
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.sources.KeyCheck
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
 /**
@@ -30,6 +27,10 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
  *
  *   FromChangelog op, key, upsert   =>   ChangelogNormalize key
  *   +- rows                              +- Project [..., kindOf(op) AS _row_kind, _position]
+ *                                           +- rows
+ *
+ *   FromChangelog op, key, duplicates => ChangelogUnique key
+ *   +- rows                              +- Project [..., kindOf(op) AS _row_kind]
  *                                           +- rows
  * }}}
  */
@@ -50,7 +51,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       case InputMode.Retract =>
         val (rows, kind) = read(source, ids.nextSource())
         NodeRewrite.select(
-          rows,
+          if (source.checksKey) unique(source, rows, kind, ids) else rows,
           source.output,
           withKind = kind.isDefined && !node.mode.isInsertOnly)
     }
@@ -68,9 +69,41 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       case Some(kind) if !source.produces.isInsertOnly =>
         if (source.input == InputMode.Upsert) newestRows(source, rows, kind)
         else remainingRows(source, rows, kind)
-      case _ => NodeRewrite.select(rows, source.output, withKind = false)
+      case _ =>
+        NodeRewrite.select(checked(source, rows, Literal(1L)), source.output, withKind = false)
     }
   }
+
+  private def unique(
+      source: FromChangelog,
+      rows: LogicalPlan,
+      kind: Option[Attribute],
+      ids: OperatorIds): ChangelogUnique =
+    ChangelogUnique(source.key, source.output, kind, keyCheck(source), ids.next(), rows)
+
+  private def keyCheck(source: FromChangelog) =
+    KeyCheck(DescribeNode.key(source.key), source.duplicates == Duplicates.Fail)
+
+  /** Fails, or warns, where `count` makes several rows of one key, if the source asks for it. */
+  private def checked(source: FromChangelog, rows: LogicalPlan, count: Expression): LogicalPlan =
+    if (!source.checksKey) rows
+    else {
+      val all = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing)
+      val sum = WindowExpression(
+        Sum(count).toAggregateExpression(),
+        WindowSpecDefinition(source.key, Nil, all))
+      val perKey = Alias(sum, "_rows")()
+      def text(columns: Seq[Attribute]) = ToPrettyString(CreateStruct(columns), Some("UTC"))
+      val noted = Invoke(
+        Literal.fromObject(keyCheck(source)),
+        "isNoted",
+        BooleanType,
+        Seq(perKey.toAttribute, text(source.key), text(source.output)),
+        returnNullable = false)
+      Filter(
+        Or(LessThanOrEqual(perKey.toAttribute, Literal(1L)), noted),
+        Window(Seq(perKey), source.key, Nil, rows))
+    }
 
   private def normalize(
       source: FromChangelog,
@@ -137,10 +170,12 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     val count = Alias(Sum(RowKind.signOf(kind)).toAggregateExpression(), "_count")()
     val counted = InsertMapSortInGroupingExpressions(
       Aggregate(source.output, source.output :+ count, rows))
-    val netted = Filter(GreaterThan(counted.output.last, Literal(0L)), counted)
+    val netted = Filter(
+      GreaterThan(count.toAttribute, Literal(0L)),
+      checked(source, counted, count.toAttribute))
     val copies = source.output.map(_.newInstance())
     val repeated = Generate(
-      ReplicateRows(counted.output.last +: counted.output.init),
+      ReplicateRows(count.toAttribute +: counted.output.filterNot(_.exprId == count.exprId)),
       unrequiredChildIndex = Nil,
       outer = false,
       qualifier = None,

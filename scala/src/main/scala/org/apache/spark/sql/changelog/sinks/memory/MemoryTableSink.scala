@@ -73,10 +73,13 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       val key = batch.input.key(options.key).get
       val keyOf =
         keyProjection(key.map(name => values(columns.indexWhere(_.name == name))), output)
+      // a row that comes may stand before one that goes and has its key
+      val (gone, come) = changes.partition(isTaken)
       rows.replace(
         batch.queryId,
         batch.batchId,
-        changes.map(row => (keyOf(row).copy(), if (isTaken(row)) None else Some(rowOf(row)))))
+        gone.map(row => (keyOf(row).copy(), None)) ++
+          come.map(row => (keyOf(row).copy(), Some(rowOf(row)))))
     } else {
       val keyOf = keyProjection(values, output)
       rows.count(

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.unique
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.{LongType, StructType}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.sources.KeyCheck
+
+/**
+ * Finds keys that have several rows when a batch ends, though they are said to identify one.
+ *
+ *   - in: any changes
+ *   - out: the same, whatever is found
+ *   - state: how many rows each key has, if that is not none
+ *
+ * Changes are signed, so that within a batch a row may come before the one goes that it replaces, and
+ * a row may be taken back before it comes.
+ */
+case class ChangelogUniqueExec(
+    key: Seq[Attribute],
+    columns: Seq[Attribute],
+    kind: Option[Attribute],
+    check: KeyCheck,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends UnaryChangelogStateWriter {
+
+  override def shortName: String = "changelogUnique"
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName(key=${truncatedString(key, "[", ", ", "]", maxFields)}, fails=${check.fails})"
+
+  override def output: Seq[Attribute] = child.output
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(key))
+
+  override def stateKeySchema: StructType =
+    StateColumns(key.map(column => column.name -> column.dataType))
+
+  override def stateValueSchema: StructType = StateColumns(Seq("rows" -> LongType))
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
+      ChangelogUniqueExec.DuplicatesMetric,
+      "number of rows of a key that has one already")
+
+  override protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val keys = new KeyCounts(store)
+    RowsByKey(rows, key, child.output).flatMap { case (_, changes) => keys.counting(changes) }
+  }
+
+  /** Counts the rows of one key after the other. */
+  private final class KeyCounts(store: StateStore) {
+    private val keyOf = GenerateUnsafeProjection.generate(key, child.output)
+    private val valueOf =
+      GenerateUnsafeProjection.generate(Seq(BoundReference(0, LongType, nullable = false)))
+    private val textOf = GenerateUnsafeProjection.generate(
+      Seq(key, columns).map(part => ToPrettyString(CreateStruct(part), Some("UTC"))),
+      child.output)
+    private val kindOrdinal = kind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
+    private val numOutputRows = longMetric("numOutputRows")
+    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+    private val numDuplicates = longMetric(ChangelogUniqueExec.DuplicatesMetric)
+    private val reader = s"Operator ${getStateInfo.operatorId} of run ${getStateInfo.queryRunId}"
+
+    private var stateKey: UnsafeRow = _
+    private var before = 0L
+    private var after = 0L
+    // the last row that came where there was one already
+    private var second: InternalRow = _
+
+    /** The changes of a key, which are counted as they are read. */
+    def counting(changes: Iterator[InternalRow]): Iterator[InternalRow] = {
+      stateKey = null
+      second = null
+      new Iterator[InternalRow] {
+        private var isOpen = true
+
+        override def hasNext: Boolean = {
+          val more = changes.hasNext
+          if (!more && isOpen) {
+            isOpen = false
+            finish()
+          }
+          more
+        }
+
+        override def next(): InternalRow = {
+          val change = changes.next()
+          if (stateKey == null) begin(change)
+          note(change)
+          change
+        }
+      }
+    }
+
+    private def begin(change: InternalRow): Unit = {
+      stateKey = keyOf(change).copy()
+      val stored = store.get(stateKey)
+      before = if (stored == null) 0L else stored.getLong(0)
+      after = before
+    }
+
+    private def note(change: InternalRow): Unit = {
+      numOutputRows += 1
+      val sign = kindOrdinal.fold(1L)(ordinal => RowKind.sign(change.getByte(ordinal)))
+      after += sign
+      if (after > 1 && sign > 0) second = change.copy()
+    }
+
+    private def finish(): Unit = {
+      val more = math.max(0, after - 1) - math.max(0, before - 1)
+      if (more > 0) {
+        numDuplicates += more
+        val texts = textOf(second)
+        check.duplicate(after, texts.getString(0), texts.getString(1), reader)
+      }
+      if (after == 0) {
+        if (before != 0) {
+          store.remove(stateKey)
+          numRemovedStateRows += 1
+        }
+      } else if (after != before) {
+        store.put(stateKey, valueOf(InternalRow(after)))
+        numUpdatedStateRows += 1
+      }
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogUniqueExec =
+    copy(child = newChild)
+}
+
+object ChangelogUniqueExec {
+  val DuplicatesMetric = "numDuplicateRows"
+}
