@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem
 class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
   private val resources =
     Paths.get(sys.props("spark.changelog.test.home"), "tests/resources/upgrade")
-  private val version = "0.1.0"
+  private val newest = "0.1.0"
 
   /** How many files of each table a kept checkpoint has read, and how many there are. */
   private val FilesBefore = 2
@@ -45,27 +45,28 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
 
   if (generates) test("write the tables' files") {
     val feeds = QuickFileSystem.temporaryDirectory().toPath
-    FileUtils.deleteDirectory(folderOf(version).toFile)
+    FileUtils.deleteDirectory(folderOf(newest).toFile)
     val random = new Random(1)
     ArrivingTable.Names.foreach { name =>
       val table = new ArrivingTable(name, feeds, random)
       (1 to FilesInAll).foreach(_ => table.add())
     }
-    FileUtils.copyDirectory(feeds.toFile, folderOf(version).resolve("feeds").toFile)
+    FileUtils.copyDirectory(feeds.toFile, folderOf(newest).resolve("feeds").toFile)
   }
 
   for ((query, index) <- OperatorQuery.all.zipWithIndex) {
     val (provider, conf) = RunningQueries.Providers(index % RunningQueries.Providers.size)
 
     if (generates) test(s"write the checkpoint of ${query.name}, state $provider") {
-      val started = new Started(version, query, conf)
+      val started = new Started(newest, query, conf)
       started.run()
-      write(started.home, query.name, folderOf(version).resolve(zipOf(query)))
+      write(started.home, query.name, folderOf(newest).resolve(zipOf(query)))
     }
 
     val versions = Option(resources.toFile.list()).fold(Seq.empty[String])(_.toSeq).sorted
+    def isKept(version: String) = Files.exists(folderOf(version).resolve(zipOf(query)))
     versions
-      .filter(version => generates || Files.exists(folderOf(version).resolve(zipOf(query))))
+      .filter(version => isKept(version) || generates && version == newest)
       .foreach { version =>
         test(s"${query.name}, state $provider, from a checkpoint of version $version") {
           val started = new Started(version, query, conf)
