@@ -34,16 +34,12 @@ class MixedSourcesSuite extends AnyFunSuite with ChangelogSession {
     "(SELECT v FROM a UNION ALL SELECT v FROM c) EXCEPT ALL SELECT v FROM b",
     "SELECT a.g, count(b.v), sum(c.v) FROM a LEFT JOIN b ON a.id = b.id FULL JOIN c ON c.id = a.id GROUP BY a.g")
 
-  private def check(sources: SourceKind*): Unit = queries.foreach { sql =>
-    val variant = Variant(restart = true, sources = sources)
-    withClue(sql)(oracle.check(Program(Seq(a, b, c), sql, steps), variant))
-  }
-
-  test("a Delta table beside files and memory") {
-    check(FeedDeltaTables, FeedFiles.Parquet, InMemory)
-  }
-
-  test("a Kafka topic beside files and a Delta table") {
-    check(FeedTopics, FeedFiles.Json, FeedDeltaTables)
+  test("a Delta table, a Kafka topic and files are kept together, over restarts") {
+    queries.foreach { sql =>
+      val sources = Seq(FeedDeltaTables, FeedTopics, FeedFiles.Parquet)
+      withClue(sql) {
+        oracle.check(Program(Seq(a, b, c), sql, steps), Variant(restart = true, sources = sources))
+      }
+    }
   }
 }
