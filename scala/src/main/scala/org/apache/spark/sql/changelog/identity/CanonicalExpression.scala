@@ -55,7 +55,9 @@ private[identity] class CanonicalExpression(
     case literal: Literal => s"${valueOf(literal.value)}:${typeOf(literal.dataType)}"
     // every cast has a time zone, and few use it
     case cast: Cast if !Cast.needsTimeZone(cast.child.dataType, cast.dataType) =>
-      Seq(cast.child, cast.dataType, cast.evalMode).flatMap(argument).mkString("Cast(", ", ", ")")
+      Seq[Any](cast.child, cast.dataType, cast.evalMode)
+        .flatMap(argument)
+        .mkString("Cast(", ", ", ")")
     case and: And => sorted(" AND ", conjuncts(and))
     case or: Or => sorted(" OR ", disjuncts(or))
     case With(child, definitions) =>
