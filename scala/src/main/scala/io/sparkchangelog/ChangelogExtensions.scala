@@ -64,7 +64,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectOptimizerRule(_ => ShowSubqueryJoins)
     extensions.injectOptimizerRule(_ => LiftStateTtl)
     // after it, before distinct aggregates are expanded
-    extensions.injectPreCBORule(_ => RewriteChangelogQuery)
+    extensions.injectPreCBORule(new RewriteChangelogQuery(_))
     // planning: before Spark's own strategies
     extensions.injectPlannerStrategy(new ChangelogStrategy(_))
   }

@@ -48,7 +48,7 @@ class QueryPropertySuite extends PropertySuite(numSeeds = 15) {
     case spark: SparkThrowable =>
       spark.getCondition == "SCALAR_SUBQUERY_TOO_MANY_ROWS" &&
       error.getStackTrace.exists(frame =>
-        frame.getClassName.endsWith("Oracle$Run") && frame.getMethodName == "batch")
+        frame.getClassName.endsWith("ProgramRun") && frame.getMethodName == "batch")
     case _ => false
   }
 

@@ -19,8 +19,14 @@ import scala.jdk.CollectionConverters._
  *   where they run, and where what they complain of is kept
  * @param jars
  *   more jars than this process has
+ * @param environment
+ *   variables that they see besides those of this process
  */
-class ChildProcess(main: AnyRef, folder: Path, jars: Seq[String] = Nil) {
+class ChildProcess(
+    main: AnyRef,
+    folder: Path,
+    jars: Seq[String] = Nil,
+    environment: Map[String, String] = Map.empty) {
   private val log = new File(folder.toFile, "complaints.log")
 
   /** Starts one, and tells it what to do. */
@@ -31,10 +37,11 @@ class ChildProcess(main: AnyRef, folder: Path, jars: Seq[String] = Nil) {
     val path = (sys.props("java.class.path") +: jars).mkString(File.pathSeparator)
     val command = Seq(java, "-Xmx1g") ++ flags ++
       Seq("-cp", path, main.getClass.getName.stripSuffix("$"))
-    val process = new ProcessBuilder(command.asJava)
+    val builder = new ProcessBuilder(command.asJava)
       .directory(folder.toFile)
       .redirectError(Redirect.appendTo(log))
-      .start()
+    builder.environment().putAll(environment.asJava)
+    val process = builder.start()
     val writer = process.outputWriter()
     input.foreach(line => writer.write(line + "\n"))
     writer.close()

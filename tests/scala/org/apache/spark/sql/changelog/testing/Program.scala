@@ -24,6 +24,9 @@ import org.apache.spark.sql.types.StructType
  *   whether only the newest row per key is sent
  * @param sequence
  *   columns that order the changes of one key of an upsert feed; empty for arrival order
+ * @param below
+ *   a query below `from_changelog` that gives all changes of `arrived` as they are; none to read them
+ *   right away
  */
 final case class Feed(
     name: String,
@@ -32,7 +35,8 @@ final case class Feed(
     arguments: Seq[String] = Nil,
     insertOnly: Boolean = false,
     upsert: Boolean = false,
-    sequence: Seq[String] = Nil) {
+    sequence: Seq[String] = Nil,
+    below: Option[String] = None) {
   val schema: StructType = StructType.fromDDL(columns)
 
   /** Changes are read by two tasks, unless their order matters. */
@@ -41,7 +45,8 @@ final case class Feed(
   /** A call of `from_changelog` over `source`, as SQL. */
   def read(source: String, changeType: String): String = {
     def names(columns: Seq[String]) = columns.mkString("array('", "', '", "')")
-    val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $source)" else source
+    val changes = below.fold(source)(query => s"(${query.replace("arrived", source)})")
+    val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $changes)" else changes
     val all = Seq(
       Some(s"TABLE($rows)"),
       if (insertOnly) None else Some(s"change_type => '$changeType'"),
@@ -52,7 +57,10 @@ final case class Feed(
   }
 }
 
-/** Changes to several tables that arrive together, by table. */
+/**
+ * Changes to several tables that arrive together, by table. Of a table that has no entry the source
+ * is idle; for one that has none in its entry something arrives that holds no changes.
+ */
 final case class Step(changes: Map[String, Seq[Change]])
 
 object Step {
@@ -91,7 +99,10 @@ final case class Program(
   override def toString: String = {
     val batches = steps.zipWithIndex.map { case (step, index) =>
       val changes = feeds.flatMap { feed =>
-        step.changes.getOrElse(feed.name, Nil).map(change => s"  ${feed.name} $change")
+        step.changes.get(feed.name).toSeq.flatMap {
+          case Nil => Seq(s"  ${feed.name} nothing")
+          case some => some.map(change => s"  ${feed.name} $change")
+        }
       }
       (s"batch $index" +: changes).mkString("\n")
     }
@@ -105,19 +116,24 @@ final case class Program(
  * @param mode
  *   what `to_changelog` is asked for
  * @param restart
- *   whether the query is stopped and restarted after every step
+ *   whether the query is stopped after every step, and begun again from its text
  * @param conf
  *   session settings
+ * @param sources
+ *   what the feeds are read from, one after the other and again from the first
  */
 final case class Variant(
     mode: String = "retract",
     key: Seq[String] = Nil,
     restart: Boolean = false,
-    conf: Map[String, String] = Map.empty) {
+    conf: Map[String, String] = Map.empty,
+    sources: Seq[SourceKind] = Seq(InMemory)) {
 
   override def toString: String = {
     val settings = conf.map { case (key, value) => s"${key.split('.').last}=$value" }
-    (Seq(mode) ++ key ++ (if (restart) Seq("restarts") else Nil) ++ settings).mkString(" ")
+    val others = if (sources.forall(_ == InMemory)) Nil else Seq(sources.mkString("+"))
+    (Seq(mode) ++ key ++ (if (restart) Seq("restarts") else Nil) ++ others ++ settings)
+      .mkString(" ")
   }
 }
 

@@ -63,7 +63,8 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
   }
 
   private def check(seed: Long): Unit = {
-    val (program, variant) = this.program(seed)
+    val (drawn, way) = this.program(seed)
+    val (program, variant) = RandomLife(seed, drawn, way)
     try check(oracle, program, variant)
     catch {
       case error: Throwable =>

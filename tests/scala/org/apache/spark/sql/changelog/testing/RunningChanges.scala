@@ -34,8 +34,13 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
   def reset(): Unit = stream.reset()
 }
 
-/** A running query that keeps what it emits. */
-class RunningChanges(changes: DataFrame, val checkpoint: File) {
+/**
+ * A running query that keeps what it emits.
+ *
+ * @param changes
+ *   makes the query, anew for each start
+ */
+class RunningChanges(changes: => DataFrame, val checkpoint: File) {
   private val emitted = mutable.ArrayBuffer.empty[Row]
   private val batches = mutable.SortedMap.empty[Long, Seq[String]]
   // the batches of the running query whose reports have been asked for

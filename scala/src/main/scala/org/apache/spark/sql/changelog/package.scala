@@ -12,6 +12,7 @@ package org.apache.spark.sql
  *   plans        logical nodes: the two functions', and the operators a query is rewritten to
  *   analysis     what each node of a query emits and needs: modify kinds and upsert keys from the
  *                sources up, update kinds from the root down; and what is refused
+ *   identity     what a query is, written down in its checkpoint so that it can be begun again
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *   execution    physical operators, one package each, and where their state lives
  *   sinks        what keeps tables and topics current from the changes, each batch once

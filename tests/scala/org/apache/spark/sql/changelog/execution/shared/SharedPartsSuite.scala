@@ -27,7 +27,7 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
     Step.of(
       t -> Seq("-U 1 a 5", "+U 1 a 6", "-D 2 b 3", "+I 6 d 11"),
       u -> Seq("-D a 1", "+I c 5", "+I NULL 2")),
-    Step.of(),
+    Step.of(t -> Nil),
     Step.of(t -> Seq("-U 3 c NULL", "+U 3 b NULL", "-D 4 NULL 7"), u -> Seq("-D b 4")),
     Step.of(t -> Seq("-D 1 a 6", "-D 5 a 5", "+I 7 b 2", "-D 6 d 11"), u -> Seq("-D a 1")))
 

@@ -4,68 +4,22 @@
 package org.apache.spark.sql.changelog.execution.state
 
 import java.io.File
-import java.util.UUID
 
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.{IntegerType, StructType}
 
-import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem}
+import org.apache.spark.sql.changelog.testing.{
+  ErrorChecks,
+  FailingCheckpointFiles,
+  QuickFileSystem
+}
 
 /** Versions in memory and in files, and Spark's own provider on the same files. */
-class PagedStateProviderSuite extends AnyFunSuite with ChangelogSession {
-  private val keySchema = new StructType().add("a", IntegerType).add("b", IntegerType)
-  private val valueSchema = new StructType().add("n", IntegerType)
-  private val toKey = UnsafeProjection.create(keySchema)
-  private val toValue = UnsafeProjection.create(valueSchema)
-
-  private def key(a: Int, b: Int): UnsafeRow = toKey(new GenericInternalRow(Array[Any](a, b)))
-
-  private def value(n: Int): UnsafeRow = toValue(new GenericInternalRow(Array[Any](n)))
-
-  private type Model = Map[(Int, Int), Int]
-
-  private def start[P <: StateStoreProvider](
-      provider: P,
-      directory: File,
-      conf: Map[String, String]): P = {
-    spark.streams.stateStoreCoordinator // whom providers report to
-    val sqlConf = new SQLConf
-    conf.foreach { case (key, value) => sqlConf.setConfString(key, value) }
-    val hadoopConf = spark.sessionState.newHadoopConf()
-    hadoopConf.set(StreamExecution.RUN_ID_KEY, UUID.randomUUID().toString)
-    provider.init(
-      StateStoreId(directory.getPath, 0, 0),
-      keySchema,
-      valueSchema,
-      PrefixKeyScanStateEncoderSpec(keySchema, 1),
-      useColumnFamilies = false,
-      new StateStoreConf(sqlConf),
-      hadoopConf)
-    provider
-  }
-
-  private def paged(directory: File, conf: Map[String, String] = Map.empty) =
-    start(new PagedStateProvider, directory, conf)
-
-  private def spark(directory: File, conf: Map[String, String]) =
-    start(new HDFSBackedStateStoreProvider, directory, conf)
-
-  private def content(store: ReadStateStore): Model = store
-    .iterator()
-    .map { entry =>
-      (entry.key.getInt(0), entry.key.getInt(1)) -> entry.value.getInt(0)
-    }
-    .toMap
-
-  private def put(store: StateStore, entries: ((Int, Int), Int)*): Unit =
-    entries.foreach { case ((a, b), n) => store.put(key(a, b), value(n)) }
+class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with ErrorChecks {
+  import FailingCheckpointFiles._
 
   for (conf <- Seq(
       Map.empty[String, String],
@@ -174,5 +128,118 @@ class PagedStateProviderSuite extends AnyFunSuite with ChangelogSession {
     intercept[StateStoreMultipleColumnFamiliesNotSupportedException](
       store.get(key(1, 1), "family"))
     intercept[StateStoreUnsupportedOperationException](store.merge(key(1, 1), value(1)))
+  }
+
+  private val everySnapshot = Map("spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1")
+
+  for (fault <- Seq(AtCreation, Within(10), AtClose, AfterClose))
+    test(s"a commit whose snapshot fails ($fault) is a commit") {
+      val directory = QuickFileSystem.temporaryDirectory()
+      val (here, elsewhere) = (paged(directory, everySnapshot), paged(directory, everySnapshot))
+      val first = here.getStore(0, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      put(first, (1, 1) -> 1)
+      assert(failing("1.snapshot", fault)(first.commit()) == 1)
+      first.abort()
+      assert(first.hasCommitted && content(here.getReadStore(1)) == Map((1, 1) -> 1))
+      // it is not forgotten
+      val second = elsewhere.getStore(1)
+      put(second, (2, 2) -> 2)
+      second.commit()
+      put(here.getStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false), (3, 3) -> 3)
+      here.getStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false).commit()
+      assert(files(directory).exists(_.getName == "3.snapshot"))
+      assert(content(here.getReadStore(3)) == Map((1, 1) -> 1, (2, 2) -> 2))
+    }
+
+  for (fault <- Seq(AtCreation, Within(10), AtClose, AfterClose))
+    test(s"a commit whose delta fails ($fault) leaves the version before") {
+      val directory = QuickFileSystem.temporaryDirectory()
+      val (here, elsewhere) = (paged(directory), paged(directory))
+      put(here.getStore(0), (1, 1) -> 1)
+      val failed = here.getStore(0)
+      put(failed, (1, 1) -> 1)
+      intercept[Exception](failing("1.delta", fault)(failed.commit()))
+      intercept[Exception](failed.commit())
+      failed.abort()
+      failed.abort()
+      assert(!failed.hasCommitted)
+      Seq(here, elsewhere).foreach { provider =>
+        val again = provider.getStore(0)
+        assert(content(again).isEmpty)
+        put(again, (1, 1) -> 1)
+        again.commit()
+        assert(content(provider.getReadStore(1)) == Map((1, 1) -> 1))
+      }
+      put(elsewhere.getStore(1), (9, 9) -> 9)
+      assert(content(here.getStore(1)) == Map((1, 1) -> 1))
+    }
+
+  test("a snapshot that maintenance can't write is written by the next one") {
+    val directory = QuickFileSystem.temporaryDirectory()
+    val provider = paged(directory, everySnapshot)
+    for (version <- 0 until 3) {
+      val store = provider.getStore(version)
+      put(store, (1, version) -> version)
+      store.commit()
+    }
+    failing(".snapshot", Within(5))(provider.doMaintenance())
+    assert(!files(directory).exists(_.getName.endsWith(".snapshot")))
+    provider.doMaintenance()
+    assert(files(directory).exists(_.getName.endsWith(".snapshot")))
+  }
+
+  test("a snapshot of an attempt that was abandoned is not written, and not read") {
+    for (isWritten <- Seq(false, true)) {
+      val directory = QuickFileSystem.temporaryDirectory()
+      val provider = paged(directory, everySnapshot)
+      provider.getStore(0).commit()
+      val abandoned =
+        provider.getStore(1, None, forceSnapshotOnCommit = isWritten, loadEmpty = false)
+      put(abandoned, (1, 1) -> 1)
+      abandoned.commit()
+      val again = provider.getStore(1)
+      put(again, (2, 2) -> 2)
+      again.commit()
+      provider.doMaintenance()
+      assert(content(paged(directory).getReadStore(2)) == Map((2, 2) -> 2))
+      assert(content(spark(directory, Map.empty).getReadStore(2, None)) == Map((2, 2) -> 2))
+    }
+  }
+
+  test("what outlives its task changes nothing any more") {
+    val provider = paged(QuickFileSystem.temporaryDirectory())
+    @volatile var zombie: StateStore = null
+    val task = new Thread(() => zombie = provider.getStore(0))
+    task.start()
+    task.join()
+    put(zombie, (1, 1) -> 1)
+    zombie.abort() // as its task's end does, on whatever thread
+    val next = provider.getStore(0)
+    intercept[IllegalStateException](put(zombie, (1, 1) -> 1))
+    intercept[IllegalStateException](zombie.remove(key(1, 1)))
+    intercept[Exception](zombie.commit())
+    assert(!zombie.hasCommitted)
+    put(next, (2, 2) -> 2)
+    next.commit()
+    zombie.abort()
+    assert(content(provider.getReadStore(1)) == Map((2, 2) -> 2))
+  }
+
+  test("a provider that is closed while a task goes on still commits what that has done") {
+    val directory = QuickFileSystem.temporaryDirectory()
+    val provider = paged(directory)
+    val store = provider.getStore(0)
+    put(store, (1, 1) -> 1)
+    provider.close()
+    assert(store.commit() == 1)
+    assert(content(paged(directory).getReadStore(1)) == Map((1, 1) -> 1))
+  }
+
+  test("checkpoint format 2 is refused with a way out") {
+    checkError("CHANGELOG_CHECKPOINT_FORMAT_NOT_SUPPORTED", "version" -> "2") {
+      paged(
+        QuickFileSystem.temporaryDirectory(),
+        Map("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2"))
+    }
   }
 }

@@ -3,11 +3,16 @@
 
 package org.apache.spark.sql.changelog.analysis
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, WithCTE}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.plans.ToChangelog
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
@@ -27,11 +32,27 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           common.plan
         }
         val changes = query.exists(_.isInstanceOf[ToChangelog])
-        def optimized =
-          castToImpl(session).sessionState.optimizer.execute(MarkCurrentTime(query))
+        val classic = castToImpl(session)
+        def optimized = AssignStateInfo.outsideOfQuery(classic) {
+          classic.sessionState.optimizer.execute(MarkCurrentTime(query))
+        }
+        if (changes) checkRecorded(write, query)
         checkSink(write, if (changes) optimized else query)
       }
     case _ =>
+  }
+
+  /** Once a batch is done, the query is what it was. */
+  private def checkRecorded(write: WriteToStream, query: LogicalPlan): Unit = {
+    val classic = castToImpl(session)
+    val checkpoint = new Path(write.resolvedCheckpointLocation)
+    if (new BatchLogs(classic, checkpoint).lastDone.isDefined) {
+      val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
+      file.read().foreach { recorded =>
+        val current = QueryRecord(query, classic.sessionState.conf)
+        CheckSameQuery(checkpoint.toString, recorded, current)
+      }
+    }
   }
 
   /** A sink of ours knows what it can keep. */

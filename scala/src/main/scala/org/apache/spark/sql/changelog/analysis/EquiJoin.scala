@@ -48,7 +48,25 @@ object EquiJoin {
       case e @ EqualNullSafe(a, b) => pair(a, b).map(_ -> true).toLeft(e)
       case e => scala.util.Right(e)
     }
-    EquiJoin(pairs.map(_._1), pairs.map(_._2), rest)
+    val ordered = inPlace(pairs, join.left.output)(_._1._1)
+    EquiJoin(ordered.map(_._1), ordered.map(_._2), rest)
+  }
+
+  /**
+   * Pairs in the order of the columns their left sides are made of: state is kept by them, in
+   * whichever order a query says its conditions.
+   */
+  private def inPlace[T](
+      pairs: Seq[T],
+      columns: Seq[Attribute])(left: T => Expression): Seq[T] = {
+    val places = columns.map(_.exprId).zipWithIndex.toMap
+    pairs.sortBy { pair =>
+      val read = left(pair).references.toSeq.map(column => places(column.exprId)).sorted
+      val text = left(pair).transform { case column: Attribute =>
+        BoundReference(places(column.exprId), column.dataType, column.nullable)
+      }.toString
+      (read, text)
+    }(Ordering.Tuple2(Ordering.Implicits.seqOrdering[Seq, Int], Ordering.String))
   }
 
   /** Whether equal values have equal bytes, or can be given such. */

@@ -127,21 +127,6 @@ object ChangelogErrors {
       "CHANGELOG_UNMATCHED_RETRACTION",
       Map("operator" -> operator, "key" -> key, "conf" -> conf))
 
-  def stateOfOtherQuery(
-      operator: String,
-      id: Long,
-      part: String,
-      stored: Seq[String],
-      wanted: Seq[String]): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_STATE_OF_OTHER_QUERY",
-      Map(
-        "operator" -> operator,
-        "id" -> id.toString,
-        "part" -> part,
-        "stored" -> stored.mkString(", "),
-        "wanted" -> wanted.mkString(", ")))
-
   def watermarkOnTable(column: String): AnalysisException =
     analysis("CHANGELOG_WATERMARK_ON_TABLE", Map("column" -> column))
 

@@ -5,7 +5,10 @@ package org.apache.spark.sql.changelog.execution
 
 import java.util.UUID
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.SparkException
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StateStoreWriter,
@@ -44,6 +47,23 @@ object AssignStateInfo {
   /** Whether no batch came before the one being planned; so it is outside a running query. */
   def isFirstBatch(session: SparkSession): Boolean =
     planning(session).forall(_.currentBatchId == 0)
+
+  /** The batch with which a run of a query begins, if that is being planned. */
+  def firstOfRun(session: SparkSession): Option[PlannedBatch] =
+    running(session).filter(_._2.isFirstBatch).map { case (stream, execution) =>
+      val checkpoint = new Path(stream.resolvedCheckpointRoot)
+      PlannedBatch(stream.analyzedPlan, checkpoint, execution.currentBatchId)
+    }
+
+  /** Fails if two operators of the batch keep their state in one place, Spark's own included. */
+  def checkIds(session: SparkSession): Unit = planning(session).foreach { execution =>
+    val ids = execution.executedPlan.collect { case operator: StateStoreWriter =>
+      operator.getStateInfo.operatorId -> operator.shortName
+    }
+    ids.groupMap(_._1)(_._2).collectFirst { case (id, Seq(first, second, _*)) =>
+      throw SparkException.internalError(s"Operators $first and $second share the id $id")
+    }
+  }
 
   /** The query and the batch being planned; none outside a running query. */
   def batch(session: SparkSession): Option[(String, Long)] =
@@ -93,8 +113,35 @@ object AssignStateInfo {
     }
     .getOrElse(0L)
 
+  /** Does something as if no query ran in this thread. */
+  def outsideOfQuery[T](session: SparkSession)(body: => T): T = {
+    val context = session.sparkContext
+    val query = context.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+    context.setLocalProperty(StreamExecution.QUERY_ID_KEY, null)
+    try body
+    finally context.setLocalProperty(StreamExecution.QUERY_ID_KEY, query)
+  }
+
   private def planning(session: SparkSession): Option[IncrementalExecution] =
-    Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))
-      .flatMap(id => Option(session.sharedState.activeStreamingQueries.get(UUID.fromString(id))))
-      .flatMap(stream => Option(stream.lastExecution))
+    running(session).map(_._2)
+
+  private def running(session: SparkSession): Option[(StreamExecution, IncrementalExecution)] =
+    for {
+      id <- Option(session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY))
+      stream <- Option(session.sharedState.activeStreamingQueries.get(UUID.fromString(id)))
+      execution <- Option(stream.lastExecution)
+    } yield (stream, execution)
 }
+
+/**
+ * A batch that is being planned.
+ *
+ * @param query
+ *   the whole query, as it has been analyzed
+ * @param checkpoint
+ *   the folder that holds the offset log
+ */
+private[changelog] final case class PlannedBatch(
+    query: LogicalPlan,
+    checkpoint: Path,
+    batchId: Long)

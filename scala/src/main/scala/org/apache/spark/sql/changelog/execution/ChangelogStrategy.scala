@@ -35,6 +35,8 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
 class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case IdleSource(output) => LocalTableScanExec(output, Nil, None) :: Nil
+
     case aggregate: ChangelogAggregate =>
       val state = AssignStateInfo(castToImpl(session), _: Long)
       PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)) :: Nil

@@ -4,20 +4,24 @@
 package org.apache.spark.sql.changelog.execution
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.errors.CheckpointErrors
+import org.apache.spark.sql.changelog.identity.QueryRecordFile
 
 /**
  * Refuses to go on with state whose columns are called differently.
  *
  * Spark compares the types of state columns only. That would let a query that groups by `city` go
- * on with groups kept by `country`, or take `sum(a)` for `sum(b)`. Columns of our state are called
- * after what is kept in them, so their names tell.
+ * on with groups kept by `country`, or take `sum(a)` for `sum(b)`. Which query a checkpoint is of
+ * stands in it ([[org.apache.spark.sql.changelog.identity.QueryRecord]]); in those of earlier
+ * versions it does not. Columns of our state are called after what is kept in them, so their names
+ * tell there.
  *
  * Before the first batch is committed there is no state to protect: what an earlier attempt wrote
  * about its columns then is removed.
@@ -32,12 +36,14 @@ private[execution] object CheckStateColumns {
     val storeId = StateStoreId(info.checkpointLocation, info.operatorId, 0)
     val file = StateSchemaCompatibilityChecker.schemaFile(storeId.storeCheckpointLocation())
     val files = CheckpointFileManager.create(file, hadoopConf)
+    def record = new QueryRecordFile(new Path(info.checkpointLocation).getParent, hadoopConf)
     if (files.exists(file.getParent) && files.exists(file)) {
       if (batchId == 0) files.delete(file)
       else {
         StateSchemaCompatibilityChecker
           .readSchemaFile(files.open(file))
           .find(_.colFamilyName == wanted.colFamilyName)
+          .filterNot(_ => record.exists)
           .foreach { stored =>
             check("key", stored.keySchema, wanted.keySchema)
             check("value", stored.valueSchema, wanted.valueSchema)
@@ -47,7 +53,7 @@ private[execution] object CheckStateColumns {
 
     def check(part: String, stored: StructType, wanted: StructType): Unit =
       if (names(stored) != names(wanted)) {
-        throw ChangelogErrors.stateOfOtherQuery(
+        throw CheckpointErrors.stateOfOtherQuery(
           operator,
           info.operatorId,
           part,
@@ -60,7 +66,10 @@ private[execution] object CheckStateColumns {
   private def names(schema: StructType): Seq[String] = schema.flatMap { field =>
     field.dataType match {
       case row: StructType => names(row).map(name => s"${field.name}.$name")
-      case _ => Seq(field.name)
+      case _ => Seq(Counted.replaceAllIn(field.name, "_common_expr"))
     }
   }
+
+  /** What Spark calls an expression that it computes once, with a number that counts in the JVM. */
+  private val Counted = """_common_expr_\d+""".r
 }

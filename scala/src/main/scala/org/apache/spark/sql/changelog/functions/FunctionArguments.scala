@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.functions
 import scala.util.Try
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.analysis.UpdateAttributeNullability
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -46,7 +47,8 @@ private[functions] class FunctionArguments(
         "source",
         "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
         "its rows are taken as they come, as in TABLE(t)")
-    case table: FunctionTableSubqueryArgumentExpression => table.plan
+    // Spark sets right only later which columns can be NULL
+    case table: FunctionTableSubqueryArgumentExpression => UpdateAttributeNullability(table.plan)
     case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
   }
 

@@ -14,12 +14,13 @@ import org.apache.spark.sql.catalyst.rules.Rule
  *   :- rides                                =>    :- rides
  *   +- Project [city#3 AS city#7]                 +- Project [city#3 AS city]
  * }}}
- * Where both sides of a subquery's join read one table, Spark puts an expression's id into the name.
- * State is read back by name, and an id is another at each start. Leaves the columns of the result
- * as they are called.
+ * Where both sides of a subquery's join read one table, Spark puts an expression's id into the name,
+ * and a number of its own into that of an expression it computes once. State is read back by name,
+ * and these are others at each start. Leaves the columns of the result as they are called.
  */
 object NameColumns extends Rule[LogicalPlan] {
   private val WithId = """(.+)#\d+.*""".r
+  private val Common = """_common_expr_\d+""".r
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     val names = renamed(plan)
@@ -40,14 +41,12 @@ object NameColumns extends Rule[LogicalPlan] {
 
   private def renamed(plan: LogicalPlan): Map[ExprId, String] = {
     val results = plan.outputSet
-    plan
-      .collect { case node =>
-        node.expressions.collect {
-          case alias @ Alias(_, WithId(name)) if !results.contains(alias.toAttribute) =>
-            alias.exprId -> name
-        }
-      }
-      .flatten
-      .toMap
+    val aliases = plan.collect { case node => node.expressions }.flatten.collect {
+      case alias: Alias if !results.contains(alias.toAttribute) => alias
+    }
+    val withId = aliases.collect { case alias @ Alias(_, WithId(name)) => alias.exprId -> name }
+    val common = aliases.filter(alias => Common.matches(alias.name)).map(_.exprId).distinct
+    val numbered = common.zipWithIndex.map { case (id, index) => id -> s"_common_expr_$index" }
+    (withId ++ numbered).toMap
   }
 }

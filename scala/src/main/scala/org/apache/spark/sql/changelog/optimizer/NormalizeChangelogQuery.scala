@@ -40,13 +40,16 @@ object NormalizeChangelogQuery {
       .withoutMarks(joined)
       .mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
     val named = NameColumns(separated.mapChildren(WidenEqualParts(_)))
-    val grouped = HideStaticRows.during(LiftStateTtl(named)) { changing =>
+    HideSources.during(named)(recognized).asInstanceOf[ToChangelog]
+  }
+
+  private def recognized(plan: LogicalPlan): LogicalPlan = {
+    val grouped = HideStaticRows.during(LiftStateTtl(plan)) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)
     }
     val prepared = PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped)))
-    val pruned = pruneSources(CombineInnerJoins(prepared))
-    UpdateAttributeNullability(pruned).asInstanceOf[ToChangelog]
+    UpdateAttributeNullability(pruneSources(CombineInnerJoins(prepared)))
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

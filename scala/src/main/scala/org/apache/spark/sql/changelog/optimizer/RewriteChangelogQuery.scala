@@ -3,13 +3,23 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+import scala.collection.mutable
+
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{CheckExecutable, InferChangelogMode}
+import org.apache.spark.sql.changelog.analysis.{
+  AnnotatedPlan,
+  CheckExecutable,
+  DescribeNode,
+  InferChangelogMode
+}
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.identity.{CanonicalPlan, OperatorRecord, RecordedRun}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 
@@ -29,37 +39,75 @@ import org.apache.spark.sql.changelog.plans._
  * `to_changelog` adds `insert`. Leaves alone every query without the two functions, and the
  * subqueries of a streaming one, which Spark optimizes on their own.
  */
-object RewriteChangelogQuery extends Rule[LogicalPlan] {
+class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan =
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val roots = plan.collect { case root: ToChangelog if root.streaming => root }
     if (!plan.exists(isOurs)) plan
+    else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan)
     else {
-      val ids = new OperatorIds(0)
-      plan.transformDown {
-        case root: ToChangelog if root.streaming => rewrite(root)
-        case ToChangelog(_, _, _, changeType, child, _) =>
-          val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
-          Project(
-            child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
-            child)
-        case source: FromChangelog if !source.streaming =>
-          SourceRewrite.batch(source, ids.nextSource())
-      }
+      val run = AssignStateInfo
+        .firstOfRun(castToImpl(session))
+        .map(new RecordedRun(castToImpl(session), _))
+      run.foreach(_.begin())
+      val operators = mutable.ArrayBuffer.empty[OperatorRecord]
+      val rewritten = rewrite(plan, operators ++= _)
+      run.foreach(_.rewrittenTo(operators.toSeq))
+      rewritten
     }
+  }
+
+  /**
+   * @param note
+   *   is told the operators of each `to_changelog`
+   */
+  private def rewrite(
+      plan: LogicalPlan,
+      note: Seq[OperatorRecord] => Unit = _ => ()): LogicalPlan = {
+    val ids = new OperatorIds(StockOperators.count(plan))
+    plan.transformDown {
+      case root: ToChangelog if root.streaming => rewrite(root, ids, note)
+      case ToChangelog(_, _, _, changeType, child, _) =>
+        val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
+        Project(
+          child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
+          child)
+      case source: FromChangelog if !source.streaming =>
+        SourceRewrite.batch(source, ids.nextSource())
+    }
+  }
 
   private def isOurs(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[ToChangelog] || plan.isInstanceOf[FromChangelog]
 
-  private def rewrite(root: ToChangelog): LogicalPlan = {
+  private def rewrite(
+      root: ToChangelog,
+      ids: OperatorIds,
+      note: Seq[OperatorRecord] => Unit): LogicalPlan = {
     val annotated = ShareEqualParts(InferChangelogMode(NormalizeChangelogQuery(root)))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
-      val stockStateful = root.collect {
-        case node if UnsupportedOperationChecker.isStatefulOperation(node) => node
-      }
-      val ids = new OperatorIds(stockStateful.size)
-      OutputRewrite(annotated, new RewriteNodes(ids)(annotated.children.head))
+      val nodes = new RewriteNodes(ids)
+      val rewritten = OutputRewrite(annotated, nodes(annotated.children.head))
+      note(recorded(annotated, nodes.operators.toSeq))
+      rewritten
+    }
+  }
+
+  private def recorded(
+      root: AnnotatedPlan,
+      operators: Seq[(AnnotatedPlan, Seq[Long])]): Seq[OperatorRecord] = {
+    val texts = CanonicalPlan.texts(root.plan)
+    operators.map { case (node, ids) =>
+      OperatorRecord(
+        ids,
+        texts(node.plan),
+        s"${DescribeNode.node(node.plan)} ${DescribeNode.detail(node.plan)}",
+        node.mode.toString,
+        node.state.map { table =>
+          s"${table.table}: ${table.key.mkString("(", ", ", ")")} → ${table.value}, ${table.boundedBy}"
+        })
     }
   }
 }

@@ -6,11 +6,18 @@ package org.apache.spark.sql.changelog.optimizer
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, MultiInstanceRelation}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeMap,
+  ExprId,
+  NamedExpression
+}
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{
   Aggregate,
+  Generate,
   Join,
   JoinHint,
   LogicalPlan,
@@ -37,7 +44,7 @@ object SeparateSources extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     val taken = mutable.Set.empty[ExprId]
     val read = mutable.Set.empty[ExprId]
-    val separated = plan.transformUpWithNewOutput {
+    val separated = withOwnRepeatedRows(plan).transformUpWithNewOutput {
       // columns made below it, as of records
       case source: FromChangelog =>
         if (source.output.exists(column => read.contains(column.exprId))) {
@@ -64,8 +71,36 @@ object SeparateSources extends Rule[LogicalPlan] {
         (if (renamed.isEmpty) aggregate
          else aggregate.copy(aggregateExpressions = columns)) -> renamed
     }
-    withoutAliases(separated)
+    withoutAliases(separated, plan.output)
   }
+
+  /**
+   * Names the rows that `EXCEPT ALL` and `INTERSECT ALL` repeat. Spark gives them the very columns they
+   * are made of, and where those are renamed below, it takes the ones in the generator for its own.
+   */
+  private def withOwnRepeatedRows(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case project @ Project(columns, generate: Generate) if repeats(generate) =>
+      val made = generate.generatorOutput.map(_.newInstance())
+      val repeated = AttributeMap(generate.generatorOutput.zip(made))
+      val used = generate.child.output.indices.filter { index =>
+        repeated.contains(generate.child.output(index))
+      }
+      project.copy(
+        projectList = columns.map {
+          case column: Attribute if repeated.contains(column) =>
+            Alias(repeated(column), column.name)(column.exprId, column.qualifier)
+          case other =>
+            other
+              .transform { case column: Attribute => repeated.getOrElse(column, column) }
+              .asInstanceOf[NamedExpression]
+        },
+        child = generate.copy(
+          unrequiredChildIndex = (generate.unrequiredChildIndex ++ used).distinct,
+          generatorOutput = made))
+  }
+
+  private def repeats(generate: Generate): Boolean =
+    generate.generatorOutput.exists(generate.child.outputSet.contains)
 
   /**
    * The same expressions, of which those get other ids that have ids already `taken`: what is computed in two
@@ -92,9 +127,11 @@ object SeparateSources extends Rule[LogicalPlan] {
    * Spark takes those away below an operator of ours that reads them. One that is read by nobody but
    * the reader of the result moves to the top.
    */
-  def withoutAliases(plan: LogicalPlan): LogicalPlan = {
+  def withoutAliases(plan: LogicalPlan): LogicalPlan = withoutAliases(plan, plan.output)
+
+  private def withoutAliases(plan: LogicalPlan, wanted: Seq[Attribute]): LogicalPlan = {
     val plain = RemoveRedundantAliases(plan)
-    val columns = plan.output.zip(plain.output).map { case (column, read) =>
+    val columns = wanted.zip(plain.output).map { case (column, read) =>
       if (column.exprId == read.exprId) read
       else Alias(read, column.name)(column.exprId, column.qualifier)
     }

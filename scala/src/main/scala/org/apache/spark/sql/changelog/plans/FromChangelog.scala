@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics, UnaryNode}
 
 import org.apache.spark.sql.changelog.ModifyKindSet
@@ -78,9 +78,27 @@ case class FromChangelog(
   /** Whether the rows of each key are counted. */
   def checksKey: Boolean = duplicates != Duplicates.Trust
 
-  /** What a batch brings says nothing of the table: a plan that went by it would be another in each. */
+  /*
+   * What a batch brings says nothing of the table: a plan that went by it would be another in each.
+   * Where there is no news, Spark's optimizer makes a relation without rows of all that lies below,
+   * and then its filters are gone, with what they say of rows and of columns that are never NULL.
+   */
+
   override def stats: Statistics =
     if (streaming) Statistics(sizeInBytes = conf.defaultSizeInBytes) else super.stats
+
+  override protected lazy val validConstraints: ExpressionSet =
+    if (streaming) ExpressionSet() else child.constraints
+
+  /** Leaves columns that can be NULL, and those that can't, as they were when the query was analyzed. */
+  override def mapExpressions(f: Expression => Expression): this.type =
+    super.mapExpressions { expression =>
+      (expression, f(expression)) match {
+        case (old: Attribute, column: Attribute) if streaming =>
+          column.withNullability(old.nullable)
+        case (_, other) => other
+      }
+    }
 
   override def simpleString(maxFields: Int): String = {
     val keyText = if (key.isEmpty) "" else key.map(_.name).mkString(" key=(", ", ", ")")

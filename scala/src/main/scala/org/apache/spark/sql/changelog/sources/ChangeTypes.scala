@@ -56,6 +56,15 @@ class ChangeTypes(
   def nullKey(keyColumn: UTF8String, row: UTF8String): Byte =
     if (drop) Dropped else throw ChangelogErrors.keyNull(keyColumn.toString, row.toString)
 
+  /** Which row kind a change type has: those of the user in one order, or `standard`. */
+  def mapping: String =
+    if (ChangeTypes.words.toSet.subsetOf((kinds ++ ChangeTypes.lone).toSet)) "standard"
+    else {
+      kinds.toSeq.sorted
+        .map { case (text, kind) => s"$text=${RowKind.Symbols(kind.toInt)}" }
+        .mkString(" ")
+    }
+
   /** What the changes can do to the table. */
   def produces: ModifyKindSet = {
     val found = kinds.values.toSet
@@ -72,6 +81,10 @@ object ChangeTypes {
   val Dropped: Byte = -1
 
   private val LoneUpdate = "u"
+
+  /** Updates whose old row is not sent. */
+  private lazy val lone: Map[String, Byte] =
+    Seq(LoneUpdate, LoneUpdate.toUpperCase(Locale.ROOT)).map(_ -> RowKind.UpdateAfter).toMap
 
   private val words: Map[String, Byte] = RowKind.ChangeTypes.indices.flatMap { index =>
     val kind = index.toByte
@@ -94,8 +107,7 @@ object ChangeTypes {
     val cases = words.flatMap { case (text, kind) =>
       Seq(text.toLowerCase(Locale.ROOT), text.toUpperCase(Locale.ROOT)).map(_ -> kind)
     }
-    val lone = Set(LoneUpdate, LoneUpdate.toUpperCase(Locale.ROOT))
-    if (hasOldRows) new ChangeTypes(column, cases -- lone, drop, lone)
+    if (hasOldRows) new ChangeTypes(column, cases -- lone.keys, drop, lone.keySet)
     else new ChangeTypes(column, cases, drop)
   }
 

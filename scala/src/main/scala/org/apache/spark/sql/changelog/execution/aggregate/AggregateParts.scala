@@ -48,6 +48,10 @@ private[aggregate] final case class AggregateParts(
   /** All values that are told apart when a batch's rows are combined, each in a table of its own. */
   def values: Seq[NamedExpression] = extremumValues ++ distinctValues
 
+  /** Whether what some function makes of rows depends on their order. */
+  def isOrderSensitive: Boolean =
+    combined.exists(call => AggregateParts.isOrderSensitive(call.aggregateFunction))
+
   /** The buffers over one row alone; none if a function can't say them in expressions. */
   lazy val buffersOfRow: Option[Seq[NamedExpression]] = {
     val buffers = combined.map(AggregateParts.buffersOfRow)
@@ -83,14 +87,19 @@ private[aggregate] object AggregateParts {
     val overDistinct = distinct.zip(distinctOf).map { case (call, value) =>
       val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
       val function = overValues(call.aggregateFunction, column.withNullability(true))
-      val signed = if (retracts) takesBack(function, sign) else function
+      val signed =
+        if (retracts) takesBack(function, sign) else SignedFunction.inAnyOrder(function)
       call.copy(aggregateFunction = signed, filter = Some(IsNotNull(column)))
     }
 
     // below the copies made for values, every column a function reads may be NULL
     val readable = if (best.isEmpty && distinct.isEmpty) plain else plain.map(allowNulls)
     val (combined, rowCount) = inputKind match {
-      case None => (readable, None)
+      case None =>
+        val ordered = readable.map { call =>
+          call.copy(aggregateFunction = SignedFunction.inAnyOrder(call.aggregateFunction))
+        }
+        (ordered, None)
       case Some(kind) =>
         val rowSign = RowKind.signOf(kind)
         val signed = readable.map { call =>
@@ -112,6 +121,13 @@ private[aggregate] object AggregateParts {
       distinctShared,
       overDistinct,
       sign)
+  }
+
+  private def isOrderSensitive(function: AggregateFunction): Boolean = function match {
+    case _: SignedFunction | _: Count | _: Sum | _: Average | _: Min | _: Max => false
+    case _: BitAggregate | _: HyperLogLogPlusPlus | _: Percentile => false
+    case group: GroupValue => !UnsafeRowUtils.isBinaryStable(group.dataType)
+    case _ => true
   }
 
   private def buffersOfRow(call: AggregateExpression): Option[Seq[NamedExpression]] =

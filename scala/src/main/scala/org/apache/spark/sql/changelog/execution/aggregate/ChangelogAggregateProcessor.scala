@@ -148,6 +148,7 @@ private[aggregate] class ChangelogAggregateProcessor(
   /** Finishes the group: writes its state and sets [[after]]. */
   def end(): Unit = {
     if (newBuffers == null) newBuffers = buffersOf(oldBuffers)
+    else imperative.load(newBuffers)
     if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
     val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
     if (count == 0 && !isGlobal) {

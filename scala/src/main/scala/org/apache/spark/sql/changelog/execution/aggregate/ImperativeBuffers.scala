@@ -12,8 +12,10 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
  * or a Scala `Aggregator`. Their buffers may be objects, which are bytes in a record.
  *
  * For each group: [[load]], which makes [[results]] those of the stored buffers, then [[merge]] for
- * each combined row, which makes them those of the merged ones; after [[serialize]], [[serialized]]
- * holds the columns to store.
+ * each combined row; after [[serialize]], [[serialized]] holds the columns to store. What they give
+ * is known when they are loaded again: an object that has grown, as the hash set of `collect_set`
+ * has, may list its elements otherwise than one that is read, and what is given must be what the
+ * next batch takes back.
  *
  * @param layout
  *   the columns of groups and state
@@ -67,10 +69,7 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
   }
 
   /** Merges in a combined row. */
-  def merge(row: InternalRow): Unit = {
-    combined.foreach(_.merge(buffers, row))
-    evaluate()
-  }
+  def merge(row: InternalRow): Unit = combined.foreach(_.merge(buffers, row))
 
   /** Makes [[serialized]] what is to be stored: bytes in place of objects. */
   def serialize(): Unit = if (calls.nonEmpty) {

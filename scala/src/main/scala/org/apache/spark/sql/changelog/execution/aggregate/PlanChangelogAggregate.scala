@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.{ExpandExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.execution.RowOrder
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
 /**
@@ -53,6 +54,9 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  * Where values hardly repeat (see [[ValueCombining]]) changes go through the exchange as they are:
  * a row of the group with all its values and with buffers over that one change. Not for DISTINCT
  * over retracting input, where a value's changes must be netted before they are counted.
+ *
+ * Functions over rows that only come whose results depend on the order of rows, such as `first`, see
+ * those of a batch sorted, after the exchange.
  *
  * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange
  * and there is nothing to merge.
@@ -120,11 +124,37 @@ private[aggregate] final class PlanChangelogAggregate(
     if (clustering.isEmpty) state.copy(numPartitions = 1) else state
 
   private def changesOfGroups: SparkPlan =
-    if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
+    if (node.inputKind.isEmpty && parts.isOrderSensitive) combineInOrder
+    else if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
     else {
       val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
       ProjectExec((keys :+ table) ++ parts.values ++ parts.buffersOfRow.get, sampled(ownState))
     }
+
+  /**
+   * Lets functions such as `first` see a batch's rows in one order, whoever has read them and
+   * however often: another attempt at the batch must give what the first one gave.
+   */
+  private def combineInOrder: SparkPlan = {
+    val keyIds = layout.grouping.map(_.exprId)
+    val input =
+      ProjectExec(keys ++ child.output.filterNot(column => keyIds.contains(column.exprId)), child)
+    val read = AttributeSet(parts.combined)
+    val order =
+      RowOrder(layout.grouping.map(SortOrder(_, Ascending)), input.output.filter(read.contains))
+    val sorted = SortedRowsExec(layout.grouping, numPartitions, order, input)
+    val functions = parts.combined.map(_.copy(mode = Partial))
+    SortAggregateExec(
+      Some(layout.grouping),
+      true,
+      Some(numPartitions),
+      layout.grouping,
+      functions,
+      functions.map(_.resultAttribute),
+      0,
+      layout.grouping ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes),
+      sorted)
+  }
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
     parts.buffersOfRow.isEmpty || !twoPhase ||

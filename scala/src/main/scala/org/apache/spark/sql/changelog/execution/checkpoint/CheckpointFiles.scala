@@ -3,18 +3,11 @@
 
 package org.apache.spark.sql.changelog.execution.checkpoint
 
-import java.io.{BufferedOutputStream, File, FileOutputStream}
-import java.nio.file.{Files, StandardCopyOption}
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs._
 
-import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
-import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CheckpointFileManager,
-  FileSystemBasedCheckpointFileManager
-}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -55,30 +48,4 @@ abstract class CheckpointFiles(path: Path, hadoopConf: Configuration)
   override def createCheckpointDirectory(): Path = files.createCheckpointDirectory()
 
   override def close(): Unit = files.close()
-}
-
-/**
- * Writes files without starting a process for each.
- *
- * Hadoop's way to a local file runs `chmod` and `readlink`, which take many times as long as the
- * file itself, and a batch writes seven files and more. These have the permissions that the
- * process's `umask` leaves.
- */
-private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
-    extends FileSystemBasedCheckpointFileManager(path, hadoopConf) {
-  private val local = fs.asInstanceOf[LocalFileSystem]
-
-  override def createTempFile(path: Path): FSDataOutputStream = {
-    val file = local.pathToFile(path)
-    Files.createDirectories(file.getParentFile.toPath)
-    new FSDataOutputStream(new BufferedOutputStream(new FileOutputStream(file)), null)
-  }
-
-  override def renameTempFile(from: Path, to: Path, overwriteIfPossible: Boolean): Unit = {
-    val target: File = local.pathToFile(to)
-    if (!overwriteIfPossible && target.exists) {
-      throw QueryExecutionErrors.renamePathAsExistsPathError(from, to)
-    }
-    Files.move(local.pathToFile(from).toPath, target.toPath, StandardCopyOption.ATOMIC_MOVE)
-  }
 }

@@ -7,8 +7,10 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
 import org.apache.spark.sql.changelog.explain.ExplainNode
 
 /** Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched. */
@@ -22,7 +24,10 @@ case class ChangelogOutputExec(explained: ExplainNode, child: SparkPlan) extends
 
   override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
 
-  override protected def doExecute(): RDD[InternalRow] = child.execute()
+  override protected def doExecute(): RDD[InternalRow] = {
+    AssignStateInfo.checkIds(castToImpl(session))
+    child.execute()
+  }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogOutputExec =
     copy(child = newChild)

@@ -74,9 +74,9 @@ case class ChangelogRankExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     ranking.strategy match {
-      case RankStrategy.Earliest | RankStrategy.Retract =>
+      // the first rows of a batch are the same, in whatever order an attempt reads them
+      case RankStrategy.FirstCome | RankStrategy.Earliest | RankStrategy.Retract =>
         Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ layout.rowOrder)
-      // in the order in which they come
       case _ => Seq(RowsByKey.order(ranking.partition))
     }
   }

@@ -4,9 +4,9 @@
 package org.apache.spark.sql.changelog.execution.rank
 
 import org.apache.spark.sql.catalyst.expressions.{DenseRank, Expression, Rank, RowNumber}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
-import org.apache.spark.sql.execution.{LocalLimitExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
 import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy}
@@ -37,8 +37,9 @@ object PlanChangelogRank {
     // limits stop reading early, and operators that keep state must be read to the end
     val child = ChangelogDrainExec(input)
     ranking.strategy match {
-      case RankStrategy.FirstCome => LocalLimitExec(end, child)
-      case RankStrategy.AppendFast =>
+      // rows without columns, or with such as can't be compared
+      case RankStrategy.FirstCome if ranking.layout.rowOrder.isEmpty => input
+      case RankStrategy.FirstCome | RankStrategy.AppendFast =>
         val order = ranking.function match {
           case RankFunction.RowNumber => ranking.layout.rowOrder
           case _ => ranking.order

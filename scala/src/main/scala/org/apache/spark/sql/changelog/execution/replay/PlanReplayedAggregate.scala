@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.replay
 
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.expressions.{Alias, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
@@ -16,6 +17,7 @@ import org.apache.spark.sql.execution.aggregate.{
 
 import org.apache.spark.sql.changelog.analysis.AggregateForm
 import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
 import org.apache.spark.sql.changelog.execution.session.PlanChangelogSession
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
@@ -37,7 +39,11 @@ object PlanReplayedAggregate {
       aggregate: Aggregate,
       replay: ChangelogReplay,
       plan: LogicalPlan => SparkPlan): SparkPlan = {
-    val planned = session.sessionState.planner.Aggregation(aggregate).head
+    val keepsSessions =
+      AggregateForm.keepsSessions(aggregate, retracts = replay.inputKind.isDefined)
+    val planned = session.sessionState.planner
+      .Aggregation(if (keepsSessions) inAnyOrder(aggregate) else aggregate)
+      .head
     def inOrder(sorted: SortAggregateExec) = sorted.copy(groupingExpressions =
       sorted.groupingExpressions.map(normalizedBelow(_, replay)))
     val overReplay = planned.transform {
@@ -46,13 +52,18 @@ object PlanReplayedAggregate {
       case sort: SortAggregateExec => inOrder(sort)
     }
     planned.collectFirst { case merging: MergingSessionsExec => merging } match {
-      case Some(merging)
-          if AggregateForm.keepsSessions(aggregate, retracts = replay.inputKind.isDefined) =>
+      case Some(merging) if keepsSessions =>
         val state = AssignStateInfo(session, replay.operatorId)
         val sessions = PlanChangelogSession(aggregate, replay, merging, state, plan)
         overReplay.transform { case _: MergingSessionsExec => sessions }
       case _ => overReplay
     }
+  }
+
+  /** The aggregate with functions whose buffers are the same in whatever order rows come. */
+  private def inAnyOrder(aggregate: Aggregate): LogicalPlan = aggregate.transformExpressions {
+    case call: AggregateExpression =>
+      call.copy(aggregateFunction = SignedFunction.inAnyOrder(call.aggregateFunction))
   }
 
   /** Spark normalizes groups of floating point, which would hide that they come sorted. */

@@ -49,6 +49,13 @@ private[state] final class HashSlots {
     size -= 1
   }
 
+  /** With other ids for the same hashes, and as much room as they need. */
+  def renumbered(newIds: Array[Int]): HashSlots = {
+    val copy = new HashSlots
+    slots.foreach(slot => if (slot != 0) copy.add((slot >>> 32).toInt, newIds(slot.toInt - 1)))
+    copy
+  }
+
   private def from(start: Int, hash: Int): Int = {
     var place = start
     while (slots(place) != 0) {

@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.execution.state
 
-import java.util.concurrent.atomic.AtomicReference
-
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -16,6 +14,8 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.NextIterator
 
+import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+
 /**
  * Keeps one version of a partition's state in memory, in pages of bytes, and changes it in place.
  *
@@ -23,31 +23,27 @@ import org.apache.spark.util.NextIterator
  * a batch costs what it changes. What it changed can be taken back until the next one begins,
  * for a task that fails or runs again; any other version is read from the files.
  *
- * The files are those of Spark's provider, which also reads and cleans them up here: a query may
- * go from one provider to the other.
+ * The files are those of Spark's provider, which also cleans them up here: a query may go from one
+ * provider to the other.
  */
 class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedReplay with Logging {
   import PagedStateProvider._
 
-  private var newReader: () => HDFSBackedStateStoreProvider = _
   private var newTable: () => StateTable = _
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
+  private var snapshots: StateSnapshots = _
   private var hadoopConf: Configuration = _
   private var storeId: StateStoreId = _
 
-  /** Reads versions and removes files that are no longer needed. */
-  private var reader: HDFSBackedStateStoreProvider = _
+  /** Removes files that are no longer needed, and reads for those who look into a checkpoint. */
+  private var sparkProvider: HDFSBackedStateStoreProvider = _
 
   // guarded by this
   private var table: StateTable = _
   private var version = -1L
   private var canRollBack = false
   private var store: PagedStateStore = _
-  private var snapshotVersion = 0L
-
-  @volatile private var isSnapshotWanted = true
-  private val pendingSnapshot = new AtomicReference[(Long, StateView)]
 
   override def init(
       stateStoreId: StateStoreId,
@@ -63,27 +59,31 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       case PrefixKeyScanStateEncoderSpec(_, numColumns) => numColumns
       case _ => 0
     }
-    newReader = () => {
-      // it refuses what neither of us can do
-      val reader = new HDFSBackedStateStoreProvider
-      reader.init(
-        stateStoreId,
-        keySchema,
-        valueSchema,
-        keyStateEncoderSpec,
-        useColumnFamilies,
-        storeConfs,
-        hadoopConf,
-        useMultipleValuesPerKey,
-        stateSchemaProvider)
-      reader
+    if (storeConfs.enableStateStoreCheckpointIds) {
+      throw CheckpointFileErrors.formatNotSupported(storeConfs.stateStoreCheckpointFormatVersion)
     }
+    // it refuses what neither of us can do
+    sparkProvider = new HDFSBackedStateStoreProvider
+    sparkProvider.init(
+      stateStoreId,
+      keySchema,
+      valueSchema,
+      keyStateEncoderSpec,
+      useColumnFamilies,
+      storeConfs,
+      hadoopConf,
+      useMultipleValuesPerKey,
+      stateSchemaProvider)
     newTable = () => new StateTable(keySchema, valueSchema.length, numPrefixColumns)
     storeConf = storeConfs
     storeId = stateStoreId
     this.hadoopConf = hadoopConf
-    files = new StateFiles(stateStoreId.storeCheckpointLocation(), storeConfs, hadoopConf)
-    reader = newReader()
+    files = new StateFiles(
+      stateStoreId.storeCheckpointLocation(),
+      new RowLayout(stateStoreId, keySchema, valueSchema, storeConfs),
+      storeConfs,
+      hadoopConf)
+    snapshots = new StateSnapshots(files, stateStoreId, storeConfs)
   }
 
   override def stateStoreId: StateStoreId = storeId
@@ -96,46 +96,37 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       stateStoreCkptId: Option[String],
       forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean): StateStore = synchronized {
-    if (stateStoreCkptId.isDefined || loadEmpty) {
-      // says why not
-      newReader().getStore(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
-    } else {
-      awaitStore()
-      if (store != null) store.abort()
-      load(version)
-      table.begin()
-      canRollBack = false
-      store = new PagedStateStore(storeId, version, table, finish(_, _, forceSnapshotOnCommit))
-      store
-    }
+    refuseIds(stateStoreCkptId)
+    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
+    awaitStore()
+    if (store != null) store.abort()
+    load(version)
+    table.begin()
+    canRollBack = false
+    store = new PagedStateStore(storeId, version, table, finish(_, _, forceSnapshotOnCommit))
+    store
   }
 
   override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
     synchronized {
-      if (uniqueId.isDefined) newReader().getReadStore(version, uniqueId)
-      else {
-        awaitStore()
-        load(version)
-        new WrappedReadStateStore(new PagedStateStore(storeId, version, table, (_, _) => ()))
-      }
+      refuseIds(uniqueId)
+      awaitStore()
+      load(version)
+      new WrappedReadStateStore(new PagedStateStore(storeId, version, table, (_, _) => ()))
     }
 
   override def doMaintenance(): Unit =
     try {
-      Option(pendingSnapshot.getAndSet(null)).foreach { case (version, view) =>
-        files.writeSnapshot(version, view)
-      }
-      isSnapshotWanted = true
-      reader.doMaintenance()
+      snapshots.maintain()
+      sparkProvider.doMaintenance()
     } catch {
       case NonFatal(e) =>
         logWarning(log"Error in maintenance of ${MDC(LogKeys.STATE_STORE_PROVIDER, this)}", e)
     }
 
   override def close(): Unit = synchronized {
-    table = null
-    version = -1
-    reader.close()
+    forget()
+    sparkProvider.close()
   }
 
   override def toString: String = s"PagedStateProvider[id=$storeId]"
@@ -161,58 +152,62 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   /** Makes the table that of a version. */
   private def load(wanted: Long): Unit =
     if (table == null || version != wanted) {
-      if (table != null && canRollBack && version == wanted + 1) table.rollback()
-      else {
-        table = null
-        table = read(wanted)
-        snapshotVersion = files.snapshotUpTo(wanted)
-      }
-      canRollBack = false
+      if (wanted < 0) throw QueryExecutionErrors.unexpectedStateStoreVersion(wanted)
+      val isBefore = table != null && canRollBack && version == wanted + 1
+      val before = table
+      // until it is that version, it is none
+      forget()
+      if (isBefore) before.rollback()
+      snapshots.continueFrom(wanted, isBefore)
+      table = if (isBefore) before else files.read(wanted, newTable)
       version = wanted
     }
 
-  private def read(wanted: Long): StateTable = {
-    val read = newTable()
-    if (wanted != 0) {
-      val entries = reader.getReadStore(wanted, None).iterator(StateStore.DEFAULT_COL_FAMILY_NAME)
-      entries.foreach { entry => read.put(entry.key, entry.value) }
-      read.begin()
-      // it would hold what it has read
-      reader.close()
-      reader = newReader()
-    }
-    read
+  /** What is in memory may not be what is in the files; the next one who asks reads them. */
+  private def forget(): Unit = {
+    table = null
+    version = -1
+    canRollBack = false
   }
 
   private def finish(finished: PagedStateStore, isCommit: Boolean, forceSnapshot: Boolean): Unit =
     synchronized {
       if (finished eq store) {
-        if (isCommit) {
-          files.writeDelta(version + 1, table.changes())
-          version += 1
-          canRollBack = true
-          snapshot(forceSnapshot)
-          if (storeConf.commitValidationEnabled) {
-            StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
-          }
-        } else table.rollback()
-        store = null
-        notifyAll()
+        try if (isCommit) commit(finished, forceSnapshot) else finished.table.rollback()
+        catch {
+          case e: Throwable =>
+            forget()
+            throw e
+        } finally {
+          store = null
+          notifyAll()
+        }
+      } else if (isCommit) {
+        throw new IllegalStateException("Cannot commit what another attempt has taken over")
       }
     }
 
-  /** Takes a snapshot, if it is time, to be written by the next maintenance. */
-  private def snapshot(force: Boolean): Unit = {
-    val numDeltas = version - snapshotVersion
-    if (force || numDeltas > LongestChain * storeConf.minDeltasForSnapshot) {
-      files.writeSnapshot(version, table.view())
-      snapshotVersion = version
-    } else if (isSnapshotWanted && numDeltas > storeConf.minDeltasForSnapshot) {
-      pendingSnapshot.set((version, table.view()))
-      isSnapshotWanted = false
-      snapshotVersion = version
+  /** What is in the delta is committed, whether or not a snapshot is written too. */
+  private def commit(committed: PagedStateStore, forceSnapshot: Boolean): Unit = {
+    val (table, newVersion) = (committed.table, committed.version + 1)
+    snapshots.beforeCommit(newVersion)
+    files.writeDelta(newVersion, table.changes())
+    // unless the provider was closed meanwhile
+    if (table eq this.table) {
+      version = newVersion
+      canRollBack = true
+    }
+    snapshots.afterCommit(newVersion, forceSnapshot, () => table.view())
+    if (storeConf.commitValidationEnabled) {
+      StateStore.reportCommitToCoordinator(newVersion, storeId, hadoopConf)
     }
   }
+
+  private def refuseIds(stateStoreCkptId: Option[String]): Unit =
+    if (stateStoreCkptId.isDefined) {
+      throw StateStoreErrors.stateStoreCheckpointIdsNotSupported(
+        s"$Name does not support checkpointFormatVersion > 1")
+    }
 
   override def replayStateFromSnapshot(
       snapshotVersion: Long,
@@ -220,7 +215,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       readOnly: Boolean,
       snapshotVersionStateStoreCkptId: Option[String],
       endVersionStateStoreCkptId: Option[String]): StateStore =
-    reader.replayStateFromSnapshot(
+    sparkProvider.replayStateFromSnapshot(
       snapshotVersion,
       endVersion,
       readOnly,
@@ -233,7 +228,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       colFamilyNameOpt: Option[String],
       endVersionStateStoreCkptId: Option[String])
       : NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] =
-    reader.getStateStoreChangeDataReader(
+    sparkProvider.getStateStoreChangeDataReader(
       startVersion,
       endVersion,
       colFamilyNameOpt,
@@ -241,10 +236,8 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
 }
 
 private[state] object PagedStateProvider {
+  private val Name = "PagedStateStoreProvider"
 
   /** How long a task waits for another to let go of the state, in ms. */
   private val LongestWait = 60000L
-
-  /** After how many times the usual number of deltas a snapshot no longer waits for maintenance. */
-  private val LongestChain = 10
 }

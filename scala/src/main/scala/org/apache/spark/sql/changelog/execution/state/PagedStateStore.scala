@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.StructType
 private[state] final class PagedStateStore(
     override val id: StateStoreId,
     override val version: Long,
-    table: StateTable,
+    val table: StateTable,
     finish: (PagedStateStore, Boolean) => Unit)
     extends StateStore {
   import PagedStateStore._
@@ -28,6 +28,8 @@ private[state] final class PagedStateStore(
   /** Whose the table is until it is committed or aborted. */
   val owner: Thread = Thread.currentThread()
 
+  // leaves Updating under the table's lock: who changes it later, as a thread that outlives its
+  // task, is refused
   @volatile private var state: Stage = Updating
 
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => abort()))
@@ -44,14 +46,18 @@ private[state] final class PagedStateStore(
 
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
     checkFamily(family)
-    checkUpdating("put")
-    table.put(key, value)
+    table.synchronized {
+      checkUpdating("put")
+      table.put(key, value)
+    }
   }
 
   override def remove(key: UnsafeRow, family: String): Unit = {
     checkFamily(family)
-    checkUpdating("remove")
-    table.remove(key)
+    table.synchronized {
+      checkUpdating("remove")
+      table.remove(key)
+    }
   }
 
   override def prefixScan(
@@ -68,19 +74,28 @@ private[state] final class PagedStateStore(
 
   override def commit(): Long =
     try {
-      checkUpdating("commit")
+      table.synchronized {
+        checkUpdating("commit")
+        state = Committing
+      }
       finish(this, true)
       state = Committed
       version + 1
     } catch {
-      case e: Throwable => throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
+      case e: Throwable =>
+        // what is left of it the provider knows; a second commit is refused
+        if (state == Committing) state = Aborted
+        throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
     }
 
-  override def abort(): Unit =
-    if (state == Updating) {
-      state = Aborted
-      finish(this, false)
+  override def abort(): Unit = {
+    val isFirst = table.synchronized {
+      val isFirst = state == Updating
+      if (isFirst) state = Aborted
+      isFirst
     }
+    if (isFirst) finish(this, false)
+  }
 
   /** A store that is only read has nothing to let go of. */
   override def release(): Unit = ()
@@ -153,6 +168,7 @@ private[state] object PagedStateStore {
 
   private sealed trait Stage
   private case object Updating extends Stage
+  private case object Committing extends Stage
   private case object Committed extends Stage
   private case object Aborted extends Stage
 }

@@ -36,14 +36,20 @@ private[state] final class RowPages(largestPage: Int) {
   private var unusedNumbers = List.empty[Int]
   private var tail = 0
 
-  /** Bytes in all pages. */
-  var numBytes: Long = 0
+  private var numPageBytes = 0L
+
+  /** Bytes in all pages, and of the lists of them. */
+  def numBytes: Long = numPageBytes + 16L * pages.length
 
   /** Bytes of the records that are wanted. */
   var numWantedBytes: Long = 0
 
-  /** Bytes written since the last [[reclaim]]. */
+  /** Bytes written, and bytes released, since the last [[reclaim]]. */
   private var numNewBytes = 0L
+  private var numReleasedBytes = 0L
+
+  /** How many bytes could have been moved already, in proportion to what has changed. */
+  private var allowance = 0L
 
   def append(id: Int, hash: Int, key: UnsafeRow, value: UnsafeRow): Long = {
     val (keySize, valueSize) = (key.getSizeInBytes, value.getSizeInBytes)
@@ -58,7 +64,11 @@ private[state] final class RowPages(largestPage: Int) {
     address
   }
 
-  def idAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Id)
+  /** Gives the entry of a record another id. Views don't see ids. */
+  def setIdAt(address: Long, id: Int): Unit =
+    Platform.putInt(pageOf(address), headerOf(address) + Id, id)
+
+  private def idAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Id)
 
   def hashAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Hash)
 
@@ -89,16 +99,24 @@ private[state] final class RowPages(largestPage: Int) {
   }
 
   /** Says that a record is no longer needed. */
-  def release(address: Long): Unit = want(address, -sizeAt(address))
+  def release(address: Long): Unit = {
+    val size = sizeAt(address)
+    numReleasedBytes += size
+    want(address, -size)
+  }
 
   /** Takes [[release]] back. */
-  def restore(address: Long): Unit = want(address, sizeAt(address))
+  def restore(address: Long): Unit = {
+    val size = sizeAt(address)
+    numReleasedBytes -= size
+    want(address, size)
+  }
 
   /**
    * Gives back pages of which less than half is wanted, after moving what is wanted.
    *
-   * It moves no more than is in proportion to what was written since it was called last: the work
-   * grows with changes, not with state.
+   * What it moves is in proportion to what was written and released: the work grows with changes,
+   * not with state. What it need not do at once it may do later, a part at a time.
    *
    * @param isWanted
    *   whether a record, by id and address, is needed
@@ -106,18 +124,22 @@ private[state] final class RowPages(largestPage: Int) {
    *   told the id and the new address of each record that has moved
    */
   def reclaim(isWanted: (Int, Long) => Boolean, move: (Int, Long) => Unit): Unit = {
-    var allowance = 2 * numNewBytes
+    val numChangedBytes = 2 * numNewBytes + numReleasedBytes
+    allowance = math.min(allowance + numChangedBytes, numWantedBytes + numChangedBytes)
+    var left = math.max(numChangedBytes, allowance / 4)
     var number = 1
     val end = numPages
-    while (number < end && allowance > 0) {
+    while (number < end && left > 0) {
       if (pages(number) != null && number != tail && wanted(number) < used(number) / 2) {
-        allowance -= wanted(number)
+        left -= wanted(number)
+        allowance = math.max(0, allowance - wanted(number))
         if (wanted(number) > 0) evacuate(number, isWanted, move)
         drop(number)
       }
       number += 1
     }
     numNewBytes = 0
+    numReleasedBytes = 0
   }
 
   /** The records as they are, whatever is written from now on. */
@@ -143,7 +165,7 @@ private[state] final class RowPages(largestPage: Int) {
   }
 
   private def drop(number: Int): Unit = {
-    numBytes -= pages(number).length
+    numPageBytes -= pages(number).length
     numWantedBytes -= wanted(number)
     pages(number) = null
     used(number) = 0
@@ -181,9 +203,9 @@ private[state] final class RowPages(largestPage: Int) {
         numPages - 1
     }
     // a small state has small pages: at most as much is empty as is full
-    val usual = math.max(SmallestPage.toLong, math.min(numBytes, largestPage.toLong)).toInt
+    val usual = math.max(SmallestPage.toLong, math.min(numPageBytes, largestPage.toLong)).toInt
     pages(number) = new Array[Byte](math.max(usual, size))
-    numBytes += pages(number).length
+    numPageBytes += pages(number).length
     number
   }
 

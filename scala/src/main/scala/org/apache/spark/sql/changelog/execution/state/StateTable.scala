@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.execution.state
 
-import java.util.Arrays
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
@@ -33,18 +31,10 @@ private[state] final class StateTable(
   private val prefixOf = prefixProjection()
   private val storedPrefixOf = prefixProjection()
   private val pages = new RowPages(largestPage)
-  private val slots = new HashSlots
-  private val prefixSlots = new HashSlots
+  private var slots = new HashSlots
+  private var prefixSlots = new HashSlots
   private val storedKey = new UnsafeRow(numKeyColumns)
-
-  // by id; an address of 0 says that there is no such entry
-  private var addresses = new Array[Long](16)
-  private var nextIds = new Array[Int](if (hasPrefixes) 16 else 0)
-  private var previousIds = new Array[Int](nextIds.length)
-  private var numIds = 0
-  private var freeIds = new Array[Int](16)
-  private var numFreeIds = 0
-
+  private val ids = new EntryIds(hasChains = hasPrefixes)
   private val touched = new TouchedEntries
 
   private var numEntries = 0
@@ -53,31 +43,30 @@ private[state] final class StateTable(
 
   /** Bytes held. */
   def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
-    8L * addresses.length + 4L * (nextIds.length + previousIds.length + freeIds.length) +
-    touched.numBytes
+    ids.numBytes + touched.numBytes
 
   /** Bytes of what is stored, as it is now. */
   def numEntryBytes: Long = pages.numWantedBytes
 
   def get(key: UnsafeRow): UnsafeRow = {
     val id = find(key, key.hashCode)
-    if (id < 0) null else pages.readValue(addresses(id), new UnsafeRow(numValueColumns))
+    if (id < 0) null else pages.readValue(ids.addressOf(id), new UnsafeRow(numValueColumns))
   }
 
   def put(key: UnsafeRow, value: UnsafeRow): Unit = {
     val hash = key.hashCode
     val id = find(key, hash)
     if (id >= 0) {
-      val before = addresses(id)
+      val before = ids.addressOf(id)
       touched.add(id, before)
-      addresses(id) = pages.append(id, pages.hashAt(before), key, value)
+      ids.setAddress(id, pages.append(id, pages.hashAt(before), key, value))
       pages.release(before)
     } else {
-      val added = takeId()
+      val added = ids.take()
       touched.add(added, 0)
       val prefix = if (hasPrefixes) prefixOf(key) else null
       val prefixHash = if (hasPrefixes) prefix.hashCode else 0
-      addresses(added) = pages.append(added, prefixHash, key, value)
+      ids.setAddress(added, pages.append(added, prefixHash, key, value))
       link(added, hash, prefix)
     }
   }
@@ -87,7 +76,7 @@ private[state] final class StateTable(
     val hash = key.hashCode
     val id = find(key, hash)
     if (id >= 0) {
-      touched.add(id, addresses(id))
+      touched.add(id, ids.addressOf(id))
       unlink(id, hash)
     }
     id >= 0
@@ -95,7 +84,7 @@ private[state] final class StateTable(
 
   /** All entries, whatever is changed meanwhile. */
   def entries(): Iterator[UnsafeRowPair] = new Entries {
-    private val end = numIds
+    private val end = ids.end
 
     override protected def first: Int = 0
 
@@ -114,7 +103,7 @@ private[state] final class StateTable(
     override protected def isOver(id: Int): Boolean = id < 0
 
     // ids removed in this batch are not given away again, and keep what they led to
-    override protected def following(id: Int): Int = nextIds(id)
+    override protected def following(id: Int): Int = ids.next(id)
   }
 
   /** From now on what was changed before can't be taken back. */
@@ -122,11 +111,12 @@ private[state] final class StateTable(
     var index = 0
     while (index < touched.size) {
       val id = touched.idAt(index)
-      if (addresses(id) == 0) giveBack(id)
+      if (ids.addressOf(id) == 0) ids.giveBack(id)
       index += 1
     }
     touched.clear()
-    pages.reclaim((id, address) => addresses(id) == address, (id, to) => addresses(id) = to)
+    if (ids.areSparse(numEntries)) shrink()
+    pages.reclaim(ids.isAt, ids.setAddress)
   }
 
   /** Takes back what has been changed since [[begin]]. */
@@ -136,21 +126,22 @@ private[state] final class StateTable(
     while (index >= 0) {
       val id = touched.idAt(index)
       val before = touched.addressBeforeAt(index)
-      if (addresses(id) != 0 && before != 0) {
-        if (addresses(id) != before) {
-          pages.release(addresses(id))
+      if (ids.addressOf(id) != 0 && before != 0) {
+        if (ids.addressOf(id) != before) {
+          pages.release(ids.addressOf(id))
           pages.restore(before)
-          addresses(id) = before
+          ids.setAddress(id, before)
         }
       } else if (before != 0) {
         pages.restore(before)
-        addresses(id) = before
+        ids.setAddress(id, before)
         val key = pages.readKey(before, storedKey)
         val hash = key.hashCode
         link(id, hash, if (hasPrefixes) prefixOf(key) else null)
       } else {
-        if (addresses(id) != 0) unlink(id, pages.readKey(addresses(id), storedKey).hashCode)
-        giveBack(id)
+        if (ids.addressOf(id) != 0)
+          unlink(id, pages.readKey(ids.addressOf(id), storedKey).hashCode)
+        ids.giveBack(id)
       }
       index -= 1
     }
@@ -163,7 +154,7 @@ private[state] final class StateTable(
     var index = 0
     while (index < touched.size) {
       val before = touched.addressBeforeAt(index)
-      val after = addresses(touched.idAt(index))
+      val after = ids.addressOf(touched.idAt(index))
       if (after != 0) { if (after != before) put += after }
       else if (before != 0) removed += before
       index += 1
@@ -173,7 +164,7 @@ private[state] final class StateTable(
 
   /** All entries as they are now, whatever happens to the table. */
   def view(): StateView =
-    new StateView(pages.view(), Array.emptyLongArray, Arrays.copyOf(addresses, numIds))
+    new StateView(pages.view(), Array.emptyLongArray, ids.allAddresses)
 
   private def prefixProjection(): UnsafeProjection =
     GenerateUnsafeProjection.generate(keySchema.take(numPrefixColumns).zipWithIndex.map {
@@ -182,7 +173,7 @@ private[state] final class StateTable(
 
   private def find(key: UnsafeRow, hash: Int): Int = {
     var place = slots.first(hash)
-    while (place >= 0 && !pages.hasKey(addresses(slots.idAt(place)), key)) {
+    while (place >= 0 && !pages.hasKey(ids.addressOf(slots.idAt(place)), key)) {
       place = slots.next(place, hash)
     }
     if (place < 0) -1 else slots.idAt(place)
@@ -197,41 +188,32 @@ private[state] final class StateTable(
   }
 
   private def hasPrefix(id: Int, prefix: UnsafeRow): Boolean =
-    storedPrefixOf(pages.readKey(addresses(id), storedKey)) == prefix
+    storedPrefixOf(pages.readKey(ids.addressOf(id), storedKey)) == prefix
 
   private def link(id: Int, hash: Int, prefix: UnsafeRow): Unit = {
     slots.add(hash, id)
-    if (hasPrefixes) linkPrefix(id, prefix, pages.hashAt(addresses(id)))
+    if (hasPrefixes) linkPrefix(id, prefix, pages.hashAt(ids.addressOf(id)))
     numEntries += 1
   }
 
   private def linkPrefix(id: Int, prefix: UnsafeRow, hash: Int): Unit = {
     val place = findPrefix(prefix, hash)
-    previousIds(id) = -1
-    if (place < 0) {
-      nextIds(id) = -1
-      prefixSlots.add(hash, id)
-    } else {
-      val head = prefixSlots.idAt(place)
-      nextIds(id) = head
-      previousIds(head) = id
-      prefixSlots.setIdAt(place, id)
-    }
+    ids.putBefore(id, if (place < 0) -1 else prefixSlots.idAt(place))
+    if (place < 0) prefixSlots.add(hash, id) else prefixSlots.setIdAt(place, id)
   }
 
   private def unlink(id: Int, hash: Int): Unit = {
     slots.removeAt(placeOf(slots, id, hash))
     if (hasPrefixes) {
-      val (previous, next) = (previousIds(id), nextIds(id))
-      if (next >= 0) previousIds(next) = previous
-      if (previous >= 0) nextIds(previous) = next
-      else {
-        val place = placeOf(prefixSlots, id, pages.hashAt(addresses(id)))
+      ids.takeFromChain(id)
+      if (ids.previous(id) < 0) {
+        val next = ids.next(id)
+        val place = placeOf(prefixSlots, id, pages.hashAt(ids.addressOf(id)))
         if (next >= 0) prefixSlots.setIdAt(place, next) else prefixSlots.removeAt(place)
       }
     }
-    pages.release(addresses(id))
-    addresses(id) = 0
+    pages.release(ids.addressOf(id))
+    ids.setAddress(id, 0)
     numEntries -= 1
   }
 
@@ -241,26 +223,16 @@ private[state] final class StateTable(
     place
   }
 
-  private def takeId(): Int =
-    if (numFreeIds > 0) {
-      numFreeIds -= 1
-      freeIds(numFreeIds)
-    } else {
-      if (numIds == addresses.length) {
-        addresses = Arrays.copyOf(addresses, 2 * numIds)
-        if (hasPrefixes) {
-          nextIds = Arrays.copyOf(nextIds, 2 * numIds)
-          previousIds = Arrays.copyOf(previousIds, 2 * numIds)
-        }
-      }
-      numIds += 1
-      numIds - 1
+  /** Gives back what is kept for entries that have gone. */
+  private def shrink(): Unit = {
+    val newIds = ids.renumber(numEntries)
+    slots = slots.renumbered(newIds)
+    if (hasPrefixes) prefixSlots = prefixSlots.renumbered(newIds)
+    var id = 0
+    while (id < ids.end) {
+      pages.setIdAt(ids.addressOf(id), id)
+      id += 1
     }
-
-  private def giveBack(id: Int): Unit = {
-    if (numFreeIds == freeIds.length) freeIds = Arrays.copyOf(freeIds, 2 * numFreeIds)
-    freeIds(numFreeIds) = id
-    numFreeIds += 1
   }
 
   /** Goes from id to id. */
@@ -278,9 +250,9 @@ private[state] final class StateTable(
 
     override def hasNext: Boolean = {
       if (!isAhead) {
-        current = if (isStarted) following(current) else first
+        current = if (isStarted) following(current) else StateTable.this.synchronized(first)
         isStarted = true
-        while (!isOver(current) && addresses(current) == 0) current = following(current)
+        while (!isOver(current) && ids.addressOf(current) == 0) current = following(current)
         isAhead = true
       }
       !isOver(current)
@@ -289,7 +261,7 @@ private[state] final class StateTable(
     override def next(): UnsafeRowPair = {
       if (!hasNext) Iterator.empty.next()
       isAhead = false
-      val address = addresses(current)
+      val address = ids.addressOf(current)
       pair.withRows(
         pages.readKey(address, new UnsafeRow(numKeyColumns)),
         pages.readValue(address, new UnsafeRow(numValueColumns)))
@@ -301,4 +273,5 @@ private[state] object StateTable {
 
   /** Below half a region of the usual collector, so that a page is an ordinary object. */
   val LargestPage: Int = 256 * 1024
+
 }

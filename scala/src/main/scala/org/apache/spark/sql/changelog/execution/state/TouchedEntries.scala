@@ -7,14 +7,16 @@ import java.util.{Arrays, BitSet}
 
 /** Which entries a batch has touched, in order, each with the address of its record before. */
 private[state] final class TouchedEntries {
-  private val isTouched = new BitSet
+  import TouchedEntries._
+
+  private var isTouched = new BitSet
   private var ids = new Array[Int](16)
   private var addresses = new Array[Long](16)
   private var count = 0
 
   def size: Int = count
 
-  def numBytes: Long = 12L * ids.length
+  def numBytes: Long = 12L * ids.length + isTouched.size / 8
 
   def idAt(index: Int): Int = ids(index)
 
@@ -35,11 +37,24 @@ private[state] final class TouchedEntries {
     }
 
   def clear(): Unit = {
-    var index = 0
-    while (index < count) {
-      isTouched.clear(ids(index))
-      index += 1
+    if (ids.length > Smallest && count < ids.length / 4) {
+      // a batch before was much larger
+      isTouched = new BitSet
+      ids = new Array[Int](math.max(Smallest, 2 * count))
+      addresses = new Array[Long](ids.length)
+    } else {
+      var index = 0
+      while (index < count) {
+        isTouched.clear(ids(index))
+        index += 1
+      }
     }
     count = 0
   }
+}
+
+private object TouchedEntries {
+
+  /** From where on what is no longer needed is given back. */
+  private val Smallest = 1024
 }

@@ -11,7 +11,12 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
-/** Numbers a query's stateful operators, from the first id Spark's own have not taken. */
+/**
+ * Numbers the stateful operators and the sources of a whole plan, all of its `to_changelog` in turn.
+ *
+ * @param first
+ *   the first id Spark's own operators have not taken
+ */
 private[optimizer] class OperatorIds(first: Long) {
   private var nextId = first
   private var numSources = 0
@@ -20,6 +25,13 @@ private[optimizer] class OperatorIds(first: Long) {
     val id = nextId
     nextId += 1
     id
+  }
+
+  /** Does something, and tells which operators were numbered meanwhile. */
+  def during[T](body: => T): (T, Seq[Long]) = {
+    val before = nextId
+    val result = body
+    (result, before until nextId)
   }
 
   /** Numbers the sources, from 1. */

@@ -27,6 +27,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, SharedPart, SharedRe
 private[optimizer] class RewriteNodes(ids: OperatorIds) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
+  /** The nodes that have become operators, with the ids of those, in the order of the ids. */
+  val operators: mutable.ArrayBuffer[(AnnotatedPlan, Seq[Long])] = mutable.ArrayBuffer.empty
+
   def apply(node: AnnotatedPlan): LogicalPlan = node.shared match {
     case Some(reading) if reading.computes =>
       val rows = NodeRewrite.select(rewrite(node), node.plan.output, !node.mode.isInsertOnly)
@@ -44,7 +47,9 @@ private[optimizer] class RewriteNodes(ids: OperatorIds) {
       case source: FromChangelog => Seq(source.child)
       case _ => rewrite.inputs(node).map(apply)
     }
-    rewrite(node, inputs, ids)
+    val (rewritten, operatorIds) = ids.during(rewrite(node, inputs, ids))
+    if (operatorIds.nonEmpty) operators += node -> operatorIds
+    rewritten
   }
 
   /** As most readers want them, and as an operator that knows a key of its rows has them already. */

@@ -126,7 +126,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
-    val child = DeadLetters.number(source.child, number)
+    val child = IdleSource.mark(DeadLetters.number(source.child, number))
     val key = AttributeSet(source.key)
     val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.analysis.DescribeNode
  *
  * Spark's own hash aggregates run it, so both phases are generated code.
  */
-private[aggregate] trait SignedFunction extends DeclarativeAggregate {
+private[execution] trait SignedFunction extends DeclarativeAggregate {
 
   /** +1 for a row that accumulates, -1 for one that retracts. */
   def sign: Expression
@@ -43,7 +43,7 @@ private[aggregate] trait SignedFunction extends DeclarativeAggregate {
     inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == column.exprId))
 }
 
-private[aggregate] object SignedFunction {
+private[execution] object SignedFunction {
 
   /** The form of `function` that takes values back, if it has one with a buffer of its own. */
   def apply(function: AggregateFunction, sign: Expression): SignedFunction = function match {
@@ -56,6 +56,22 @@ private[aggregate] object SignedFunction {
     case SignedMoments.Parts(original, values, _) => SignedMoments(values, sign, original)
     case other =>
       throw SparkException.internalError(s"${other.prettyName} can't take values back")
+  }
+
+  /**
+   * The form of `function` over rows that only come. What Spark's own makes of fractions depends on
+   * the order of rows, so that another attempt at a batch would not give what the first one gave.
+   */
+  def inAnyOrder(function: AggregateFunction): AggregateFunction = function match {
+    case sum: Sum if isFractional(sum.child) => apply(sum, Literal(1L))
+    case average: Average if isFractional(average.child) => apply(average, Literal(1L))
+    case SignedMoments.Parts(original, _, _) => apply(original, Literal(1L))
+    case other => other
+  }
+
+  private def isFractional(value: Expression): Boolean = value.dataType match {
+    case FloatType | DoubleType => true
+    case _ => false
   }
 
   /** `function` over `values`, as one would write it. */

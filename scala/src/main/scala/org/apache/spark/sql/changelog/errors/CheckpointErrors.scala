@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.errors
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+
+/** What is wrong between a query and the checkpoint it is started with. */
+object CheckpointErrors {
+
+  /**
+   * @param difference
+   *   lines of the two queries
+   */
+  def otherQuery(checkpoint: String, difference: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_QUERY_CHANGED",
+      Map("checkpoint" -> checkpoint, "difference" -> difference.mkString("\n")))
+
+  def otherOperators(checkpoint: String, difference: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_QUERY_PLANNED_OTHERWISE",
+      Map("checkpoint" -> checkpoint, "difference" -> difference.mkString("\n")))
+
+  def otherSources(
+      checkpoint: String,
+      was: Seq[String],
+      is: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SOURCES_CHANGED",
+      Map("checkpoint" -> checkpoint, "was" -> was.mkString(", "), "is" -> is.mkString(", ")))
+
+  def recordDamaged(file: String, cause: Throwable): ChangelogRuntimeException = {
+    val error =
+      runtime("CHANGELOG_QUERY_RECORD_DAMAGED", Map("file" -> file, "cause" -> cause.toString))
+    error.initCause(cause)
+    error
+  }
+
+  def stateOfOtherQuery(
+      operator: String,
+      id: Long,
+      part: String,
+      stored: Seq[String],
+      wanted: Seq[String]): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_STATE_OF_OTHER_QUERY",
+      Map(
+        "operator" -> operator,
+        "id" -> id.toString,
+        "part" -> part,
+        "stored" -> stored.mkString(", "),
+        "wanted" -> wanted.mkString(", ")))
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution, Partitioning}
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorPartitioning
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+/**
+ * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
+ * columns than it asks for.
+ *
+ * @param numPartitions
+ *   how many partitions the operator's state has
+ */
+private[aggregate] case class SortedRowsExec(
+    clustering: Seq[Attribute],
+    numPartitions: Int,
+    order: Seq[SortOrder],
+    child: SparkPlan)
+    extends UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (clustering.isEmpty) Seq(AllTuples)
+    else {
+      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(clustering, numPartitions, conf))
+    }
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(order)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SortedRowsExec =
+    copy(child = newChild)
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.analysis.SQLFunctionNode
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Writes plans so that two that compute the same at two starts of a query are the same.
+ *
+ * {{{
+ *   Project [g#3 AS city#9, s#7]                 Aggregate [s1.g], [sum(s1.v)]
+ *   +- Aggregate [g#3], [g#3, sum(v#4) AS s#7]   +- Filter (s1.v > 1:int)
+ *      +- Filter (v#4 > 1)                  =>      +- from_changelog retract key=[s1.id]
+ *         +- FromChangelog ...                         +- stream 1
+ * }}}
+ * A column is called after where it comes from: the source and its column, or the node that makes
+ * it and its place there. So projections, aliases, qualifiers and views leave no trace but in what
+ * reads them.
+ */
+private[changelog] object CanonicalPlan {
+
+  def apply(plan: LogicalPlan): CanonicalNode = {
+    val described = new Writer(isOptimized = false).describe(plan, Map.empty)
+    val columns = plan.output.map(column => described.columns(column.exprId))
+    CanonicalNode(columns.mkString("result [", ", ", "]"), described.nodes)
+  }
+
+  /**
+   * What each node of an optimized query is, of one batch among others: what lies below
+   * `from_changelog` is left out, which Spark has simplified if it brings nothing, as are constants
+   * that tell what time it is.
+   */
+  def texts(plan: LogicalPlan): LogicalPlan => String = {
+    val writer = new Writer(isOptimized = true)
+    writer.describe(plan, Map.empty)
+    node => Option(writer.texts.get(node)).getOrElse(node.nodeName)
+  }
+
+  private type Columns = Map[ExprId, String]
+
+  /** What a plan is, and what its columns are. A projection has no node of its own. */
+  private case class Described(nodes: Seq[CanonicalNode], columns: Columns)
+
+  private class Writer(isOptimized: Boolean) {
+    val texts = new java.util.IdentityHashMap[LogicalPlan, String]
+    private var numNodes = 0
+    private var numSources = 0
+
+    /**
+     * @param outer
+     *   the columns that are known around a subquery
+     */
+    def describe(plan: LogicalPlan, outer: Columns): Described = plan match {
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: WithCTE |
+          _: SQLFunctionNode =>
+        describe(plan.children.last, outer)
+      case Project(expressions, child) =>
+        val below = describe(child, outer)
+        val subqueries = new Subqueries(below.columns, outer)
+        val columns = expressions.map(column => column.exprId -> subqueries.text(column)).toMap
+        Described(below.nodes ++ subqueries.nodes, columns)
+      case source: FromChangelog if isOptimized =>
+        val columns = Seq(source.key, source.sequence, source.output)
+        val names = columns.map(_.map(_.name).mkString("[", ", ", "]")).mkString(" ")
+        val rows = s"${source.input} ${source.duplicates}"
+        leaf(s"from_changelog ${source.number} $rows $names", source)
+      // where it comes from stands beside the query, and may change
+      case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
+      case LogicalRelation(_, output, Some(table), _, _) =>
+        leaf(s"table ${table.identifier.unquotedString} of ${output.size}", plan)
+      case relation: DataSourceV2Relation => leaf(s"table ${relation.name}", relation)
+      case local: LocalRelation =>
+        val types = local.output.map(_.dataType)
+        leaf(s"rows ${digest(local.data.map(_.toSeq(types)).mkString)}", local)
+      case other: LeafNode => leaf(other.nodeName, other)
+      case join @ (_: Join | _: SubqueryJoin | _: LateralJoin | _: TemporalJoin |
+          _: LookupJoin) =>
+        node(join, outer, keepsColumns = true)
+      case _: UnaryNode => node(plan, outer, keepsColumns = true)
+      case _ => node(plan, outer, keepsColumns = false)
+    }
+
+    private def leaf(name: String, plan: LogicalPlan): Described = {
+      numSources += 1
+      val columns = plan.output.map(column => column.exprId -> s"s$numSources.${column.name}")
+      val text = s"s$numSources: $name"
+      texts.put(plan, text)
+      Described(Seq(CanonicalNode(text, Nil)), columns.toMap)
+    }
+
+    /**
+     * @param keepsColumns
+     *   whether a column that is an input's is also the same value
+     */
+    private def node(plan: LogicalPlan, outer: Columns, keepsColumns: Boolean): Described = {
+      val inputs = plan.children.map(describe(_, outer))
+      val below: Columns = inputs.map(_.columns).foldLeft(Map.empty: Columns)(_ ++ _)
+      val known = if (keepsColumns) below ++ renamed(plan, below) else Map.empty: Columns
+      val makes = plan.output.exists(column => !known.contains(column.exprId))
+      if (makes) numNodes += 1
+      val number = s"n$numNodes"
+      val made = plan.output.zipWithIndex.map { case (column, place) =>
+        column.exprId -> known.getOrElse(column.exprId, s"$number.$place")
+      }
+      val subqueries = new Subqueries(made.toMap ++ below, outer)
+      val arguments = argumentsOf(plan).flatMap(subqueries.argument).filter(_.nonEmpty)
+      val label = if (makes) s"$number: " else ""
+      val text = s"$label${(plan.nodeName +: arguments).mkString(" ")}"
+      texts.put(plan, text + plan.children.map(over(_, below)).mkString)
+      Described(Seq(CanonicalNode(text, inputs.flatMap(_.nodes) ++ subqueries.nodes)), made.toMap)
+    }
+
+    /** Columns of an aggregate that only call a column of its input otherwise. */
+    private def renamed(plan: LogicalPlan, below: Columns): Columns = plan match {
+      case Aggregate(_, results, _, _) =>
+        results.collect {
+          case alias @ Alias(column: Attribute, _) if below.contains(column.exprId) =>
+            alias.exprId -> below(column.exprId)
+        }.toMap
+      case _ => Map.empty
+    }
+
+    /** The columns of an input, in the order in which they are kept. */
+    private def over(input: LogicalPlan, columns: Columns): String =
+      input.output.map(column => columns(column.exprId)).mkString(" over [", ", ", "]")
+
+    /** Texts of one node's expressions, and the plans of the subqueries among them. */
+    private class Subqueries(columns: Columns, outer: Columns) {
+      val nodes = mutable.ArrayBuffer.empty[CanonicalNode]
+
+      private val texts = new CanonicalExpression(
+        outer ++ columns,
+        plan => {
+          val described = describe(plan, outer ++ columns)
+          val result = plan.output.map(column => described.columns(column.exprId))
+          numNodes += 1
+          nodes += CanonicalNode(
+            s"q$numNodes: ${result.mkString("[", ", ", "]")}",
+            described.nodes)
+          s"q$numNodes"
+        },
+        hidesTimes = isOptimized)
+
+      def text(expression: Expression): String = shortened(texts(expression))
+
+      def argument(value: Any): Option[String] = value match {
+        case several: Seq[_] if several.nonEmpty && several.forall(_.isInstanceOf[Expression]) =>
+          Some(several.map(e => text(e.asInstanceOf[Expression])).mkString("[", ", ", "]"))
+        case expression: Expression => Some(text(expression))
+        case other => texts.argument(other)
+      }
+    }
+  }
+
+  private def argumentsOf(plan: LogicalPlan): Seq[Any] = plan match {
+    case root: ToChangelog => Seq(root.mode, root.key)
+    case source: FromChangelog =>
+      Seq(
+        source.input,
+        source.duplicates,
+        source.key,
+        source.sequence,
+        source.kind,
+        source.unavailable)
+    case generate: Generate => Seq(generate.generator, generate.outer)
+    case watermark: EventTimeWatermark => Seq(watermark.eventTime, watermark.delay.toString)
+    case aggregate: Aggregate =>
+      Seq(aggregate.groupingExpressions, aggregate.aggregateExpressions)
+    case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
+    case other => other.productIterator.toSeq
+  }
+
+  /** An expression that nests others deeply would otherwise double with each projection. */
+  private def shortened(text: String): String =
+    if (text.length <= LongestText) text else s"${text.take(LongestText / 2)}…${digest(text)}"
+
+  private val LongestText = 2000
+
+  private def digest(text: String): String = {
+    val hash = java.security.MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8"))
+    hash.take(8).map(byte => f"$byte%02x").mkString
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import org.apache.spark.sql.changelog.errors.CheckpointErrors
+
+/**
+ * Refuses to go on with the state of a query that meant something else.
+ *
+ * What is below `to_changelog` must be what it was, but for what changes neither rows nor state:
+ * names, the order of conditions, where a source has moved to.
+ */
+private[changelog] object CheckSameQuery {
+
+  def apply(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit = {
+    if (was.queries != is.queries) {
+      val settings = changed(was.settings, is.settings)
+      throw CheckpointErrors.otherQuery(checkpoint, difference(was.lines, is.lines) ++ settings)
+    }
+    val moved = was.sources.zip(is.sources).exists { case (old, now) =>
+      old != now && was.sources.contains(now)
+    }
+    if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
+  }
+
+  /** The same of the operators that the query has been rewritten to. */
+  def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
+    val (old, now) = (was.operators.map(_.line), is.map(_.line))
+    if (old != now) throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
+  }
+
+  private def changed(was: Map[String, String], is: Map[String, String]): Seq[String] =
+    (was.keySet ++ is.keySet).toSeq.sorted.filter(key => was.get(key) != is.get(key)).map { key =>
+      s"$key: was ${was.getOrElse(key, "not set")}, is ${is.getOrElse(key, "not set")}"
+    }
+
+  /** The lines from the first to the last that are not the same. */
+  private def difference(was: Seq[String], is: Seq[String]): Seq[String] = {
+    val numSame = was.zip(is).takeWhile { case (old, now) => old == now }.size
+    val (old, now) = (was.drop(numSame), is.drop(numSame))
+    val numEnd =
+      old.reverse.zip(now.reverse).takeWhile { case (left, right) => left == right }.size
+    val pairs = old.dropRight(numEnd).zipAll(now.dropRight(numEnd), "", "")
+    def lines(label: String, line: ((String, String)) => (String, String)) =
+      pairs.map(line).collect { case (text, other) if text.nonEmpty => label + part(text, other) }
+    lines("was ", identity) ++ lines("is  ", _.swap)
+  }
+
+  /** The part of a long line in which it differs from another. */
+  private def part(line: String, other: String): String =
+    if (line.length <= LongestLine) line
+    else {
+      val numSame = line.zip(other).takeWhile { case (one, two) => one == two }.size
+      val start = math.max(0, numSame - LongestLine / 4)
+      val end = if (start + LongestLine < line.length) "…" else ""
+      s"${if (start > 0) "…" else ""}${line.slice(start, start + LongestLine)}$end"
+    }
+
+  private val LongestLine = 400
+}

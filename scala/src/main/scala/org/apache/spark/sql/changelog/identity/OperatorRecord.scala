@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+
+/**
+ * What a checkpoint says of a node that keeps state.
+ *
+ * @param ids
+ *   the operators it is run by: its folders below `state`
+ * @param node
+ *   what the node is, as its query is optimized: this decides what is kept, and in which order
+ * @param shown
+ *   the same for people
+ * @param tables
+ *   what it keeps, and what bounds that
+ */
+private[changelog] final case class OperatorRecord(
+    ids: Seq[Long],
+    node: String,
+    shown: String,
+    mode: String,
+    tables: Seq[String]) {
+
+  def toJson: JObject =
+    ("ids" -> ids) ~ ("node" -> node) ~ ("shown" -> shown) ~ ("mode" -> mode) ~
+      ("tables" -> tables)
+
+  /** What must be the same at a restart. */
+  def line: String = s"${ids.mkString(", ")}: $node"
+}
+
+private[changelog] object OperatorRecord {
+  def fromJson(json: JValue): OperatorRecord = {
+    def text(field: String) = {
+      val JString(value) = json \ field: @unchecked
+      value
+    }
+    def texts(field: String) = {
+      val JArray(values) = json \ field: @unchecked
+      values.collect { case JString(value) => value }
+    }
+    val JArray(ids) = json \ "ids": @unchecked
+    OperatorRecord(
+      ids.collect { case JInt(id) => id.toLong },
+      text("node"),
+      text("shown"),
+      text("mode"),
+      texts("tables"))
+  }
+}

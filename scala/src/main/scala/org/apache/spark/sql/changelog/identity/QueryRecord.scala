@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods.{parse, pretty, render}
+
+import org.apache.spark.SPARK_VERSION
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.internal.SQLConf
+
+import org.apache.spark.sql.changelog.plans.ToChangelog
+
+/**
+ * What a query is, so that it can be begun again: `changelog/plan.json` in its checkpoint.
+ *
+ * @param settings
+ *   those that decide what expressions mean, or how state is laid out
+ * @param sources
+ *   where each of the query's streams comes from, in the order of its offsets
+ * @param queries
+ *   what is below each `to_changelog`, as it was written by the user
+ * @param operators
+ *   the nodes that keep state; none before the query is optimized
+ */
+private[changelog] final case class QueryRecord(
+    settings: Map[String, String],
+    sources: Seq[String],
+    queries: Seq[CanonicalNode],
+    operators: Seq[OperatorRecord] = Nil) {
+
+  def lines: Seq[String] = queries.flatMap(_.lines)
+
+  def toJson: String = {
+    val product = Option(getClass.getPackage.getImplementationVersion).getOrElse("unreleased")
+    val json: JObject =
+      ("version" -> QueryRecord.Version) ~
+        ("product" -> product) ~
+        ("spark" -> SPARK_VERSION) ~
+        ("settings" -> JObject(settings.toSeq.sorted.map { case (key, value) =>
+          key -> (JString(value): JValue)
+        }.toList)) ~
+        ("sources" -> sources) ~
+        ("queries" -> JArray(queries.map(_.toJson).toList)) ~
+        ("operators" -> JArray(operators.map(_.toJson).toList))
+    pretty(render(json))
+  }
+}
+
+private[changelog] object QueryRecord {
+
+  /** The form of what is written; another form is refused. */
+  val Version = 1
+
+  /** The query of a stream, as it has been analyzed with `conf`. */
+  def apply(query: LogicalPlan, conf: SQLConf): QueryRecord = {
+    val inlined = InlineCTE(alwaysInline = true)(query)
+    QueryRecord(
+      RecordedSettings.of(conf),
+      SourceNames(inlined),
+      inlined.collect { case root: ToChangelog => CanonicalPlan(root) })
+  }
+
+  /** Throws whatever a text that is no record makes it throw. */
+  def fromJson(text: String): QueryRecord = {
+    val json = parse(text)
+    val JInt(version) = json \ "version": @unchecked
+    require(version == Version, s"version $version is not $Version")
+    val JObject(settings) = json \ "settings": @unchecked
+    val JArray(sources) = json \ "sources": @unchecked
+    val JArray(queries) = json \ "queries": @unchecked
+    val JArray(operators) = json \ "operators": @unchecked
+    QueryRecord(
+      settings.collect { case (key, JString(value)) => key -> value }.toMap,
+      sources.collect { case JString(source) => source },
+      queries.map(CanonicalNode.fromJson),
+      operators.map(OperatorRecord.fromJson))
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.execution.PlannedBatch
+
+/**
+ * A query that begins, or begins again, when the first batch of a run is planned.
+ *
+ * While no batch is done there is nothing to protect, and the query is written down anew. A
+ * checkpoint without a record is of an earlier version: the names of state columns tell there.
+ */
+private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch) {
+  private val conf = session.sessionState.conf
+  private val file = new QueryRecordFile(batch.checkpoint, session.sessionState.newHadoopConf())
+  private val recorded = if (batch.batchId == 0) None else file.read()
+  private val current = QueryRecord(batch.query, conf)
+
+  /** Refuses another query than the recorded one, and goes on with the settings of that. */
+  def begin(): Unit = recorded.foreach { record =>
+    CheckSameQuery(batch.checkpoint.toString, record, current)
+    RecordedSettings.use(record.settings, conf)
+  }
+
+  /** Refuses other operators than the recorded ones, or writes them down with the query. */
+  def rewrittenTo(operators: Seq[OperatorRecord]): Unit = recorded match {
+    case Some(record) => CheckSameQuery.operators(batch.checkpoint.toString, record, operators)
+    case None => if (batch.batchId == 0) file.write(current.copy(operators = operators))
+  }
+}

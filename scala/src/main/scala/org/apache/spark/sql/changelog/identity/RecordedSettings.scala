@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.internal.SQLConf
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
+
+/**
+ * The settings that a query keeps for life, whatever a session has when it is begun again.
+ *
+ * Spark itself keeps a few in its offset log, such as the number of partitions.
+ */
+private[changelog] object RecordedSettings {
+
+  /** They decide which operators there are, and what those keep. */
+  private val layout: Seq[ConfigEntry[_]] = Seq(
+    ChangelogConf.DISTINCT_SPLIT_ENABLED,
+    ChangelogConf.JOIN_MULTI_ENABLED,
+    ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)
+
+  /** They decide what expressions give. */
+  private val meaning: Seq[ConfigEntry[_]] = Seq(
+    SQLConf.ANSI_ENABLED,
+    SQLConf.CASE_SENSITIVE,
+    SQLConf.DECIMAL_OPERATIONS_ALLOW_PREC_LOSS,
+    SQLConf.LEGACY_TIME_PARSER_POLICY,
+    SQLConf.MAP_KEY_DEDUP_POLICY,
+    SQLConf.SESSION_LOCAL_TIMEZONE)
+
+  private val Legacy = "spark.sql.legacy."
+
+  def of(conf: SQLConf): Map[String, String] = {
+    val named = (layout ++ meaning).map(entry => entry.key -> conf.getConf(entry).toString)
+    conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named
+  }
+
+  /** Lets `conf` have them again. */
+  def use(settings: Map[String, String], conf: SQLConf): Unit = {
+    of(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
+    settings.foreach { case (key, value) => conf.setConfString(key, value) }
+  }
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.identity
+
+import java.nio.file.Files
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.SparkThrowable
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Another query on the checkpoint of a first one is refused, with what is different. */
+class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
+  private val t = Feed("t", "id INT, g STRING, k INT, v INT, at TIMESTAMP")
+  private val u = Feed("u", "id INT, g STRING, k INT, v INT, at TIMESTAMP")
+
+  private def top(order: String, bound: String) =
+    s"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY $order) AS r FROM t) WHERE r <= $bound"
+
+  /** What a query was and is, and a word of each that the error must show. */
+  private val changed: Seq[(String, String, String, String)] = Seq(
+    ("SELECT * FROM t WHERE v > 1", "SELECT * FROM t WHERE v > 2", "1:int", "2:int"),
+    (
+      "SELECT g, sum(v) FROM t WHERE k > 1 GROUP BY g",
+      "SELECT g, sum(v) FROM t WHERE k > 2 GROUP BY g",
+      "1:int",
+      "2:int"),
+    (
+      "SELECT g, sum(v) AS s FROM t GROUP BY g HAVING sum(v) > 1",
+      "SELECT g, sum(v) AS s FROM t GROUP BY g",
+      "GreaterThan",
+      "n1.1"),
+    (
+      "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id",
+      "SELECT t.id, u.v FROM t LEFT JOIN u ON t.id = u.id",
+      "Inner",
+      "LeftOuter"),
+    (
+      "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id AND t.v < u.v",
+      "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id AND t.v > u.v",
+      "LessThan",
+      "GreaterThan"),
+    (
+      "SELECT t.id, u.v FROM t JOIN u ON t.id = u.id",
+      "SELECT t.id, u.v FROM t JOIN u ON t.id = u.k",
+      "s2.id",
+      "s2.k"),
+    (top("v DESC, id", "2"), top("v DESC, id", "3"), "2:int", "3:int"),
+    (top("v DESC, id", "2"), top("v, id", "2"), "Descending", "Ascending"),
+    (
+      "SELECT id, sum(v) OVER (PARTITION BY g ORDER BY id ROWS 2 PRECEDING) FROM t",
+      "SELECT id, sum(v) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING) FROM t",
+      "2:int",
+      "3:int"),
+    (
+      "SELECT window(at, '1 minute').start, count(*) FROM t GROUP BY window(at, '1 minute')",
+      "SELECT window(at, '2 minutes').start, count(*) FROM t GROUP BY window(at, '2 minutes')",
+      "60000000",
+      "120000000"),
+    (
+      "SELECT session_window(at, '1 minute').start, count(*) FROM t GROUP BY session_window(at, '1 minute')",
+      "SELECT session_window(at, '2 minutes').start, count(*) FROM t GROUP BY session_window(at, '2 minutes')",
+      "1 minute",
+      "2 minute"),
+    (
+      "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g)",
+      "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g)",
+      "LeftSemi",
+      "LeftAnti"),
+    (
+      "SELECT g, sum(v) FROM t GROUP BY g",
+      "SELECT g, sum(v), count(*) FROM t GROUP BY g",
+      "Sum",
+      "Count"),
+    ("SELECT id, v FROM t", "SELECT id, v + 1 FROM t", "s1.v", "Add"),
+    (
+      "SELECT id FROM t UNION ALL SELECT k FROM u",
+      "SELECT id FROM t UNION SELECT k FROM u",
+      "was",
+      "Distinct"))
+
+  private def rows(life: QueryLife): Unit = {
+    life.add(t, "+I 1 a 1 10 2020-01-01T00:00:00", "+I 2 a 2 5 2020-01-01T00:03:00")
+    life.add(u, "+I 1 a 1 10 2020-01-01T00:00:00")
+  }
+
+  /** Starts another query on the checkpoint; gives what is said about it. */
+  private def refused(life: QueryLife, condition: String)(start: => Unit): String = {
+    val before = life.result.contents
+    val error = intercept[Throwable](start)
+    assert(life.result.contents == before)
+    val ours = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
+      case spark: SparkThrowable if spark.getCondition == condition => spark
+    }
+    assert(ours.isDefined, error)
+    ours.get.asInstanceOf[Throwable].getMessage
+  }
+
+  for ((first, second, was, is) <- changed) test(s"$first -> $second") {
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(first))
+    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_CHANGED") {
+      life.run(life.changes(second))
+    }
+    assert(message.contains(was) && message.contains(is), message)
+    life.run(life.changes(first))
+    assert(life.result == life.expected(first))
+  }
+
+  test("another time zone below date_trunc") {
+    val sql = "SELECT date_trunc('DAY', at) AS day, count(*) FROM t GROUP BY 1"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    life.add(t, "+I 3 a 1 8 2020-01-01T20:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_CHANGED") {
+      life.run(life.changes(sql, Map("spark.sql.session.timeZone" -> "Asia/Tokyo")))
+    }
+    assert(message.contains("spark.sql.session.timeZone: was UTC, is Asia/Tokyo"), message)
+  }
+
+  test("sources that have changed places") {
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes("SELECT id FROM t EXCEPT ALL SELECT id FROM u"))
+    life.add(t, "+I 3 a 1 8 2020-01-01T20:05:00")
+    refused(life, "CHANGELOG_SOURCES_CHANGED") {
+      life.run(life.changes("SELECT id FROM u EXCEPT ALL SELECT id FROM t"))
+    }
+  }
+
+  test("it is refused at the start, before anything arrives") {
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes("SELECT id FROM t WHERE v > 1"))
+    refused(life, "CHANGELOG_QUERY_CHANGED") {
+      life.start(life.changes("SELECT id FROM t WHERE v > 2")).stop()
+    }
+  }
+
+  test("while no batch is done the query may change") {
+    val life = new QueryLife(spark, t, u)
+    life.add(t, "+I 1 a 1 1 2020-01-01T00:00:00")
+    intercept[Exception] {
+      life.run(life.changes("SELECT g, sum(1 DIV (v - 1)) FROM t GROUP BY g"))
+    }
+    val sql = "SELECT k, sum(v) FROM t GROUP BY k"
+    life.run(life.changes(sql))
+    assert(life.result == life.expected(sql))
+  }
+
+  test("a record that can't be read is told") {
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes("SELECT id FROM t"))
+    val record = life.checkpoint.resolve("changelog/plan.json")
+    for (text <- Seq("", "{", "[1]", "{\"version\": 2}")) {
+      Files.writeString(record, text)
+      val message = refused(life, "CHANGELOG_QUERY_RECORD_DAMAGED") {
+        life.run(life.changes("SELECT id FROM t"))
+      }
+      assert(message.contains("plan.json"), message)
+    }
+  }
+
+  test("the same query, whose operators would keep something else") {
+    val sql = "SELECT g, sum(v) FROM t GROUP BY g"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    val record = life.checkpoint.resolve("changelog/plan.json")
+    val text = Files.readString(record)
+    val changed = text.replace("[s1.g] [s1.g, ", "[s1.g, s1.k] [s1.g, ")
+    val tree = text.indexOf("\"operators\"")
+    Files.writeString(record, text.take(tree) + changed.drop(changed.indexOf("\"operators\"")))
+    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_PLANNED_OTHERWISE") {
+      life.run(life.changes(sql))
+    }
+    assert(message.contains("was 0: n1: Aggregate [s1.g, s1.k]"), message)
+  }
+}

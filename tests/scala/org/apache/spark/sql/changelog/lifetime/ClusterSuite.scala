@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.lifetime
+
+import scala.jdk.CollectionConverters._
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing.ChangelogSession
+
+/**
+ * Queries in a cluster of two executors emit what batch Spark gives, whatever becomes of tasks:
+ * executors are killed, shuffle files lost, commits of state fail after they are written, slow
+ * tasks run twice, and what has failed runs on the other executor.
+ */
+class ClusterSuite extends AnyFunSuite with ChangelogSession {
+  private val seconds = sys.env.get("CHANGELOG_CLUSTER_SECONDS").map(_.toInt)
+  private val seed = sys.env.get("CHANGELOG_CLUSTER_SEED").fold(System.nanoTime())(_.toLong)
+  private val random = new Random(seed)
+  private val QueriesAtOnce = 4
+
+  private val settings = Map(
+    "spark.master" -> "local-cluster[2,1,1024]",
+    "spark.executor.memory" -> "1024m",
+    "spark.executor.extraClassPath" -> sys.props("java.class.path"),
+    "spark.executor.extraJavaOptions" -> "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.deploy.maxExecutorRetries" -> "-1",
+    "spark.task.maxFailures" -> "50",
+    "spark.stage.maxConsecutiveAttempts" -> "50",
+    "spark.network.timeout" -> "20s",
+    "spark.network.timeoutInterval" -> "10s",
+    "spark.executor.heartbeatInterval" -> "2s",
+    "spark.shuffle.io.retryWait" -> "100ms",
+    "spark.locality.wait" -> "500ms",
+    // of two executors on one host each may fail at a task once
+    "spark.excludeOnFailure.enabled" -> "true",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> "1",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode" -> "50",
+    "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor" -> "50",
+    "spark.excludeOnFailure.application.maxFailedTasksPerExecutor" -> "1000",
+    "spark.excludeOnFailure.application.maxFailedExecutorsPerNode" -> "1000",
+    "spark.speculation" -> "true",
+    "spark.speculation.interval" -> "200ms",
+    "spark.speculation.quantile" -> "0.5",
+    "spark.speculation.minTaskRuntime" -> "1s",
+    "spark.hadoop.fs.file.impl" -> classOf[UnreliableFileSystem].getName,
+    s"spark.hadoop.${UnreliableFileSystem.Failures}" -> "25",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "0",
+    "spark.sql.streaming.stateStore.maintenanceInterval" -> "2s",
+    "spark.sql.changelog.unmatchedRetraction" -> "fail")
+
+  private val environment = Map("SPARK_HOME" -> RunningQueries.sparkHome.toString)
+
+  RunningQueries.Providers
+    .take(if (seconds.isEmpty) 1 else RunningQueries.Providers.size)
+    .foreach { case (provider, conf) =>
+      test(s"state $provider, whatever becomes of tasks") {
+        withClue(s"CHANGELOG_CLUSTER_SEED=$seed: ") {
+          val deadline = System.nanoTime() + seconds.getOrElse(25) * 1000000000L
+          var compared = 0
+          do {
+            val queries = random.shuffle(OperatorQuery.all).take(QueriesAtOnce).map(_ -> conf)
+            compared += run(queries, deadline)
+          } while (System.nanoTime() < deadline)
+          info(s"$compared batches compared")
+        }
+      }
+    }
+
+  private def run(queries: Seq[(OperatorQuery, Map[String, String])], deadline: Long): Int = {
+    val running = new RunningQueries(spark, queries, settings, random, environment)
+    running.arrive()
+    val driver = running.start()
+    val end = math.min(deadline, System.nanoTime() + 120 * 1000000000L)
+    try {
+      while (System.nanoTime() < end) {
+        running.arrive()
+        Thread.sleep(random.nextInt(2500).toLong)
+        if (random.nextInt(3) == 0) disturb(driver, running)
+        running.checkRuns(driver)
+        running.judge()
+      }
+      running.finish(driver, seconds = 180)
+    } finally running.kill(driver)
+    running.delete()
+    running.compared
+  }
+
+  /** Kills an executor, or takes away shuffle files. */
+  private def disturb(driver: Process, running: RunningQueries): Unit =
+    if (random.nextBoolean()) {
+      val executors = driver.descendants().iterator().asScala.toSeq
+      if (executors.nonEmpty) executors(random.nextInt(executors.size)).destroyForcibly()
+    } else running.shuffleFiles.filter(_ => random.nextBoolean()).foreach(_.delete())
+}

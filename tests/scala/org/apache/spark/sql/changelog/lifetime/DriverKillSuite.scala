@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.lifetime
+
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.sinks.KilledWriter
+import org.apache.spark.sql.changelog.testing.ChangelogSession
+
+/**
+ * Queries of every operator, with every state store, emit what batch Spark gives, however often the
+ * driver is killed.
+ */
+class DriverKillSuite extends AnyFunSuite with ChangelogSession {
+  private val QueriesAtOnce = 4
+  private val LatestKillMillis = 4000
+  private val RoundsOfOne = if (KilledWriter.isLong) 20 else 2
+  private val random = new Random(KilledWriter.seed)
+
+  test("queries of every operator and each state store") {
+    val rounds = KilledWriter.rounds(few = 4)
+    val shuffled = Iterator.continually(random.shuffle(OperatorQuery.all)).flatten
+    val providers = Iterator.continually(random.shuffle(RunningQueries.Providers)).flatten
+    var compared = 0
+    for (first <- 1 to rounds by RoundsOfOne) {
+      val queries = shuffled
+        .take(QueriesAtOnce)
+        .toSeq
+        .distinct
+        .map(_ -> (providers.next()._2 + ("spark.sql.changelog.unmatchedRetraction" -> "fail")))
+      val last = math.min(first + RoundsOfOne - 1, rounds)
+      withClue(s"rounds $first to $last, CHANGELOG_KILL_SEED=${KilledWriter.seed}: ") {
+        compared += kill(queries, last - first + 1)
+      }
+      note(s"$last kills, $compared batches compared")
+    }
+  }
+
+  private def kill(queries: Seq[(OperatorQuery, Map[String, String])], rounds: Int): Int = {
+    val running = new RunningQueries(spark, queries, Map("spark.master" -> "local[2]"), random)
+    running.arrive()
+    for (_ <- 1 to rounds) {
+      val process = running.start()
+      try {
+        val end = System.nanoTime() + random.nextInt(LatestKillMillis) * 1000000L
+        while (System.nanoTime() < end) {
+          running.arrive()
+          Thread.sleep(random.nextInt(1000).toLong)
+        }
+        running.checkRuns(process)
+      } finally running.kill(process)
+      running.judge()
+    }
+    val process = running.start()
+    try running.finish(process, seconds = 300)
+    finally running.kill(process)
+    running.delete()
+    running.compared
+  }
+}

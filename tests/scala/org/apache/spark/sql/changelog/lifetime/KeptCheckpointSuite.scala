@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.lifetime
+
+import java.io.{FileInputStream, FileOutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path, Paths}
+import java.util.zip.{ZipEntry, ZipInputStream, ZipOutputStream}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Random
+
+import org.apache.commons.io.FileUtils
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem}
+
+/**
+ * Queries of every operator go on from checkpoints that an earlier version has written, each with
+ * one of the state stores.
+ *
+ * `tests/resources/upgrade/<version>/operators` holds the files of both tables, and a checkpoint of
+ * each query as it was after the first of them, with what the query had emitted. A new version adds
+ * its own (`SPARK_GENERATE_GOLDEN_FILES=1`) and leaves the others alone, unless its release notes
+ * say that a query needs a new checkpoint.
+ */
+class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
+  private val resources =
+    Paths.get(sys.props("spark.changelog.test.home"), "tests/resources/upgrade")
+  private val newest = "0.1.0"
+
+  /** How many files of each table a kept checkpoint has read, and how many there are. */
+  private val FilesBefore = 2
+  private val FilesInAll = 4
+
+  private val generates = sys.env.get("SPARK_GENERATE_GOLDEN_FILES").contains("1")
+
+  /** Stands for the feeds' folder in the checkpoints kept. */
+  private val Feeds = "/feeds"
+
+  private def folderOf(version: String): Path = resources.resolve(version).resolve("operators")
+
+  private def zipOf(query: OperatorQuery): String = query.name.replaceAll("\\W+", "-") + ".zip"
+
+  if (generates) test("write the tables' files") {
+    val feeds = QuickFileSystem.temporaryDirectory().toPath
+    FileUtils.deleteDirectory(folderOf(newest).toFile)
+    val random = new Random(1)
+    ArrivingTable.Names.foreach { name =>
+      val table = new ArrivingTable(name, feeds, random)
+      (1 to FilesInAll).foreach(_ => table.add())
+    }
+    FileUtils.copyDirectory(feeds.toFile, folderOf(newest).resolve("feeds").toFile)
+  }
+
+  for ((query, index) <- OperatorQuery.all.zipWithIndex) {
+    val (provider, conf) = RunningQueries.Providers(index % RunningQueries.Providers.size)
+
+    if (generates) test(s"write the checkpoint of ${query.name}, state $provider") {
+      val started = new Started(newest, query, conf)
+      started.run()
+      write(started.home, query.name, folderOf(newest).resolve(zipOf(query)))
+    }
+
+    val versions = Option(resources.toFile.list()).fold(Seq.empty[String])(_.toSeq).sorted
+    def isKept(version: String) = Files.exists(folderOf(version).resolve(zipOf(query)))
+    versions
+      .filter(version => isKept(version) || generates && version == newest)
+      .foreach { version =>
+        test(s"${query.name}, state $provider, from a checkpoint of version $version") {
+          val started = new Started(version, query, conf)
+          read(folderOf(version).resolve(zipOf(query)), started.home, query.name)
+          started.goOn()
+        }
+      }
+  }
+
+  /** A query over the kept files of a version. */
+  private class Started(version: String, query: OperatorQuery, conf: Map[String, String]) {
+    val home: Path = QuickFileSystem.temporaryDirectory().toPath
+    private val tables = ArrivingTable.Names.map { name =>
+      name -> new ArrivingTable(name, home.resolve("feeds"), new Random(0))
+    }.toMap
+    private val judged = {
+      val session = spark.newSession()
+      session.conf.set("spark.sql.codegen.wholeStage", "false")
+      new JudgedQuery(session, query, home.resolve(query.name), tables)
+    }
+    (0 until FilesBefore).foreach(arrive)
+
+    private def arrive(number: Int): Unit = tables.foreach { case (name, table) =>
+      val file = folderOf(version).resolve(f"feeds/$name/$number%05d.json")
+      table.arrive(Files.readString(file))
+    }
+
+    /** Runs it over the files that are there. */
+    def run(): Unit = {
+      val session = spark.newSession()
+      (conf + ("spark.sql.shuffle.partitions" -> "1")).foreach { case (key, value) =>
+        session.conf.set(key, value)
+      }
+      val running = QueryRunner.start(session, home, query)
+      try running.processAllAvailable()
+      finally running.stop()
+      judged.judge()
+    }
+
+    /** Goes on from a checkpoint, and compares with batch Spark after each file. */
+    def goOn(): Unit = {
+      judged.judge()
+      val before = judged.compared
+      assert(before >= FilesBefore)
+      (FilesBefore until FilesInAll).foreach { number =>
+        arrive(number)
+        run()
+      }
+      assert(judged.compared >= before + FilesInAll - FilesBefore)
+    }
+  }
+
+  /** Keeps a query's folder, whose source's log names files by their full path. */
+  private def write(home: Path, query: String, zip: Path): Unit = {
+    val root = home.resolve(query)
+    val output = new ZipOutputStream(new FileOutputStream(zip.toFile))
+    try
+      FileUtils.listFiles(root.toFile, null, true).asScala.toSeq.map(_.toPath).sorted.foreach {
+        file =>
+          val entry = new ZipEntry(root.relativize(file).toString)
+          entry.setTime(0)
+          output.putNextEntry(entry)
+          output.write(moved(file, Files.readAllBytes(file), s"$home/feeds", Feeds))
+          output.closeEntry()
+      }
+    finally output.close()
+  }
+
+  private def read(zip: Path, home: Path, query: String): Unit = {
+    val input = new ZipInputStream(new FileInputStream(zip.toFile))
+    try
+      Iterator.continually(input.getNextEntry).takeWhile(_ != null).foreach { entry =>
+        val file = home.resolve(query).resolve(entry.getName)
+        Files.createDirectories(file.getParent)
+        Files.write(file, moved(file, input.readAllBytes(), Feeds, s"$home/feeds"))
+      }
+    finally input.close()
+  }
+
+  private def moved(file: Path, bytes: Array[Byte], from: String, to: String): Array[Byte] =
+    if (!file.toString.contains("/sources/")) bytes
+    else new String(bytes, UTF_8).replace(from, to).getBytes(UTF_8)
+}

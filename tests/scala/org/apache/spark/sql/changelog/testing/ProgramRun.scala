@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.{
+  MicroBatchExecution,
+  StreamingQueryWrapper
+}
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
+import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * A program whose query runs, in one way. Each start makes the query from its text in a session that
+ * has seen nothing before, as a process would that takes it on; only sources and checkpoint stay.
+ *
+ * @param sessions
+ *   the sessions it needs
+ * @param compares
+ *   whether every step's result is held against batch Spark
+ */
+private[testing] class ProgramRun(
+    sessions: OracleSessions,
+    program: Program,
+    variant: Variant,
+    compares: Boolean) {
+  import ProgramRun._
+
+  private val sources = program.feeds.zipWithIndex.map { case (feed, index) =>
+    val kind = variant.sources(index % variant.sources.size)
+    feed.name -> kind.open(sessions.batch, rawSchema(feed), feed.partitions)
+  }.toMap
+  private val tables = program.feeds.map { feed =>
+    feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
+  }.toMap
+  private val checkpoint = QuickFileSystem.temporaryDirectory()
+  private val emitted = mutable.ArrayBuffer.empty[Change]
+  private val result = new EmittedTable(variant)
+  private val operators = new SameOperators
+  private var numBatches = 0
+  private var running: Option[StreamingQuery] = None
+
+  def step(step: Step): Seq[Change] = {
+    val before = emitted.size
+    running match {
+      case Some(query) => locked(query)(arrive(step))
+      case None => arrive(step)
+    }
+    val query = running.getOrElse(start())
+    query.processAllAvailable()
+    operators.check(query)
+    if (variant.restart) stopQuery()
+    val now = emitted.drop(before).toSeq
+    result.add(now)
+    // where no batch has begun, there is no result yet
+    if (compares && numBatches > 0) compare(now)
+    now
+  }
+
+  def stop(): Unit = {
+    stopQuery()
+    sources.values.foreach(_.close())
+    Utils.deleteRecursively(checkpoint)
+  }
+
+  private def stopQuery(): Unit = {
+    running.foreach(_.stop())
+    running = None
+  }
+
+  /** No batch begins before everything that arrives together has arrived. */
+  private def locked(query: StreamingQuery)(body: => Unit): Unit = query
+    .asInstanceOf[StreamingQueryWrapper]
+    .streamingQuery
+    .asInstanceOf[MicroBatchExecution]
+    .withProgressLocked(body)
+
+  /** What the step says nothing of gets nothing: its source is idle. */
+  private def arrive(step: Step): Unit = program.feeds.foreach { feed =>
+    step.changes.get(feed.name).foreach { changes =>
+      changes.foreach(tables(feed.name).add)
+      sources(feed.name).add(changes.map(rawRow))
+    }
+  }
+
+  private def start(): StreamingQuery = {
+    val query = changes(sessions.next()).writeStream
+      .option("checkpointLocation", checkpoint.getPath)
+      .foreachBatch { (batch: DataFrame, _: Long) =>
+        numBatches += 1
+        result.columns = batch.columns.toSeq.init
+        batch.collect().foreach { row =>
+          emitted += Change(KindOf(row.getString(row.size - 1)), Row.fromSeq(row.toSeq.init))
+        }
+      }
+      .start()
+    running = Some(query)
+    query
+  }
+
+  /** The changes the program's query gives, over streams. */
+  private def changes(session: SparkSession): DataFrame = {
+    program.feeds.foreach { feed =>
+      val raw = s"${feed.name}_changes"
+      sources(feed.name).stream(session).createOrReplaceTempView(raw)
+      session.sql(feed.read(raw, ChangeType)).createOrReplaceTempView(feed.name)
+    }
+    program.createViews(session)
+    val key =
+      if (variant.key.isEmpty) "" else variant.key.mkString(", key => array('", "', '", "')")
+    session.sql(
+      s"SELECT * FROM to_changelog(TABLE(${program.sql}), mode => '${variant.mode}'$key)")
+  }
+
+  private def compare(now: Seq[Change]): Unit = {
+    val expected = RowMultiset.of(batch())
+    if (result.rows != expected) {
+      throw new AssertionError(
+        s"after ${now.mkString("\n  ", "\n  ", "\n")}the table is\n${result.rows}\nnot\n$expected")
+    }
+  }
+
+  private def batch(): Seq[Row] = {
+    program.feeds.foreach { feed =>
+      val table = tables(feed.name)
+      dataFrame(table.rows, feed.schema).createOrReplaceTempView(feed.name)
+      if (feed.upsert) checkBatchReads(feed, table)
+    }
+    program.createViews(sessions.batch)
+    sessions.batch.sql(program.sql).collect().toSeq
+  }
+
+  /** A batch `from_changelog` over everything so far must give the same table. */
+  private def checkBatchReads(feed: Feed, table: FeedTable): Unit = {
+    val raw = s"${feed.name}_changes_so_far"
+    dataFrame(table.changes.map(rawRow), rawSchema(feed)).createOrReplaceTempView(raw)
+    val read = RowMultiset.of(sessions.batch.sql(feed.read(raw, ChangeType)).collect())
+    val expected = RowMultiset.of(table.rows)
+    assert(read == expected, s"a batch reads ${feed.name} as\n$read\nnot\n$expected")
+  }
+
+  private def dataFrame(rows: Seq[Row], schema: StructType): DataFrame =
+    sessions.batch.createDataFrame(java.util.Arrays.asList(rows: _*), schema)
+}
+
+private object ProgramRun {
+  private val ChangeType = "_op"
+  private val KindOf = RowKind.ChangeTypes.zip(RowKind.Symbols).toMap
+
+  private def rawSchema(feed: Feed): StructType =
+    StructType(StructField(ChangeType, StringType) +: feed.schema.fields)
+
+  private def rawRow(change: Change): Row = Row.fromSeq(change.kind +: change.row.toSeq)
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing
+
+import java.nio.file.attribute.FileTime
+import java.nio.file.{Files, Path}
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{DataFrame, Row}
+
+/**
+ * The life of a query over files of changes: each of its runs is begun anew from its text, in a
+ * session of its own, and all go on from one checkpoint.
+ *
+ * @param feeds
+ *   the tables it reads
+ */
+class QueryLife(spark: SparkSession, feeds: Feed*) {
+  private val home = QuickFileSystem.temporaryDirectory().toPath
+  private val tables = feeds.map(feed => feed.name -> new RetractTable).toMap
+  private var numFiles = 0
+
+  val checkpoint: Path = home.resolve("checkpoint")
+
+  /** The rows of each of the statement's `to_changelog`, told apart by their first column. */
+  val result = new RowMultiset
+
+  def folder(feed: Feed): Path = Files.createDirectories(home.resolve(feed.name))
+
+  /** Changes of a table, as one file. */
+  def add(feed: Feed, changes: String*): Unit = {
+    val parsed = changes.map(TextChangelog.parse(_, feed.schema))
+    parsed.foreach(tables(feed.name).add)
+    numFiles += 1
+    val lines = parsed.map { change =>
+      (change.kind +: change.row.toSeq.map(value => if (value == null) "" else value.toString))
+        .mkString(",")
+    }
+    val file = Files.writeString(home.resolve("unfinished"), lines.mkString("\n"))
+    Files.setLastModifiedTime(file, FileTime.fromMillis(1700000000000L + numFiles * 1000L))
+    Files.move(file, folder(feed).resolve(f"$numFiles%05d.csv"))
+    ()
+  }
+
+  /** A session that knows the tables as changelogs, under their names. */
+  def session(conf: Map[String, String] = Map.empty): SparkSession = {
+    val session = spark.newSession()
+    conf.foreach { case (key, value) => session.conf.set(key, value) }
+    feeds.foreach { feed =>
+      session.readStream
+        .schema(s"_op STRING, ${feed.columns}")
+        .csv(folder(feed).toString)
+        .createOrReplaceTempView(s"${feed.name}_changes")
+      session.sql(feed.read(s"${feed.name}_changes", "_op")).createOrReplaceTempView(feed.name)
+    }
+    session
+  }
+
+  /** The changes of a query over the tables. */
+  def changes(sql: String, conf: Map[String, String] = Map.empty): DataFrame =
+    session(conf).sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+
+  /** Runs a query until it has read all files. */
+  def run(changes: DataFrame): Unit = {
+    val query = start(changes)
+    try query.processAllAvailable()
+    finally query.stop()
+  }
+
+  def start(changes: DataFrame): StreamingQuery = changes.writeStream
+    .option("checkpointLocation", checkpoint.toString)
+    .foreachBatch { (batch: DataFrame, _: Long) =>
+      val kinds = Map("insert" -> 1, "update_postimage" -> 1)
+      batch.collect().foreach { row =>
+        val values = Row.fromSeq(row.toSeq.init)
+        result.add(values, kinds.getOrElse(row.getString(row.size - 1), -1))
+      }
+    }
+    .start()
+
+  /** What batch Spark gives for a query over the tables now. */
+  def expected(sql: String): RowMultiset = {
+    val session = spark.newSession()
+    feeds.foreach { feed =>
+      session
+        .createDataFrame(java.util.List.of(tables(feed.name).rows: _*), feed.schema)
+        .createOrReplaceTempView(feed.name)
+    }
+    RowMultiset.of(session.sql(sql).collect())
+  }
+}
