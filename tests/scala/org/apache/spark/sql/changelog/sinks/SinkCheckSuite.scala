@@ -80,6 +80,22 @@ class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     }
   }
 
+  test("a key of one of several changelogs says nothing of the rows of all") {
+    views
+    val query = spark.sql("""SELECT * FROM to_changelog(TABLE(SELECT * FROM t))
+      UNION ALL SELECT * FROM to_changelog(TABLE(SELECT * FROM t WHERE fare > 1))""")
+    checkError("CHANGELOG_SINK_OPTION_INVALID", "option" -> "key") {
+      start(query, "changelog-jdbc", jdbc)
+    }
+  }
+
+  test("a key that to_changelog is told in vain is refused too") {
+    val query = changes("SELECT * FROM t", ", key => 'city'")
+    checkError("CHANGELOG_SINK_KEY_NOT_UNIQUE", "key" -> "(city)") {
+      start(query, "changelog-jdbc", jdbc)
+    }
+  }
+
   test("options that are missing or make no sense are refused, without their neighbours") {
     val query = changes("SELECT * FROM t")
     def refused(format: String, option: String, options: (String, String)*): Unit = {

@@ -20,19 +20,23 @@ import org.apache.spark.sql.changelog.plans.ChangelogOutput
  *   the sink's name
  * @param columns
  *   the columns of the query's rows
- * @param source
+ * @param sources
  *   where the changes come from; none if `to_changelog` is not part of the query, whose rows then
  *   only look like changes
  */
-case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[ChangelogOutput]) {
+case class SinkInput(sink: String, columns: Seq[Attribute], sources: Seq[ChangelogOutput]) {
+
+  /** The only source: what is known of one says nothing of the rows of several. */
+  private def source: Option[ChangelogOutput] =
+    if (sources.size == 1) sources.headOption else None
 
   def columnNames: Seq[String] = columns.map(_.name)
 
   /** Whether rows only ever come. */
-  def isInsertOnly: Boolean = source.exists(_.explained.symbols == Seq("I"))
+  def isInsertOnly: Boolean = sources.nonEmpty && sources.forall(SinkInput.isInsertOnly)
 
   /** Whether rows that are replaced don't come, but are found by their key. */
-  def lacksOldRows: Boolean = replacedBy.isDefined
+  def lacksOldRows: Boolean = sources.exists(SinkInput.replacedBy(_).isDefined)
 
   /**
    * The key to replace rows by: what the user names, else the query's. None for rows that only come;
@@ -50,14 +54,10 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
 
   /** The key as above, or none if rows can be told apart by nothing but all of their values. */
   def keyOrNone(named: Option[String]): Option[Seq[String]] =
-    if (named.isEmpty && wantedKey.isEmpty && knownKeys.isEmpty && source.nonEmpty) {
+    if (named.isEmpty && wantedKey.isEmpty && knownKeys.isEmpty && sources.nonEmpty) {
       if (lacksOldRows) throw needsAppend
       None
     } else key(named)
-
-  /** The key by which the query leaves out old rows, if it does. */
-  private def replacedBy: Option[Seq[Attribute]] =
-    if (isInsertOnly) None else source.filterNot(_.sendsUpdateBefore).flatMap(_.key)
 
   /** Refuses a key by which rows would be lost or left behind, as far as it is known. */
   private def check(key: Seq[String]): Unit =
@@ -66,7 +66,7 @@ case class SinkInput(sink: String, columns: Seq[Attribute], source: Option[Chang
         throw SinkErrors.keyNotUnique(sink, key, knownKeys)
       }
       // an old row that is left out agrees with the new one on the query's key, and so on its parts
-      val by = replacedBy.map(_.map(_.name))
+      val by = source.flatMap(SinkInput.replacedBy).map(_.map(_.name))
       by.filterNot(by => key.forall(by.contains)).foreach { by =>
         throw SinkErrors.keyDiffers(sink, key, by)
       }
@@ -123,6 +123,13 @@ object SinkInput {
     if (!changeTypes.exists(_.dataType.isInstanceOf[StringType])) {
       throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
     }
-    SinkInput(sink, columns, optimized.collectFirst { case source: ChangelogOutput => source })
+    SinkInput(sink, columns, optimized.collect { case source: ChangelogOutput => source })
   }
+
+  private def isInsertOnly(source: ChangelogOutput): Boolean =
+    source.explained.symbols == Seq("I")
+
+  /** The key by which a query leaves out old rows, if it does. */
+  private def replacedBy(source: ChangelogOutput): Option[Seq[Attribute]] =
+    if (source.sendsUpdateBefore || isInsertOnly(source)) None else source.key
 }

@@ -39,17 +39,18 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether it reads a stream, whose changes can be followed. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
 
-  /** Its columns that identify a row, if any are known to. */
-  lazy val key: Option[Seq[String]] = output.upsertKeys
-    .filter(_.forall(key => output.columns.exists(_.exprId == key.exprId)))
-    .headOption
-    .map(key => output.columns.filter(key.contains).map(_.name))
+  /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
+  lazy val key: Option[Seq[String]] = {
+    val keys = output.upsertKeys.map(key => output.columns.filter(key.contains))
+    val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
+    chosen.orElse(keys.headOption).map(_.map(_.name))
+  }
 
   /** How its changes are kept, as EXPLAIN tells. */
-  lazy val output: ChangelogOutput = {
-    val changes = toChangelog(mode(hasKey = false)).copy(explainOnly = true, streaming = true)
-    optimized(changes)
-  }
+  lazy val output: ChangelogOutput = explained(mode(hasKey = false))
+
+  private def explained(mode: OutputMode): ChangelogOutput =
+    optimized(toChangelog(mode).copy(explainOnly = true, streaming = true))
 
   def mode(hasKey: Boolean): OutputMode = ViewKind.mode(definition.kind, hasKey)
 

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import java.io.File
+
+import scala.util.{Random, Using}
+
+import org.apache.kafka.clients.admin.{Admin, NewTopic}
+import org.scalatest.exceptions.TestCanceledException
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.sinks.files.FilesSinkProvider
+import org.apache.spark.sql.changelog.testing._
+import org.apache.spark.sql.changelog.views.ViewCatalog
+
+/** Every sink, and every format of views, by name, ready to keep a program's query. */
+class KeptSinks(spark: SparkSession) {
+  import KeptSinks._
+
+  private var count = 0
+
+  /** What keeps a query, told a key or not, in one mode or the other, as `random` says. */
+  def apply(name: String, kept: KeptProgram, random: Random): KeptTarget = {
+    count += 1
+    val table = s"shape_$count"
+    val (arguments, key) = keys(kept, random)
+    val changes = kept.changes(arguments)
+    if (name.endsWith("view")) {
+      def checkpoint(view: String) =
+        new File(new ViewCatalog(spark).get(Seq(view)).definition.checkpoint.toUri.getPath)
+      new ViewTarget(spark, table, kept.sql, name.takeWhile(_ != ' '), checkpoint)
+    } else {
+      val rows = StructType(changes.schema.dropRight(1))
+      val sink = sinkOf(fitting(name, rows, kept), table, rows)
+      val told = key.map(key => sink.keyed(key.mkString(","))).getOrElse(Map.empty)
+      new SinkTarget(changes, sink.format, sink.options ++ told, sink.read())
+    }
+  }
+
+  /** The same sink, or another one where it can't keep such rows. */
+  private def fitting(name: String, rows: StructType, kept: KeptProgram): String = {
+    def has(isSo: DataType => Boolean) = rows.exists(field => isSo(field.dataType))
+    val isDatabase = Databases.contains(name) || name == "fanout"
+    // they refuse rows that change and have no key
+    if ((isDatabase || name == "kafka") && kept.keys.isEmpty && !kept.isInsertOnly) "delta"
+    else if (isDatabase && has(_.isInstanceOf[ArrayType])) "memory"
+    // it knows no NaN
+    else if (name == "mariadb" && has(_ == DoubleType)) "h2"
+    // records without a key are there twice when a batch comes again
+    else if (name == "kafka" && kept.isInsertOnly && kept.keys.isEmpty) "files"
+    else name
+  }
+
+  private def sinkOf(name: String, table: String, rows: StructType): Sink =
+    name match {
+      case "memory" =>
+        Sink("changelog-memory", Map("queryName" -> table), () => Seq(spark.table(table)))
+      case "files" =>
+        val path = QuickFileSystem.temporaryDirectory()
+        def newest = path
+          .listFiles()
+          .filter(_.getName.startsWith("batch-"))
+          .maxBy(_.getName.drop("batch-".length).toLong)
+        Sink(
+          classOf[FilesSinkProvider].getName,
+          Map("path" -> path.getPath, "provider" -> "parquet"),
+          () => Seq(spark.read.schema(rows).parquet(newest.getPath)))
+      case "delta" =>
+        val path = new File(QuickFileSystem.temporaryDirectory(), table).getPath
+        Sink(
+          "changelog-table",
+          Map("path" -> path, "createTable" -> "true", "countRows" -> "true"),
+          () => Seq(spark.read.format("delta").load(path)))
+      case "kafka" => topic(table, rows)
+      case "fanout" =>
+        val parts = Seq("a" -> database("h2", table), "b" -> sinkOf("memory", table, rows))
+        val options = parts.flatMap { case (part, sink) =>
+          (sink.options + ("format" -> sink.format)).map { case (option, value) =>
+            s"$part.$option" -> value
+          }
+        }
+        Sink(
+          "changelog-fanout",
+          options.toMap ++ Map("sinks" -> "a,b", "queryName" -> table),
+          () => parts.flatMap(_._2.read()),
+          key => Map("a.key" -> key, "b.key" -> key))
+      case _ => database(name, table)
+    }
+
+  private def database(name: String, table: String): Sink =
+    Databases.get(name).flatMap(address => ofService(address())) match {
+      case Some(address) =>
+        val options = Seq("url", "user", "password").map(key => key -> address(key)).toMap
+        // Spark has a dialect for MySQL's address only
+        val spoken: Map[String, String] =
+          if (!options("url").startsWith("jdbc:mariadb:")) Map.empty
+          else
+            Map(
+              "driver" -> "org.mariadb.jdbc.Driver",
+              "url" -> (options("url")
+                .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
+        Sink(
+          "changelog-jdbc",
+          options ++ Map("dbtable" -> table, "createTable" -> "true"),
+          () =>
+            Seq(
+              spark.read
+                .format("jdbc")
+                .options(options ++ spoken)
+                .option("dbtable", table)
+                .load()))
+      case None => database("h2", table)
+    }
+
+  /** A topic read as a table: its newest record of each key, and those without one. */
+  private def topic(table: String, rows: StructType): Sink =
+    ofService(Services.kafka()) match {
+      case None => database("h2", table)
+      case Some(address) =>
+        val servers = address("bootstrap")
+        val kafka = Map("kafka.bootstrap.servers" -> servers)
+        Using.resource(
+          Admin.create(java.util.Map.of[String, AnyRef]("bootstrap.servers", servers))) { admin =>
+          val topic = new NewTopic(table, 1, 1.toShort)
+          admin.createTopics(java.util.List.of(topic)).all().get()
+        }
+        def records = spark.read
+          .format("kafka")
+          .options(kafka)
+          .option("subscribe", table)
+          .load()
+          .selectExpr(
+            "CAST(key AS STRING) AS k",
+            "CAST(value AS STRING) AS v",
+            "partition",
+            "offset")
+        def read: DataFrame = {
+          val newest = records
+            .where("k IS NOT NULL")
+            .groupBy("k")
+            .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
+            .selectExpr("newest.v AS v")
+          val values = newest.union(records.where("k IS NULL").select("v")).where("v IS NOT NULL")
+          values.select(from_json(col("v"), rows).as("row")).select("row.*")
+        }
+        Sink("changelog-kafka", kafka + ("topic" -> table), () => Seq(read))
+    }
+
+  private def ofService(address: => Map[String, String]): Option[Map[String, String]] =
+    try Some(address)
+    catch { case _: TestCanceledException => None }
+
+  /** Arguments of `to_changelog`, and the key that the sink is told, if any. */
+  private def keys(kept: KeptProgram, random: Random): (String, Option[Seq[String]]) = {
+    val known = kept.keys.filter(_.nonEmpty)
+    def some =
+      if (known.isEmpty || random.nextBoolean()) None else Some(known(random.nextInt(known.size)))
+    if (known.isEmpty || random.nextBoolean()) ("", some)
+    else {
+      val told = some
+      val argument = told.map(_.mkString(", key => array('", "', '", "')")).getOrElse("")
+      (s", mode => 'upsert'$argument", if (random.nextInt(4) == 0) some else None)
+    }
+  }
+}
+
+object KeptSinks {
+  val Names: Seq[String] = Seq(
+    "memory",
+    "files",
+    "delta",
+    "h2",
+    "h2",
+    "postgres",
+    "mariadb",
+    "kafka",
+    "fanout",
+    "parquet view",
+    "delta view")
+
+  private val Databases: Map[String, () => Map[String, String]] = Map(
+    "h2" -> (() =>
+      Map("url" -> "jdbc:h2:mem:shapes;DB_CLOSE_DELAY=-1", "user" -> "t", "password" -> "p")),
+    "postgres" -> (() => Services.postgres()),
+    "mariadb" -> (() => Services.mariadb()))
+
+  /**
+   * @param keyed
+   *   the options that tell a key
+   */
+  private case class Sink(
+      format: String,
+      options: Map[String, String],
+      read: () => Seq[DataFrame],
+      keyed: String => Map[String, String] = key => Map("key" -> key))
+}

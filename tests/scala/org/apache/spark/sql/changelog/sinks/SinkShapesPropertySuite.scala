@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
+
+/**
+ * Random queries, kept by every sink and every format of views, against the same queries as batches:
+ * what is kept is compared after every batch, after a batch that is done once more, and after a
+ * restart. A sink may refuse a query, but only by an error that says so.
+ */
+class SinkShapesPropertySuite extends PropertySuite(numSeeds = 10) {
+  private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
+  private var seed = 0L
+  private var isPrepared = false
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick +
+      ("spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
+
+  private lazy val sinks = new KeptSinks(spark)
+
+  override protected def program(seed: Long): (Program, Variant) = {
+    this.seed = seed
+    val (program, variant) = seed % 6 match {
+      case 0 => RandomSqlProgram(seed)
+      case 1 => RandomJoinProgram(seed)
+      case _ => (RandomKeyedProgram(seed), Variant())
+    }
+    // how it is run is up to the sink; settings of the query are other suites' concern
+    (program, Variant(conf = variant.conf.filter(_._1.contains("stateStore"))))
+  }
+
+  override protected def check(oracle: Oracle, program: Program, variant: Variant): Unit = {
+    if (!isPrepared) {
+      oracle.inSessions(session => RandomSqlProgram.functions.foreach(session.sql))
+      isPrepared = true
+    }
+    val random = new Random(seed)
+    val name = KeptSinks.Names(random.nextInt(KeptSinks.Names.size))
+    variant.conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    val outcome =
+      try
+        if (program.feeds.isEmpty || !oracle.accepts(program)) "no query"
+        else keep(program, name, random)
+      catch {
+        case error: Throwable =>
+          refusal(error).getOrElse(throw new AssertionError(s"$name: $error", error))
+      } finally variant.conf.keys.foreach(spark.conf.unset)
+    outcomes(s"$name: $outcome") += 1
+  }
+
+  /** Keeps a program's query, and compares after every step. */
+  private def keep(program: Program, name: String, random: Random): String = {
+    val kept = new KeptProgram(spark, program)
+      .inBatch(session => RandomSqlProgram.functions.foreach(session.sql))
+    val target = sinks(name, kept, random)
+    try {
+      program.steps.zipWithIndex.foreach { case (step, number) =>
+        kept.arrive(step, target.running)
+        target.catchUp()
+        KeptTarget.compare(target, kept.expected, s"after batch $number")
+        random.nextInt(4) match {
+          case 0 =>
+            target.repeat()
+            KeptTarget.compare(target, kept.expected, s"after batch $number came again")
+          case 1 => target.restart()
+          case _ =>
+        }
+      }
+      "kept"
+    } finally target.stop()
+  }
+
+  /** What is refused, and why. */
+  private def refusal(error: Throwable): Option[String] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
+      case ours: SparkThrowable if SinkShapesPropertySuite.Refusals.contains(ours.getCondition) =>
+        ours.getCondition
+    }
+
+  override protected def afterAll(): Unit = {
+    outcomes.toSeq.sorted.foreach { case (what, count) => println(s"$count $what") }
+    super.afterAll()
+  }
+}
+
+private object SinkShapesPropertySuite {
+  val Refusals: Set[String] = Set(
+    "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+    "CHANGELOG_KEY_MISSING",
+    "CHANGELOG_NODE_NOT_SUPPORTED",
+    "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+    "CHANGELOG_NOT_EXECUTABLE_YET",
+    "CHANGELOG_SINK_KEY_DIFFERS",
+    "CHANGELOG_SINK_NEEDS_APPEND",
+    "CHANGELOG_SUBQUERY_NOT_SUPPORTED")
+}
