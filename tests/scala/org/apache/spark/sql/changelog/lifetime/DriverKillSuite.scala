@@ -41,7 +41,6 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
 
   private def kill(queries: Seq[(OperatorQuery, Map[String, String])], rounds: Int): Int = {
     val running = new RunningQueries(spark, queries, Map("spark.master" -> "local[2]"), random)
-    running.arrive()
     for (_ <- 1 to rounds) {
       val process = running.start()
       try {
