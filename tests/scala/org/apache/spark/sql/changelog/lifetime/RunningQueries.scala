@@ -73,6 +73,9 @@ class RunningQueries(
     process
   }
 
+  /** How many batches of all queries were committed so far. */
+  def committed: Int = judged.map(_.committed).sum
+
   /** How many batches were compared so far. */
   def compared: Int = judged.map(_.compared).sum
 
