@@ -20,6 +20,7 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
   private val seed = sys.env.get("CHANGELOG_CLUSTER_SEED").fold(System.nanoTime())(_.toLong)
   private val random = new Random(seed)
   private val QueriesAtOnce = 4
+  private val LongestRun = 120
 
   private val settings = Map(
     "spark.master" -> "local-cluster[2,1,1024]",
@@ -37,7 +38,7 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
     // of two executors on one host each may fail at a task once
     "spark.excludeOnFailure.enabled" -> "true",
     "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> "1",
-    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode" -> "50",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode" -> "49",
     "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor" -> "50",
     "spark.excludeOnFailure.application.maxFailedTasksPerExecutor" -> "1000",
     "spark.excludeOnFailure.application.maxFailedExecutorsPerNode" -> "1000",
@@ -51,30 +52,32 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
     "spark.sql.streaming.stateStore.maintenanceInterval" -> "2s",
     "spark.sql.changelog.unmatchedRetraction" -> "fail")
 
-  private val environment = Map("SPARK_HOME" -> RunningQueries.sparkHome.toString)
+  private val environment =
+    Map("SPARK_HOME" -> RunningQueries.sparkHome.toString, "SPARK_SCALA_VERSION" -> "2.13")
 
   RunningQueries.Providers
     .take(if (seconds.isEmpty) 1 else RunningQueries.Providers.size)
     .foreach { case (provider, conf) =>
       test(s"state $provider, whatever becomes of tasks") {
         withClue(s"CHANGELOG_CLUSTER_SEED=$seed: ") {
-          val deadline = System.nanoTime() + seconds.getOrElse(25) * 1000000000L
+          val length = seconds.getOrElse(25)
           var compared = 0
-          do {
+          for (start <- 0 until length by LongestRun) {
             val queries = random.shuffle(OperatorQuery.all).take(QueriesAtOnce).map(_ -> conf)
-            compared += run(queries, deadline)
-          } while (System.nanoTime() < deadline)
+            compared += run(queries, math.min(LongestRun, length - start))
+          }
           info(s"$compared batches compared")
         }
       }
     }
 
-  private def run(queries: Seq[(OperatorQuery, Map[String, String])], deadline: Long): Int = {
+  /** Runs queries for some seconds, from their first batches on. */
+  private def run(queries: Seq[(OperatorQuery, Map[String, String])], seconds: Int): Int = {
     val running = new RunningQueries(spark, queries, settings, random, environment)
-    running.arrive()
     val driver = running.start()
-    val end = math.min(deadline, System.nanoTime() + 120 * 1000000000L)
     try {
+      running.finish(driver, seconds = 300)
+      val end = System.nanoTime() + seconds * 1000000000L
       while (System.nanoTime() < end) {
         running.arrive()
         Thread.sleep(random.nextInt(2500).toLong)
@@ -82,7 +85,7 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
         running.checkRuns(driver)
         running.judge()
       }
-      running.finish(driver, seconds = 180)
+      running.finish(driver, seconds = 300)
     } finally running.kill(driver)
     running.delete()
     running.compared

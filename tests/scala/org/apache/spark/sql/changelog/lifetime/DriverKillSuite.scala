@@ -16,7 +16,8 @@ import org.apache.spark.sql.changelog.testing.ChangelogSession
  */
 class DriverKillSuite extends AnyFunSuite with ChangelogSession {
   private val QueriesAtOnce = 4
-  private val LatestKillMillis = 4000
+  private val LatestKillMillis = 1500
+  private val MostBatches = 10
   private val RoundsOfOne = if (KilledWriter.isLong) 20 else 2
   private val random = new Random(KilledWriter.seed)
 
@@ -41,15 +42,17 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
 
   private def kill(queries: Seq[(OperatorQuery, Map[String, String])], rounds: Int): Int = {
     val running = new RunningQueries(spark, queries, Map("spark.master" -> "local[2]"), random)
-    running.arrive()
     for (_ <- 1 to rounds) {
       val process = running.start()
       try {
-        val end = System.nanoTime() + random.nextInt(LatestKillMillis) * 1000000L
-        while (System.nanoTime() < end) {
+        // however fast the machine is, batches of most rounds are committed
+        val committed = running.committed + random.nextInt(MostBatches)
+        val deadline = System.nanoTime() + 60000000000L
+        while (running.committed < committed && System.nanoTime() < deadline) {
           running.arrive()
-          Thread.sleep(random.nextInt(1000).toLong)
+          Thread.sleep(random.nextInt(300).toLong)
         }
+        Thread.sleep(random.nextInt(LatestKillMillis).toLong)
         running.checkRuns(process)
       } finally running.kill(process)
       running.judge()

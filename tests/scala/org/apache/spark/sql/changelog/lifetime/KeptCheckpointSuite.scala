@@ -94,27 +94,29 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
       table.arrive(Files.readString(file))
     }
 
-    /** Runs it over the files that are there. */
-    def run(): Unit = {
+    /** Runs it over the files that are there, and over more as they arrive. */
+    def run(more: Range = 0 until 0): Unit = {
       val session = spark.newSession()
       (conf + ("spark.sql.shuffle.partitions" -> "1")).foreach { case (key, value) =>
         session.conf.set(key, value)
       }
       val running = QueryRunner.start(session, home, query)
-      try running.processAllAvailable()
-      finally running.stop()
+      try {
+        running.processAllAvailable()
+        more.foreach { number =>
+          arrive(number)
+          running.processAllAvailable()
+        }
+      } finally running.stop()
       judged.judge()
     }
 
-    /** Goes on from a checkpoint, and compares with batch Spark after each file. */
+    /** Goes on from a checkpoint; what it holds is compared with batch Spark after each file. */
     def goOn(): Unit = {
       judged.judge()
       val before = judged.compared
       assert(before >= FilesBefore)
-      (FilesBefore until FilesInAll).foreach { number =>
-        arrive(number)
-        run()
-      }
+      run(more = FilesBefore until FilesInAll)
       assert(judged.compared >= before + FilesInAll - FilesBefore)
     }
   }

@@ -49,6 +49,8 @@ class RunningQueries(
     new JudgedQuery(session, query, home.resolve(query.name), tables)
   }
 
+  tables.values.foreach(_.add())
+
   /** Lets a file arrive for some of the tables, unless there are some that wait to be read. */
   def arrive(): Unit =
     if (tables.values.map(_.size).max - judged.map(_.committed).min < MostWaiting)
@@ -70,6 +72,9 @@ class RunningQueries(
     }
     process
   }
+
+  /** How many batches of all queries were committed so far. */
+  def committed: Int = judged.map(_.committed).sum
 
   /** How many batches were compared so far. */
   def compared: Int = judged.map(_.compared).sum

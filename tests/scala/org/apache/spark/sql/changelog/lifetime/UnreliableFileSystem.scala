@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.testing.QuickFileSystem
 
 /**
  * Fails now and then while a version of state is written: before a snapshot, and after a delta. Or
- * it takes long. Each file once, so that another attempt gets by.
+ * it takes long. Each version once, so that another attempt gets by.
  */
 class UnreliableFileSystem extends QuickFileSystem {
   import UnreliableFileSystem._
@@ -43,7 +43,7 @@ class UnreliableFileSystem extends QuickFileSystem {
   private def trouble(folder: Path, version: String, kind: String): Unit = {
     val partition = pathToFile(folder)
     val isState = partition.getPath.contains("/state/")
-    def isFirst = new File(partition, s"trouble-with-$version-$kind").createNewFile()
+    def isFirst = new File(partition, s"trouble-with-$version").createNewFile()
     val share = getConf.getInt(Failures, 0)
     val draw = Math.floorMod((folder.toString + version + kind).hashCode * 31, 100)
     if (isState && version.forall(_.isDigit) && draw < share && isFirst) {

@@ -34,13 +34,13 @@ class PlanChangelogRankSuite extends AnyFunSuite with ChangelogSession {
           .executedPlan
           .toString
       assert(text.contains("ChangelogRank"))
-      Seq("WindowGroupLimit", "LocalLimit", "ChangelogDrain").filter(text.contains).mkString(" ")
+      Seq("WindowGroupLimit", "ChangelogDrain").filter(text.contains).mkString(" ")
     } finally running.stop()
   }
 
   test("each task sends what may be among the best of all") {
     assert(plan("SELECT * FROM t ORDER BY n LIMIT 3") == "WindowGroupLimit ChangelogDrain")
-    assert(plan("SELECT * FROM t LIMIT 3 OFFSET 1") == "LocalLimit ChangelogDrain")
+    assert(plan("SELECT * FROM t LIMIT 3 OFFSET 1") == "WindowGroupLimit ChangelogDrain")
     assert(
       plan("SELECT g FROM (SELECT *, dense_rank() OVER (ORDER BY n) AS r FROM t) WHERE r < 3") ==
         "WindowGroupLimit ChangelogDrain")
