@@ -38,7 +38,9 @@ class MixedSourcesSuite extends AnyFunSuite with ChangelogSession {
     queries.foreach { sql =>
       val sources = Seq(FeedDeltaTables, FeedTopics, FeedFiles.Parquet)
       withClue(sql) {
-        oracle.check(Program(Seq(a, b, c), sql, steps), Variant(restart = true, sources = sources))
+        oracle.check(
+          Program(Seq(a, b, c), sql, steps),
+          Variant(restart = true, sources = sources))
       }
     }
   }

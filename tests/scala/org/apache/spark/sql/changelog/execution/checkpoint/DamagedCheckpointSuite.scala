@@ -122,7 +122,18 @@ class DamagedCheckpointSuite extends AnyFunSuite with ChangelogSession {
           s"$kind $damage: ${outcome(query, file)}"
         }
         outcomes.foreach(info(_))
-        info("DEBUG " + spark.sessionState.newHadoopConf().get("fs.file.impl") + " " + spark.conf.get(STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key) + " " + spark.sparkContext.getConf.get("spark.hadoop.fs.file.impl") + " " + new File(query.checkpoint, "state/0/0").list().sorted.mkString(" ") + " | " + new File(query.checkpoint, "offsets").list().sorted.mkString(" ") + Files.readString(new File(query.checkpoint, "offsets/13").toPath))
+        info(
+          "DEBUG " + spark.sessionState
+            .newHadoopConf()
+            .get("fs.file.impl") + " " + spark.conf.get(
+            STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key) + " " + spark.sparkContext.getConf
+            .get("spark.hadoop.fs.file.impl") + " " + new File(query.checkpoint, "state/0/0")
+            .list()
+            .sorted
+            .mkString(" ") + " | " + new File(query.checkpoint, "offsets")
+            .list()
+            .sorted
+            .mkString(" ") + Files.readString(new File(query.checkpoint, "offsets/13").toPath))
         val bad = outcomes.filter(text => text.contains("WRONG") || text.contains("NOT CLEAR"))
         assert(bad.isEmpty, bad.mkString("\n", "\n", ""))
       } finally provider.keys.foreach(spark.conf.unset)
