@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.lifetime
 
 import java.nio.file.{Files, Path}
+import java.sql.Timestamp
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -104,10 +105,12 @@ class JudgedQuery(
 
   private def batchRows(files: Map[String, Int], watermark: Long): Map[String, Int] = {
     tables.foreach { case (name, table) => table.read(session, files(name)) }
-    val sql = query.passed.fold(query.sql) { time =>
-      s"SELECT * FROM (${query.sql}) WHERE $time <= timestamp_millis($watermark)"
+    // as a condition of the query, Spark would ask it of rows before it has made sessions of them
+    val rows = session.sql(query.sql).collect().toSeq
+    val passed = query.passed.fold(rows) { time =>
+      rows.filter(_.getAs[Timestamp](time).getTime <= watermark)
     }
-    count(session.sql(sql).collect().map(TextChangelog.format).toSeq)
+    count(passed.map(TextChangelog.format))
   }
 
   /** The files that sources have noted. */

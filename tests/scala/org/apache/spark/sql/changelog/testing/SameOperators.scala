@@ -10,7 +10,8 @@ import org.apache.spark.sql.streaming.StreamingQuery
 
 /**
  * Checks that a query has the same operators in every batch, over the same columns, whichever of its
- * sources have news and however often it was begun anew.
+ * sources have news and however often it was begun anew. Spark may learn of the rows of a batch that
+ * a column is never NULL in them; state is kept as if it could be.
  */
 private[testing] class SameOperators {
   private var known = Option.empty[Seq[String]]
@@ -35,6 +36,6 @@ private[testing] class SameOperators {
 
   private def describe(columns: Seq[Attribute]): String =
     columns
-      .map(c => s"${c.name} ${c.dataType.sql}${if (c.nullable) "" else " NOT NULL"}")
+      .map(column => s"${column.name} ${column.dataType.sql}")
       .mkString("[", ", ", "]")
 }
