@@ -18,6 +18,7 @@ import org.apache.spark.util.Utils
  * a relation without rows.
  */
 class FeedFiles(format: String) extends SourceKind(s"$format files") {
+  import FeedFiles._
 
   override def open(session: SparkSession, schema: StructType, partitions: Int): FeedSource =
     new FeedSource {
@@ -25,7 +26,7 @@ class FeedFiles(format: String) extends SourceKind(s"$format files") {
       private var numFiles = 0
 
       override def stream(session: SparkSession): DataFrame =
-        session.readStream.schema(schema).format(format).load(folder.getPath)
+        session.readStream.schema(schema).format(format).options(Exactly).load(folder.getPath)
 
       override def add(rows: Seq[Row]): Unit = {
         numFiles += 1
@@ -35,6 +36,7 @@ class FeedFiles(format: String) extends SourceKind(s"$format files") {
           .coalesce(1) // the order of changes may count
           .write
           .format(format)
+          .options(Exactly)
           .save(written.toString)
         Files.move(
           fileIn(written),
@@ -54,6 +56,13 @@ class FeedFiles(format: String) extends SourceKind(s"$format files") {
 }
 
 object FeedFiles {
+
+  /** Texts hold all of a value. */
+  private val Exactly = Map(
+    "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields" -> "false")
+
   val Json = new FeedFiles("json")
   val Parquet = new FeedFiles("parquet")
 }

@@ -97,8 +97,6 @@ private[identity] class CanonicalExpression(
     case encoder: ExpressionEncoder[_] => Some(typeOf(encoder.schema))
     case encoder: AgnosticEncoder[_] => Some(typeOf(encoder.dataType))
     case text: String => Some(text)
-    // where one failed, the query can go on with the other
-    case EvalMode.TRY => Some(EvalMode.ANSI.toString)
     case plain @ (_: Boolean | _: Number | _: Char | _: Enum[_] | _: Enumeration#Value) =>
       Some(plain.toString)
     case single: Product if single.productArity == 0 => Some(single.productPrefix)

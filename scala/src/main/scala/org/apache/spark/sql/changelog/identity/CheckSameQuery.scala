@@ -3,18 +3,20 @@
 
 package org.apache.spark.sql.changelog.identity
 
+import org.apache.spark.sql.catalyst.expressions.EvalMode
+
 import org.apache.spark.sql.changelog.errors.CheckpointErrors
 
 /**
  * Refuses to go on with the state of a query that meant something else.
  *
  * What is below `to_changelog` must be what it was, but for what changes neither rows nor state:
- * names, the order of conditions, where a source has moved to.
+ * names, the order of conditions, where a source has moved to, what happens instead of a failure.
  */
 private[changelog] object CheckSameQuery {
 
   def apply(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit = {
-    if (was.queries != is.queries) {
+    if (!meanTheSame(was.lines, is.lines)) {
       val settings = changed(was.settings, is.settings)
       throw CheckpointErrors.otherQuery(checkpoint, difference(was.lines, is.lines) ++ settings)
     }
@@ -27,8 +29,25 @@ private[changelog] object CheckSameQuery {
   /** The same of the operators that the query has been rewritten to. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
-    if (old != now) throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
+    if (!meanTheSame(old, now))
+      throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
   }
+
+  private def meanTheSame(was: Seq[String], is: Seq[String]): Boolean =
+    was.size == is.size && was.zip(is).forall { case (old, now) => means(old, now) }
+
+  /**
+   * Whether they are the same, but for expressions that failed where they now give something else. On
+   * all rows that have come they have not failed, and so given the same.
+   */
+  private def means(was: String, is: String): Boolean = was == is || {
+    val modes = Mode.findAllIn(was).toSeq.zip(Mode.findAllIn(is).toSeq)
+    Mode.split(was).sameElements(Mode.split(is)) && modes.forall { case (old, now) =>
+      old == now || old == EvalMode.ANSI.toString
+    }
+  }
+
+  private val Mode = EvalMode.values.mkString("\\b(", "|", ")\\b").r
 
   private def changed(was: Map[String, String], is: Map[String, String]): Seq[String] =
     (was.keySet ++ is.keySet).toSeq.sorted.filter(key => was.get(key) != is.get(key)).map { key =>

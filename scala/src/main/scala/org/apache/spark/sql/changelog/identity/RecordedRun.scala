@@ -25,9 +25,11 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     RecordedSettings.use(record.settings, conf)
   }
 
-  /** Refuses other operators than the recorded ones, or writes them down with the query. */
-  def rewrittenTo(operators: Seq[OperatorRecord]): Unit = recorded match {
-    case Some(record) => CheckSameQuery.operators(batch.checkpoint.toString, record, operators)
-    case None => if (batch.batchId == 0) file.write(current.copy(operators = operators))
+  /** Refuses other operators than the recorded ones, and writes down what the query is from now on. */
+  def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
+    val settings = RecordedSettings.of(conf)
+    val next = current.copy(settings = settings, operators = operators)
+    recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
+    if (batch.batchId == 0 || recorded.exists(_ != next)) file.write(next)
   }
 }

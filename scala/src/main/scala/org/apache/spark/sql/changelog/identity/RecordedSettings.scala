@@ -37,9 +37,11 @@ private[changelog] object RecordedSettings {
     conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named
   }
 
-  /** Lets `conf` have them again. */
+  /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
   def use(settings: Map[String, String], conf: SQLConf): Unit = {
     of(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
-    settings.foreach { case (key, value) => conf.setConfString(key, value) }
+    (settings - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
+      conf.setConfString(key, value)
+    }
   }
 }
