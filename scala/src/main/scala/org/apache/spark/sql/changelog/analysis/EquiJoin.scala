@@ -62,9 +62,12 @@ object EquiJoin {
     val places = columns.map(_.exprId).zipWithIndex.toMap
     pairs.sortBy { pair =>
       val read = left(pair).references.toSeq.map(column => places(column.exprId)).sorted
-      val text = left(pair).transform { case column: Attribute =>
-        BoundReference(places(column.exprId), column.dataType, column.nullable)
-      }.toString
+      val text = left(pair)
+        .transform { case column: Attribute =>
+          BoundReference(places(column.exprId), column.dataType, column.nullable)
+        }
+        .canonicalized
+        .toString
       (read, text)
     }(Ordering.Tuple2(Ordering.Implicits.seqOrdering[Seq, Int], Ordering.String))
   }

@@ -8,13 +8,14 @@ import java.util.UUID
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkException
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StateStoreWriter,
   StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
+
+import org.apache.spark.sql.changelog.identity.PlannedBatch
 
 /**
  * Finds where an operator's state lives, while its query's batch is being planned, and what time
@@ -132,16 +133,3 @@ object AssignStateInfo {
       execution <- Option(stream.lastExecution)
     } yield (stream, execution)
 }
-
-/**
- * A batch that is being planned.
- *
- * @param query
- *   the whole query, as it has been analyzed
- * @param checkpoint
- *   the folder that holds the offset log
- */
-private[changelog] final case class PlannedBatch(
-    query: LogicalPlan,
-    checkpoint: Path,
-    batchId: Long)

@@ -7,15 +7,18 @@ import java.util.UUID
 
 import scala.collection.mutable
 
+import org.apache.spark.api.python.PythonFunction
 import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction
 import org.apache.spark.sql.catalyst.encoders.{AgnosticEncoder, ExpressionEncoder}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.expressions.objects.{Invoke, LambdaVariable}
+import org.apache.spark.sql.catalyst.expressions.objects.{Invoke, LambdaVariable, StaticInvoke}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.types.{DataType, DatetimeType, ObjectType}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String, VariantVal}
 
-import org.apache.spark.sql.changelog.sources.ChangeTypes
+import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults}
+import org.apache.spark.sql.changelog.sources.{ChangeTypes, KeyCheck}
 
 /**
  * Writes expressions so that two that mean the same at two starts of a query have the same text.
@@ -39,20 +42,36 @@ private[identity] class CanonicalExpression(
     subquery: LogicalPlan => String,
     hidesTimes: Boolean) {
 
+  import CanonicalExpression._
+
   /** Variables that an expression brings itself, by their number in this JVM. */
   private val variables = mutable.Map.empty[Any, String]
+  private var depth = 0
 
   def apply(expression: Expression): String = expression match {
     case alias: Alias => apply(alias.child)
     case OuterReference(column) => apply(column)
-    case variable: NamedLambdaVariable => variableOf(variable.exprId)
+    case variable: NamedLambdaVariable => variables.getOrElse(variable.exprId, "?variable")
+    case LambdaFunction(function, arguments, _) => lambda(function, arguments)
+    case field: GetStructField => s"${apply(field.child)}.${field.extractFieldName}"
     case column: Attribute => columns.getOrElse(column.exprId, s"?${column.name}")
     case Invoke(Literal(types: ChangeTypes, _), "kindOf", _, arguments, _, _, _, _) =>
       arguments.map(apply).mkString(s"kindOf(${types.mapping}, ", ", ", ")")
-    // what becomes of a row that can't be read may change
-    case Invoke(Literal(_, _: ObjectType), _, _, _, _, _, _, _) => "refused"
+    case Invoke(Literal(own, _: ObjectType), function, _, arguments, _, _, _, _) =>
+      own match {
+        // what becomes of a row that can't be read, or should not be there, may change
+        case _: ChangeTypes | _: RecordFaults | _: DeadLetters | _: KeyCheck => "refused"
+        case evaluator =>
+          (argument(evaluator) ++ arguments.map(apply)).mkString(s"$function(", ", ", ")")
+      }
+    // their arguments may be keys
+    case call: StaticInvoke if Secret(call.functionName) =>
+      s"${call.functionName}(${CanonicalValue.digest(call.arguments.map(apply).mkString(", "))})"
     case Literal(_, _: DatetimeType) if hidesTimes => "time"
-    case literal: Literal => s"${valueOf(literal.value)}:${typeOf(literal.dataType)}"
+    case Literal(value, dataType) => s"${CanonicalValue(value, dataType)}:${typeOf(dataType)}"
+    // its mode decides how decimals are written, too
+    case cast: Cast if writesDecimals(cast) =>
+      s"Cast(${apply(cast.child)}, ${typeOf(cast.dataType)}, plain ${cast.ansiEnabled})"
     // every cast has a time zone, and few use it
     case cast: Cast if !Cast.needsTimeZone(cast.child.dataType, cast.dataType) =>
       Seq[Any](cast.child, cast.dataType, cast.evalMode)
@@ -75,10 +94,14 @@ private[identity] class CanonicalExpression(
     case in: ListQuery => called("list", in, subquery(in.plan))
     case value: SubqueryExpression => called(value.prettyName, value, subquery(value.plan))
     // the seed of one that is not given by the query is another at each start
-    case random: ExpressionWithRandomSeed => random.prettyName
+    case random: ExpressionWithRandomSeed =>
+      val others = (random: Expression).children.filterNot(_ eq random.seedExpression)
+      others.map(apply).mkString(s"${random.prettyName}(", ", ", ")")
     // of a function of the user its name is all that is the same at each start
     case function: ScalaUDF => called(function.name, function, typeOf(function.dataType))
     case function: PythonUDF => called(function.name, function, typeOf(function.dataType))
+    case function: PythonUDAF => called(function.name, function, typeOf(function.dataType))
+    case function: PythonUDTF => called(function.name, function, typeOf(function.elementSchema))
     case other: Product =>
       val arguments = other.productIterator.flatMap(argument).mkString(", ")
       s"${nameOf(expression)}($arguments)"
@@ -92,11 +115,24 @@ private[identity] class CanonicalExpression(
     case _: ExprId | _: UUID | _: LogicalPlan => None
     case Some(inner) => argument(inner)
     case None => None
+    // options, which may be secret, in no order of their own
+    case options: Map[_, _] =>
+      val texts = options.toSeq.map { case (key, value) =>
+        s"$key=${CanonicalValue.digest(String.valueOf(value))}"
+      }
+      Some(texts.sorted.mkString("{", ", ", "}"))
+    case values: Set[_] => Some(values.toSeq.flatMap(argument).sorted.mkString("{", ", ", "}"))
     case many: Iterable[_] => Some(many.flatMap(argument).mkString("[", ", ", "]"))
+    case bytes: Array[Byte] => Some(CanonicalValue(bytes, BinaryType))
     case many: Array[_] => argument(many.toSeq)
+    case text: UTF8String => Some(CanonicalValue.quoted(text.toString))
+    case value @ (_: Decimal | _: CalendarInterval | _: VariantVal) => Some(value.toString)
+    case _: PythonFunction => None
     case encoder: ExpressionEncoder[_] => Some(typeOf(encoder.schema))
     case encoder: AgnosticEncoder[_] => Some(typeOf(encoder.dataType))
-    case text: String => Some(text)
+    case text: String => Some(CanonicalValue.quoted(text))
+    case mode: Enumeration#Value if EvalMode.values.exists(_ == mode) =>
+      Some(s"mode=$mode")
     case plain @ (_: Boolean | _: Number | _: Char | _: Enum[_] | _: Enumeration#Value) =>
       Some(plain.toString)
     case single: Product if single.productArity == 0 => Some(single.productPrefix)
@@ -124,10 +160,18 @@ private[identity] class CanonicalExpression(
     case other => Seq(other)
   }
 
-  private def valueOf(value: Any): String = value match {
-    case bytes: Array[Byte] => bytes.map(byte => f"$byte%02x").mkString
-    case other => String.valueOf(other)
+  /** Variables are called by how deeply a function is nested, and their place there. */
+  private def lambda(function: Expression, arguments: Seq[NamedExpression]): String = {
+    depth += 1
+    arguments.zipWithIndex.foreach { case (variable, place) =>
+      variables(variable.exprId) = s"x$depth.$place"
+    }
+    try s"(${arguments.map(apply).mkString(", ")}) -> ${apply(function)}"
+    finally depth -= 1
   }
+
+  private def writesDecimals(cast: Cast): Boolean = cast.dataType.isInstanceOf[StringType] &&
+    cast.child.dataType.existsRecursively(_.isInstanceOf[DecimalType])
 
   private def variableOf(id: Any): String =
     variables.getOrElseUpdate(id, s"variable${variables.size + 1}")
@@ -142,4 +186,9 @@ private[identity] class CanonicalExpression(
     }
     name.split('.').last.takeWhile(_ != '/').split("\\$\\$Lambda").head.stripSuffix("$")
   }
+}
+
+private[identity] object CanonicalExpression {
+
+  private val Secret = Set("aesEncrypt", "aesDecrypt")
 }

@@ -5,12 +5,15 @@ package org.apache.spark.sql.changelog.identity
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.analysis.SQLFunctionNode
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.{ResolvedInlineTable, SQLFunctionNode}
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 
+import org.apache.spark.sql.changelog.identity.CanonicalValue.digest
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -75,12 +78,24 @@ private[changelog] object CanonicalPlan {
         leaf(s"from_changelog ${source.number} $rows $names", source)
       // where it comes from stands beside the query, and may change
       case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
-      case LogicalRelation(_, output, Some(table), _, _) =>
-        leaf(s"table ${table.identifier.unquotedString} of ${output.size}", plan)
-      case relation: DataSourceV2Relation => leaf(s"table ${relation.name}", relation)
+      case LogicalRelation(_, _, Some(table), _, _) => ofTable(table.identifier, plan)
+      case LogicalRelation(files: HadoopFsRelation, _, None, _, _) =>
+        leaf(files.location.rootPaths.map(_.toString).sorted.mkString("files ", " ", ""), plan)
+      case hive: HiveTableRelation => ofTable(hive.tableMeta.identifier, hive)
+      case relation: DataSourceV2Relation =>
+        leaf(
+          (s"table ${relation.name}" +: relation.timeTravelSpec.map(_.toString).toSeq)
+            .mkString(" "),
+          relation)
+      case range: Range => leaf(s"range ${range.start} ${range.end} ${range.step}", range)
       case local: LocalRelation =>
         val types = local.output.map(_.dataType)
-        leaf(s"rows ${digest(local.data.map(_.toSeq(types)).mkString)}", local)
+        leaf(s"rows ${digest(local.data.map(CanonicalValue.ofRow(_, types)).mkString)}", local)
+      case table: ResolvedInlineTable =>
+        val texts = new Subqueries(Map.empty, outer)
+        leaf(
+          table.rows.map(_.map(texts.text).mkString("(", ", ", ")")).mkString("rows ", " ", ""),
+          table)
       case other: LeafNode => leaf(other.nodeName, other)
       case join @ (_: Join | _: SubqueryJoin | _: LateralJoin | _: TemporalJoin |
           _: LookupJoin) =>
@@ -89,9 +104,16 @@ private[changelog] object CanonicalPlan {
       case _ => node(plan, outer, keepsColumns = false)
     }
 
+    private def ofTable(table: TableIdentifier, plan: LogicalPlan): Described =
+      leaf(s"table ${table.unquotedString}", plan)
+
     private def leaf(name: String, plan: LogicalPlan): Described = {
       numSources += 1
-      val columns = plan.output.map(column => column.exprId -> s"s$numSources.${column.name}")
+      val names = plan.output.map(_.name)
+      val columns = plan.output.zipWithIndex.map { case (column, place) =>
+        val other = if (names.count(_ == column.name) > 1) s"#$place" else ""
+        column.exprId -> s"s$numSources.${column.name}$other:${shortened(column.dataType.catalogString)}"
+      }
       val text = s"s$numSources: $name"
       texts.put(plan, text)
       Described(Seq(CanonicalNode(text, Nil)), columns.toMap)
@@ -114,8 +136,15 @@ private[changelog] object CanonicalPlan {
       val subqueries = new Subqueries(made.toMap ++ below, outer)
       val arguments = argumentsOf(plan).flatMap(subqueries.argument).filter(_.nonEmpty)
       val label = if (makes) s"$number: " else ""
-      val text = s"$label${(plan.nodeName +: arguments).mkString(" ")}"
-      texts.put(plan, text + plan.children.map(over(_, below)).mkString)
+      val node = s"$label${(plan.nodeName +: arguments).mkString(" ")}"
+      val over = plan.children
+        .zip(inputs)
+        .map { case (child, input) =>
+          child.output.map(column => input.columns(column.exprId)).mkString(" over [", ", ", "]")
+        }
+        .mkString
+      texts.put(plan, node + over)
+      val text = if (readsSomeColumns(plan)) node else node + over
       Described(Seq(CanonicalNode(text, inputs.flatMap(_.nodes) ++ subqueries.nodes)), made.toMap)
     }
 
@@ -129,9 +158,15 @@ private[changelog] object CanonicalPlan {
       case _ => Map.empty
     }
 
-    /** The columns of an input, in the order in which they are kept. */
-    private def over(input: LogicalPlan, columns: Columns): String =
-      input.output.map(column => columns(column.exprId)).mkString(" over [", ", ", "]")
+    /** Whether it depends on nothing of its inputs but on columns that its arguments name. */
+    private def readsSomeColumns(plan: LogicalPlan): Boolean = plan match {
+      case _: Filter | _: Aggregate | _: Window | _: Sort | _: Generate | _: EventTimeWatermark =>
+        true
+      case _: Join | _: SubqueryJoin | _: LateralJoin | _: TemporalJoin | _: LookupJoin => true
+      case _: GlobalLimit | _: LocalLimit | _: Offset | _: CollectMetrics => true
+      case _: FromChangelog | _: ToChangelog => true
+      case _ => false
+    }
 
     /** Texts of one node's expressions, and the plans of the subqueries among them. */
     private class Subqueries(columns: Columns, outer: Columns) {
@@ -175,6 +210,9 @@ private[changelog] object CanonicalPlan {
     case watermark: EventTimeWatermark => Seq(watermark.eventTime, watermark.delay.toString)
     case aggregate: Aggregate =>
       Seq(aggregate.groupingExpressions, aggregate.aggregateExpressions)
+    case metrics: CollectMetrics => Seq(metrics.name, metrics.metrics)
+    case loop: UnionLoop => Seq(loop.limit, loop.maxDepth)
+    case _: UnionLoopRef => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
     case other => other.productIterator.toSeq
   }
@@ -184,9 +222,4 @@ private[changelog] object CanonicalPlan {
     if (text.length <= LongestText) text else s"${text.take(LongestText / 2)}…${digest(text)}"
 
   private val LongestText = 2000
-
-  private def digest(text: String): String = {
-    val hash = java.security.MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8"))
-    hash.take(8).map(byte => f"$byte%02x").mkString
-  }
 }

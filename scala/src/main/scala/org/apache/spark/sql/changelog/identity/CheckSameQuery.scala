@@ -43,11 +43,12 @@ private[changelog] object CheckSameQuery {
   private def means(was: String, is: String): Boolean = was == is || {
     val modes = Mode.findAllIn(was).toSeq.zip(Mode.findAllIn(is).toSeq)
     Mode.split(was).sameElements(Mode.split(is)) && modes.forall { case (old, now) =>
-      old == now || old == EvalMode.ANSI.toString
+      old == now || old == s"mode=${EvalMode.ANSI}"
     }
   }
 
-  private val Mode = EvalMode.values.mkString("\\b(", "|", ")\\b").r
+  /** As [[CanonicalExpression]] writes it outside of quoted texts. */
+  private val Mode = EvalMode.values.mkString("(?<=[( ])mode=(", "|", ")(?=[,)])").r
 
   private def changed(was: Map[String, String], is: Map[String, String]): Seq[String] =
     (was.keySet ++ is.keySet).toSeq.sorted.filter(key => was.get(key) != is.get(key)).map { key =>
