@@ -55,12 +55,13 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
   private val environment =
     Map("SPARK_HOME" -> RunningQueries.sparkHome.toString, "SPARK_SCALA_VERSION" -> "2.13")
 
+  // only by dev/cluster: how it goes depends on time, and on how busy a machine is
   RunningQueries.Providers
-    .take(if (seconds.isEmpty) 1 else RunningQueries.Providers.size)
+    .filter(_ => seconds.isDefined)
     .foreach { case (provider, conf) =>
       test(s"state $provider, whatever becomes of tasks") {
         withClue(s"CHANGELOG_CLUSTER_SEED=$seed: ") {
-          val length = seconds.getOrElse(25)
+          val length = seconds.get
           var compared = 0
           for (start <- 0 until length by LongestRun) {
             val queries = random.shuffle(OperatorQuery.all).take(QueriesAtOnce).map(_ -> conf)
