@@ -10,8 +10,8 @@ import org.apache.spark.sql.streaming.StreamingQuery
 
 /**
  * Checks that a query has the same operators in every batch, over the same columns, whichever of its
- * sources have news and however often it was begun anew. Spark may learn of the rows of a batch that
- * a column is never NULL in them; state is kept as if it could be.
+ * sources have news and however often it was begun anew. In what form changes come to an operator
+ * may differ, as values are combined before or not, and so may what is known of NULLs in a batch.
  */
 private[testing] class SameOperators {
   private var known = Option.empty[Seq[String]]
@@ -22,8 +22,7 @@ private[testing] class SameOperators {
     if (last != null) {
       val now = last.executedPlan.collect { case operator: StateStoreWriter =>
         val id = operator.stateInfo.map(_.operatorId)
-        val columns = (operator.output +: operator.children.map(_.output)).map(describe)
-        s"${operator.nodeName} $id ${columns.mkString(" of ")}"
+        s"${operator.nodeName} $id ${describe(operator.output)}"
       }
       known.foreach { before =>
         assert(

@@ -35,16 +35,21 @@ class FailingStateFilesSuite extends AnyFunSuite with ChangelogSession {
       val query = new RunningChanges(changes, QuickFileSystem.temporaryDirectory())
       var rows = Map.empty[Int, (String, Int)]
       val faults = new Random(seed)
+      @volatile var numFaults = 0
       try {
         faultFor = path =>
           if (!path.getName.matches("\\d+\\.(delta|snapshot)")) None
           else
-            faults.synchronized(faults.nextInt(16)) match {
-              case 0 => Some(AtCreation)
-              case 1 => Some(Within(faults.nextInt(200)))
-              case 2 => Some(AtClose)
-              case 3 => Some(AfterClose)
-              case _ => None
+            faults.synchronized {
+              val fault = faults.nextInt(16) match {
+                case 0 => Some(AtCreation)
+                case 1 => Some(Within(faults.nextInt(200)))
+                case 2 => Some(AtClose)
+                case 3 => Some(AfterClose)
+                case _ => None
+              }
+              numFaults += fault.size
+              fault
             }
         for (step <- 1 to 25) {
           val changed = Seq.fill(10)(random.nextInt(30)).distinct.flatMap { id =>
@@ -61,6 +66,7 @@ class FailingStateFilesSuite extends AnyFunSuite with ChangelogSession {
         faultFor = _ => None
         query.stop()
       }
+      assert(numFaults > 5)
       val expected = rows.values.groupMap(_._1)(_._2).map { case (g, ns) =>
         s"$g ${ns.size} ${ns.sum}"
       }
