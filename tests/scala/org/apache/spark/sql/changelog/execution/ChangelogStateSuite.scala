@@ -194,56 +194,45 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       s"SELECT a FROM $upsert",
       "SELECT b FROM from_changelog(TABLE(raw), 'op', 'b', 'upsert', 'm')"))
 
+  /** The conditions of the error that ends `after` on the checkpoint of `before`. */
+  private def refusal(before: String, after: String)(change: File => Unit): Seq[String] = {
+    val checkpoint = directory()
+    stream.reset()
+    val first = start(before, checkpoint)
+    stream.add("+I x u 1 2")
+    first.next()
+    first.stop()
+    change(checkpoint)
+    stream.add("+I y v 2 3")
+    val error = intercept[Throwable] {
+      val second = start(after, checkpoint)
+      try second.next()
+      finally second.stop()
+    }
+    Iterator
+      .iterate(error)(_.getCause)
+      .takeWhile(_ != null)
+      .collect { case error: SparkThrowable => error.getCondition }
+      .toSeq
+  }
+
   test("a query with other operators or columns is refused the state, by name") {
     incompatible.foreach { case (before, after) =>
-      val checkpoint = directory()
-      stream.reset()
-      val first = start(before, checkpoint)
-      stream.add("+I x u 1 2")
-      first.next()
-      first.stop()
-      stream.add("+I y v 2 3")
-      val error = intercept[Throwable] {
-        val second = start(after, checkpoint)
-        try second.next()
-        finally second.stop()
-      }
-      val conditions = Iterator
-        .iterate(error)(_.getCause)
-        .takeWhile(_ != null)
-        .collect { case error: SparkThrowable =>
-          error.getCondition
-        }
-        .toSeq
+      val conditions = refusal(before, after)(_ => ())
       assert(conditions.contains("CHANGELOG_QUERY_CHANGED"), s"$before -> $after: $conditions")
     }
   }
 
   test("a checkpoint of an earlier version, without a record, is refused by names or types") {
+    val expected = Set(
+      "CHANGELOG_STATE_OF_OTHER_QUERY",
+      "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+      "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+      "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE")
     incompatible.foreach { case (before, after) =>
-      val checkpoint = directory()
-      stream.reset()
-      val first = start(before, checkpoint)
-      stream.add("+I x u 1 2")
-      first.next()
-      first.stop()
-      assert(new java.io.File(checkpoint, "changelog/plan.json").delete())
-      stream.add("+I y v 2 3")
-      val error = intercept[Throwable] {
-        val second = start(after, checkpoint)
-        try second.next()
-        finally second.stop()
+      val conditions = refusal(before, after) { checkpoint =>
+        assert(new File(checkpoint, "changelog/plan.json").delete())
       }
-      val conditions = Iterator
-        .iterate(error)(_.getCause)
-        .takeWhile(_ != null)
-        .collect { case error: SparkThrowable => error.getCondition }
-        .toSeq
-      val expected = Set(
-        "CHANGELOG_STATE_OF_OTHER_QUERY",
-        "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
-        "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
-        "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE")
       assert(conditions.exists(expected), s"$before -> $after: $conditions")
     }
   }

@@ -21,7 +21,9 @@ import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
  * @param boundedBy
  *   what keeps it from growing for ever, such as `a watermark on ts`, or `unbounded`
  */
-final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String)
+final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String) {
+  override def toString: String = s"$table: ${key.mkString("(", ", ", ")")} → $value, $boundedBy"
+}
 
 object StateTable {
 

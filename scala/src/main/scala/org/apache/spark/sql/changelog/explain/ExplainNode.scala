@@ -57,10 +57,7 @@ final case class ExplainNode(
     val keys =
       if (upsertKeys.isEmpty) ""
       else upsertKeys.map(_.mkString("(", ", ", ")")).mkString("  key=", " or ", "")
-    val states = state.map { table =>
-      s"${table.table}: ${table.key.mkString("(", ", ", ")")} → ${table.value}, ${table.boundedBy}"
-    }
-    val stateText = if (states.isEmpty) "" else states.mkString("  state: ", "; ", "")
+    val stateText = if (state.isEmpty) "" else state.mkString("  state: ", "; ", "")
     val strategyText = strategy.map(name => s"  strategy=$name").getOrElse("")
     text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
     text.append(s"$keys$strategyText$stateText\n")

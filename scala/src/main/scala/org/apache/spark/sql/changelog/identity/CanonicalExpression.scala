@@ -40,7 +40,8 @@ import org.apache.spark.sql.changelog.sources.{ChangeTypes, KeyCheck}
 private[identity] class CanonicalExpression(
     columns: Map[ExprId, String],
     subquery: LogicalPlan => String,
-    hidesTimes: Boolean) {
+    hidesTimes: Boolean)
+    extends PredicateHelper {
 
   import CanonicalExpression._
 
@@ -77,8 +78,8 @@ private[identity] class CanonicalExpression(
       Seq[Any](cast.child, cast.dataType, cast.evalMode)
         .flatMap(argument)
         .mkString("Cast(", ", ", ")")
-    case and: And => sorted(" AND ", conjuncts(and))
-    case or: Or => sorted(" OR ", disjuncts(or))
+    case and: And => sorted(" AND ", splitConjunctivePredicates(and))
+    case or: Or => sorted(" OR ", splitDisjunctivePredicates(or))
     case With(child, definitions) =>
       definitions.foreach(common => variables(common.id.id) = apply(common.child))
       apply(child)
@@ -149,16 +150,6 @@ private[identity] class CanonicalExpression(
 
   private def sorted(by: String, parts: Seq[Expression]): String =
     parts.map(apply).sorted.mkString("(", by, ")")
-
-  private def conjuncts(expression: Expression): Seq[Expression] = expression match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other => Seq(other)
-  }
-
-  private def disjuncts(expression: Expression): Seq[Expression] = expression match {
-    case Or(left, right) => disjuncts(left) ++ disjuncts(right)
-    case other => Seq(other)
-  }
 
   /** Variables are called by how deeply a function is nested, and their place there. */
   private def lambda(function: Expression, arguments: Seq[NamedExpression]): String = {

@@ -51,7 +51,8 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
         .map(new RecordedRun(castToImpl(session), _))
       run.foreach(_.begin())
       val operators = mutable.ArrayBuffer.empty[OperatorRecord]
-      val rewritten = rewrite(plan, operators ++= _)
+      // only when a run begins: later batches are planned as its first one
+      val rewritten = rewrite(plan, found => if (run.isDefined) operators ++= found)
       run.foreach(_.rewrittenTo(operators.toSeq))
       rewritten
     }
@@ -63,7 +64,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
    */
   private def rewrite(
       plan: LogicalPlan,
-      note: Seq[OperatorRecord] => Unit = _ => ()): LogicalPlan = {
+      note: (=> Seq[OperatorRecord]) => Unit = _ => ()): LogicalPlan = {
     val ids = new OperatorIds(StockOperators.count(plan))
     plan.transformDown {
       case root: ToChangelog if root.streaming => rewrite(root, ids, note)
@@ -83,7 +84,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
   private def rewrite(
       root: ToChangelog,
       ids: OperatorIds,
-      note: Seq[OperatorRecord] => Unit): LogicalPlan = {
+      note: (=> Seq[OperatorRecord]) => Unit): LogicalPlan = {
     val annotated = ShareEqualParts(InferChangelogMode(NormalizeChangelogQuery(root)))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
@@ -105,9 +106,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
         texts(node.plan),
         s"${DescribeNode.node(node.plan)} ${DescribeNode.detail(node.plan)}",
         node.mode.toString,
-        node.state.map { table =>
-          s"${table.table}: ${table.key.mkString("(", ", ", ")")} → ${table.value}, ${table.boundedBy}"
-        })
+        node.state.map(_.toString))
     }
   }
 }
