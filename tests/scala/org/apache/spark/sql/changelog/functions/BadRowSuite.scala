@@ -117,9 +117,9 @@ class BadRowSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     def shares(share: String) = spark.sql(s"""SELECT * FROM to_changelog(TABLE(
          |  SELECT k, $share AS share FROM from_changelog(TABLE(feed), 'op') GROUP BY k))
          |""".stripMargin)
-    val strict = new RunningChanges(shares("6 DIV sum(n)"), checkpoint)
+    val strict = new RunningChanges(shares("6 / sum(n)"), checkpoint)
     stream.add("+I a 2", "+I b 3")
-    assert(strict.next() == Seq("a 3 insert", "b 2 insert"))
+    assert(strict.next() == Seq("a 3.0 insert", "b 2.0 insert"))
     stream.add("+I a -2", "-D b 3")
     val failure = intercept[Exception](strict.next())
     val named =
@@ -127,10 +127,10 @@ class BadRowSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
         case error: SparkThrowable if error.getCondition == "DIVIDE_BY_ZERO" =>
           error.getQueryContext.head.fragment
       }
-    assert(named.contains("6 DIV sum(n)"))
+    assert(named.contains("6 / sum(n)"))
 
-    val mended = new RunningChanges(shares("6 DIV nullif(sum(n), 0)"), checkpoint)
-    val changes = Seq("a 3 update_preimage", "a NULL update_postimage", "b 2 delete")
+    val mended = new RunningChanges(shares("try_divide(6, sum(n))"), checkpoint)
+    val changes = Seq("a 3.0 update_preimage", "a NULL update_postimage", "b 2.0 delete")
     assert(mended.next() == changes)
     mended.stop()
   }
