@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.analysis.{
   CheckChangelogSupport,
   CheckWatermarks,
   InlineCommonTables,
-  JoinSubqueries,
+  LiftSources,
   RecognizeLookupJoin,
   RecognizeTemporalJoin,
   ResolveStateTtl
@@ -21,8 +21,9 @@ import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
   DropStateTtl,
   LiftStateTtl,
-  RewriteChangelogQuery,
-  ShowSubqueryJoins
+  LowerSources,
+  ReadLookupTables,
+  RewriteChangelogQuery
 }
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.views.ResolveViewStatements
@@ -56,12 +57,13 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
     extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
-    extensions.injectPostHocResolutionRule(_ => JoinSubqueries) // what is left of them
+    extensions.injectPostHocResolutionRule(_ => LiftSources)
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
+    extensions.injectPlanNormalizationRule(_ => LowerSources)
     extensions.injectPlanNormalizationRule(_ => DropStateTtl)
     // optimization: with Spark's operator optimization
-    extensions.injectOptimizerRule(_ => ShowSubqueryJoins)
+    extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftStateTtl)
     // after it, before distinct aggregates are expanded
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))

@@ -102,8 +102,7 @@ trait InferenceTest extends SharedSparkSession {
   private def toChangelog(plan: LogicalPlan, mode: OutputMode, key: Seq[String]): ToChangelog = {
     val columns = key.map(name => plan.output.find(_.name.equalsIgnoreCase(name)).get)
     val changeType = AttributeReference("_change_type", StringType, nullable = false)()
-    val root = ToChangelog(mode, columns, streaming = true, changeType, plan)
-    AcceptOffset(root).asInstanceOf[ToChangelog]
+    ToChangelog(mode, columns, streaming = true, changeType, plan)
   }
 
   /** The plan as a rule injected with `injectPreCBORule` gets it. */

@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, Offset}
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -23,24 +22,15 @@ object AcceptOffset extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
       plan.transformDown {
-        case root: ToChangelog if root.streaming && hasOffset(root) =>
+        case root: ToChangelog if root.streaming =>
           root.withNewChildren(root.children.map(accept))
       }
     }
 
-  private def hasOffset(plan: LogicalPlan): Boolean =
-    plan.exists {
-      case _: Offset => true
-      case node => node.subqueries.exists(hasOffset)
-    }
-
-  /** Below `from_changelog` a stream is Spark's own. */
+  /** Below `from_changelog` a stream is Spark's own, and into subqueries the check does not look. */
   private def accept(plan: LogicalPlan): LogicalPlan = plan match {
     case _: FromChangelog => plan
     case Offset(count, child) => SkipRows(count, accept(child))
-    case other =>
-      other.mapChildren(accept).transformExpressions { case subquery: SubqueryExpression =>
-        subquery.withNewPlan(accept(subquery.plan))
-      }
+    case other => other.mapChildren(accept)
   }
 }

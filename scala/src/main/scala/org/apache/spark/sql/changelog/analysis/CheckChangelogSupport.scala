@@ -13,6 +13,7 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.changelog.execution.AssignStateInfo
 import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.ToChangelog
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
@@ -34,7 +35,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         val changes = query.exists(_.isInstanceOf[ToChangelog])
         val classic = castToImpl(session)
         def optimized = AssignStateInfo.outsideOfQuery(classic) {
-          classic.sessionState.optimizer.execute(MarkCurrentTime(query))
+          classic.sessionState.optimizer.execute(MarkCurrentTime(LowerSources(query)))
         }
         if (changes) checkRecorded(write, query)
         checkSink(write, if (changes) optimized else query)

@@ -12,12 +12,12 @@ import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.{
-  JoinSubqueries,
   MarkCurrentTime,
   RecognizeLookupJoin,
   RecognizeTemporalJoin
 }
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
+import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 
 /**
@@ -49,7 +49,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case source: FromChangelog => source.copy(streaming = true)
     }
     // what only a changelog's query is analyzed by
-    val joined = JoinSubqueries(RecognizeTemporalJoin(RecognizeLookupJoin(streamed)))
+    val joined = RecognizeTemporalJoin(RecognizeLookupJoin(LowerSources(streamed)))
     val explained = session.sessionState.optimizer.execute(MarkCurrentTime(joined)).collect {
       case output: ChangelogOutput => output.explained
     }

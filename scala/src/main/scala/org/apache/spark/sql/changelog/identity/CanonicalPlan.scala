@@ -97,8 +97,7 @@ private[changelog] object CanonicalPlan {
           table.rows.map(_.map(texts.text).mkString("(", ", ", ")")).mkString("rows ", " ", ""),
           table)
       case other: LeafNode => leaf(other.nodeName, other)
-      case join @ (_: Join | _: SubqueryJoin | _: LateralJoin | _: TemporalJoin |
-          _: LookupJoin) =>
+      case join @ (_: Join | _: LateralJoin | _: TemporalJoin | _: LookupJoin) =>
         node(join, outer, keepsColumns = true)
       case _: UnaryNode => node(plan, outer, keepsColumns = true)
       case _ => node(plan, outer, keepsColumns = false)
@@ -162,7 +161,7 @@ private[changelog] object CanonicalPlan {
     private def readsSomeColumns(plan: LogicalPlan): Boolean = plan match {
       case _: Filter | _: Aggregate | _: Window | _: Sort | _: Generate | _: EventTimeWatermark =>
         true
-      case _: Join | _: SubqueryJoin | _: LateralJoin | _: TemporalJoin | _: LookupJoin => true
+      case _: Join | _: LateralJoin | _: TemporalJoin | _: LookupJoin => true
       case _: GlobalLimit | _: LocalLimit | _: Offset | _: CollectMetrics => true
       case _: FromChangelog | _: ToChangelog => true
       case _ => false

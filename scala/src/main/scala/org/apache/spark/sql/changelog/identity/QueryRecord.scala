@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.internal.SQLConf
 
+import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
@@ -57,10 +58,11 @@ private[changelog] object QueryRecord {
 
   /** The query of a stream, as it has been analyzed with `conf`. */
   def apply(query: LogicalPlan, conf: SQLConf): QueryRecord = {
-    val inlined = InlineCTE(alwaysInline = true)(query)
+    val lifted = InlineCTE(alwaysInline = true)(query)
+    val inlined = LowerSources(lifted)
     QueryRecord(
       RecordedSettings.of(conf),
-      SourceNames(inlined),
+      SourceNames(lifted),
       inlined.collect { case root: ToChangelog => CanonicalPlan(root) })
   }
 

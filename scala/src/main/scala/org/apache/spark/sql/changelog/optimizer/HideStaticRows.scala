@@ -4,10 +4,10 @@
 package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Offset}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.plans.{FromChangelog, SkipRows}
+import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
  * Keeps rules for changelogs off what never changes: there limits stay limits, and sorts matter.
@@ -22,16 +22,12 @@ private[optimizer] object HideStaticRows {
 
   /** What `rules` make of `plan`, with its static parts as they were. */
   def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
-    rules(hide(plan)).transformUp { case HiddenRows(hidden) => asInBatch(hidden) }
+    rules(hide(plan)).transformUp { case HiddenRows(hidden) => hidden }
 
   private def hide(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case _ if StaticInference.isStatic(plan) => HiddenRows(plan)
     case _ => plan.mapChildren(hide)
-  }
-
-  private def asInBatch(plan: LogicalPlan): LogicalPlan = plan.transformUp {
-    case SkipRows(count, child) => Offset(count, child)
   }
 }
 

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.optimizer
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{LeftOuter, LeftSingle}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -22,36 +24,81 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
  *                                                   +- Aggregate [avg(fare) AS avg]
  * }}}
  * Spark would run the subquery before the query and see one batch's changes only. Where more than
- * one row is possible the join is a `LeftSingle`, which fails as the subquery would. Leaves alone
- * subqueries over static tables, and correlated ones, which are joins by now.
+ * one row is possible the join is a `LeftSingle`, which fails as the subquery would. A value that stands
+ * beside aggregates is joined with their result. Leaves alone subqueries over static tables, and
+ * correlated ones, which are joins by now.
  */
 object JoinScalarSubqueries extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
-    case node @ (_: Project | _: Filter | _: Aggregate) =>
-      val subqueries = mutable.LinkedHashMap.empty[Expression, (LogicalPlan, Attribute)]
-      val replaced = node.transformExpressions {
-        case subquery: ScalarSubquery
-            if subquery.outerAttrs.isEmpty && isChanging(subquery.plan) =>
-          subqueries
-            .getOrElseUpdate(
-              subquery.canonicalized, {
-                val value = Alias(subquery.plan.output.head, "scalarsubquery")()
-                (Project(Seq(value), apply(subquery.plan)), value.toAttribute)
-              })
-            ._2
-      }
-      if (subqueries.isEmpty) node
-      else {
-        val joined = subqueries.values.foldLeft(node.children.head) { case (left, (right, _)) =>
-          val joinType = if (right.maxRows.exists(_ <= 1)) LeftOuter else LeftSingle
-          Join(left, right, joinType, None, JoinHint.NONE)
-        }
-        val result = replaced.withNewChildren(Seq(joined))
-        if (result.output == node.output) result else Project(node.output, result)
-      }
+    case aggregate: Aggregate if isBesideAggregates(aggregate) => join(aboveAggregate(aggregate))
+    case node if node.children.nonEmpty && node.expressions.exists(hasSubquery) => join(node)
   }
 
-  private def isChanging(plan: LogicalPlan): Boolean =
-    plan.exists(_.isInstanceOf[FromChangelog])
+  private def join(plan: LogicalPlan): LogicalPlan = plan match {
+    // what an aggregate computes its input by is below it, what it gives is above
+    case Project(columns, aggregate: Aggregate) =>
+      joinFirst(Project(columns, joinFirst(aggregate)))
+    case other => joinFirst(other)
+  }
+
+  /** With the first input: of a join's condition either input will do. */
+  private def joinFirst(node: LogicalPlan): LogicalPlan = {
+    val subqueries = mutable.LinkedHashMap.empty[Expression, (LogicalPlan, Attribute)]
+    val replaced = node.transformExpressions {
+      case subquery: ScalarSubquery if isChanging(subquery) =>
+        subqueries
+          .getOrElseUpdate(
+            subquery.canonicalized, {
+              val value = Alias(subquery.plan.output.head, "scalarsubquery")()
+              (Project(Seq(value), apply(subquery.plan)), value.toAttribute)
+            })
+          ._2
+    }
+    if (subqueries.isEmpty) node
+    else {
+      val joined = subqueries.values.foldLeft(node.children.head) { case (left, (right, _)) =>
+        val joinType = if (right.maxRows.exists(_ <= 1)) LeftOuter else LeftSingle
+        Join(left, right, joinType, None, JoinHint.NONE)
+      }
+      val result = replaced.withNewChildren(joined +: replaced.children.tail)
+      if (result.output == node.output) result else Project(node.output, result)
+    }
+  }
+
+  /** Whether a subquery stands in the result, not in what is grouped or aggregated. */
+  private def isBesideAggregates(aggregate: Aggregate): Boolean = {
+    val groups = aggregate.groupingExpressions
+    def isBeside(expression: Expression): Boolean = expression match {
+      case _: AggregateExpression => false
+      case group if groups.exists(_.semanticEquals(group)) => false
+      case subquery: ScalarSubquery => isChanging(subquery)
+      case other => other.children.exists(isBeside)
+    }
+    aggregate.aggregateExpressions.exists(isBeside)
+  }
+
+  /** The same with the result computed above it. */
+  private def aboveAggregate(aggregate: Aggregate): LogicalPlan = aggregate match {
+    case PhysicalAggregation(groups, functions, results, child) =>
+      val computed = functions.map { function =>
+        Alias(function, function.sql)(exprId = function.resultId)
+      }
+      val below = Aggregate(groups.map(groupOf), groups ++ computed, child)
+      Project(results, below)
+    case other => other
+  }
+
+  private def groupOf(named: NamedExpression): Expression = named match {
+    case Alias(group, _) => group
+    case column => column
+  }
+
+  private def hasSubquery(expression: Expression): Boolean = expression.exists {
+    case subquery: ScalarSubquery => isChanging(subquery)
+    case _ => false
+  }
+
+  private def isChanging(subquery: ScalarSubquery): Boolean =
+    subquery.outerAttrs.isEmpty && subquery.plan.exists(_.isInstanceOf[FromChangelog])
 }

@@ -25,6 +25,8 @@ object LiftStateTtl extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case node @ (_: Project | _: Filter | _: Generate | _: Expand | _: AppendColumns) =>
       node.children.head match {
+        // what becomes a join keeps rows, too
+        case hint: StateTtl if node.subqueries.nonEmpty => hint.copy(child = node)
         case hint: StateTtl => hint.copy(child = node.withNewChildren(Seq(hint.child)))
         case _ => node
       }

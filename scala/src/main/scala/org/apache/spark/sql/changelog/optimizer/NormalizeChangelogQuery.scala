@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.analysis.UpdateAttributeNullability
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
-import org.apache.spark.sql.catalyst.optimizer.{ColumnPruning, RewritePredicateSubquery}
+import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 
 import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
@@ -34,14 +35,27 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 object NormalizeChangelogQuery {
 
   def apply(root: ToChangelog): ToChangelog = {
-    val called = root.mapChildren(child => PullOutPythonFunctions(CallRowFunctions(child)))
-    val joined = JoinScalarSubqueries(ColumnPruning(RewritePredicateSubquery(called)))
+    val called = joinSubqueries(root).mapChildren { child =>
+      PullOutPythonFunctions(CallRowFunctions(child))
+    }
+    val joined = ColumnPruning(called)
     val separated = ReadSourcesOnce
       .withoutMarks(joined)
       .mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
     val named = NameColumns(separated.mapChildren(WidenEqualParts(_)))
     HideSources.during(named)(recognized).asInstanceOf[ToChangelog]
   }
+
+  /** By Spark's rule for those of predicates, and what Spark tidies up behind it. */
+  private def joinSubqueries(root: LogicalPlan): LogicalPlan =
+    if (!root.containsPattern(PLAN_EXPRESSION)) root
+    else {
+      val joined = JoinScalarSubqueries(RewritePredicateSubquery(KeepDistinct.show(root)))
+      tidying.foldLeft(joined)((plan, rule) => rule(plan))
+    }
+
+  private val tidying =
+    Seq(PushPredicateThroughJoin, ColumnPruning, CollapseProject, RemoveNoopOperators)
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
     val grouped = HideStaticRows.during(LiftStateTtl(plan)) { changing =>

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Rank => RankWithGaps, _}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, SkipRows}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction}
 
 /**
  * Recognizes the queries that keep the first rows of each partition.
@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, SkipRows}
  *
  *   GlobalLimit 10                                 Rank row_number [] [o] 6..15
  *   +- LocalLimit 10                         =>    +- input
- *      +- SkipRows 5
+ *      +- Offset 5
  *         +- Sort [o]
  * }}}
  * The rank number is kept only if something above reads it, and not if it can be only one. Leaves
@@ -32,7 +32,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
         rank(filter, read).map(child => project.copy(child = child)).getOrElse(project)
       case filter: Filter => rank(filter, filter.outputSet).getOrElse(filter)
       case GlobalLimit(IntegerLiteral(count), child) => limit(count, child)
-      case SkipRows(IntegerLiteral(count), child) => skip(count, child)
+      case Offset(IntegerLiteral(count), child) => skip(count, child)
     }
     // a limit per partition only spares work where it is computed; a changelog needs all rows
     ranked.transformUp {
@@ -106,7 +106,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
       Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
     input match {
       case LocalLimit(_, child) => limit(count, child, offset)
-      case SkipRows(IntegerLiteral(more), child) => limit(count, child, offset + more)
+      case Offset(IntegerLiteral(more), child) => limit(count, child, offset + more)
       case Project(columns, child) if isSorted(child) =>
         Project(columns, limit(count, child, offset))
       case Sort(order, true, child, _) => first(order, child)
@@ -131,7 +131,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
 
   private def isSorted(plan: LogicalPlan): Boolean = plan match {
     case Sort(_, isGlobal, _, _) => isGlobal
-    case _: Project | _: LocalLimit | _: SkipRows => isSorted(plan.children.head)
+    case _: Project | _: LocalLimit | _: Offset => isSorted(plan.children.head)
     case _ => false
   }
 }

@@ -7,7 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Subquery}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
@@ -41,7 +41,13 @@ import org.apache.spark.sql.changelog.plans._
  */
 class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case subquery: Subquery if !subquery.exists(_.isInstanceOf[ToChangelog]) =>
+      rewriteQuery(KeepDistinct.hide(subquery))
+    case query => rewriteQuery(query)
+  }
+
+  private def rewriteQuery(plan: LogicalPlan): LogicalPlan = {
     val roots = plan.collect { case root: ToChangelog if root.streaming => root }
     if (!plan.exists(isOurs)) plan
     else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan)

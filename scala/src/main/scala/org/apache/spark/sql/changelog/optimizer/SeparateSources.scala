@@ -21,7 +21,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   Join,
   JoinHint,
   LogicalPlan,
-  Project
+  Project,
+  Union
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -130,7 +131,9 @@ object SeparateSources extends Rule[LogicalPlan] {
   def withoutAliases(plan: LogicalPlan): LogicalPlan = withoutAliases(plan, plan.output)
 
   private def withoutAliases(plan: LogicalPlan, wanted: Seq[Attribute]): LogicalPlan = {
-    val plain = RemoveRedundantAliases(plan)
+    val plain = RemoveRedundantAliases(plan).transformUp { case union: Union =>
+      union.mapChildren(withEachColumnOnce)
+    }
     val columns = wanted.zip(plain.output).map { case (column, read) =>
       if (column.exprId == read.exprId) read
       else Alias(read, column.name)(column.exprId, column.qualifier)
@@ -144,6 +147,18 @@ object SeparateSources extends Rule[LogicalPlan] {
       }
     }
   }
+
+  /** Spark takes an input of a union for unresolved that has a column twice. */
+  private def withEachColumnOnce(plan: LogicalPlan): LogicalPlan =
+    if (plan.outputSet.size == plan.output.size) plan
+    else {
+      val seen = mutable.Set.empty[ExprId]
+      Project(
+        plan.output.map { column =>
+          if (seen.add(column.exprId)) column else Alias(column, column.name)()
+        },
+        plan)
+    }
 
   /** The same with columns of its own, throughout, as Spark copies a common table expression. */
   def withNewColumns(plan: LogicalPlan): LogicalPlan =

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OrderPreserving
 /**
  * `OFFSET` below `to_changelog`: Spark refuses its own node in whatever stream it meets one.
  *
- * Becomes a rank; a plan is never executed with it.
+ * Is `OFFSET` again when a batch is optimized.
  *
  * @param count
  *   how many rows are skipped

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LeafNode,
+  LogicalPlan,
+  SupportsNonDeterministicExpression
+}
+
+/**
+ * Holds the sources that subqueries read, beside the rows of `query`, from analysis to optimization.
+ *
+ * Spark gives a batch's rows to the streams that are nodes of a plan. It looks into no expression,
+ * nor does it tell one there which time the batch has.
+ *
+ * @param query
+ *   the input of the node that has the subqueries
+ * @param sources
+ *   what stands in them as a [[LiftedSource]]
+ * @param time
+ *   the present time, and as soon as Spark has planned a batch that of the batch
+ */
+case class LiftedSources(query: LogicalPlan, sources: Seq[LogicalPlan], time: Expression)
+    extends LogicalPlan
+    with SupportsNonDeterministicExpression {
+
+  override def children: Seq[LogicalPlan] = query +: sources
+
+  override def output: Seq[Attribute] = query.output
+
+  override def allowNonDeterministicExpression: Boolean = true
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[LogicalPlan]): LiftedSources =
+    copy(query = newChildren.head, sources = newChildren.tail)
+}
+
+/**
+ * Stands in a subquery for a source that is lifted out of it.
+ *
+ * @param index
+ *   its place among the [[LiftedSources]] below the node that has the subquery
+ * @param source
+ *   what is lifted, as it was analyzed. By that two subqueries are known to be the same
+ */
+case class LiftedSource(index: Int, source: FromChangelog) extends LeafNode {
+
+  override def output: Seq[Attribute] = source.output
+
+  override def simpleString(maxFields: Int): String = s"LiftedSource $index"
+
+  override protected def doCanonicalize(): LogicalPlan = source.canonicalized
+}

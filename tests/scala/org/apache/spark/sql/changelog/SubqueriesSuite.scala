@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Subqueries over changing tables wherever an expression may stand, against batch Spark. */
+class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
+  import SubqueriesSuite._
+
+  private lazy val oracle = new Oracle(spark)
+
+  private val t = Feed("t", "id INT, g STRING, k INT, v INT", Seq("id"))
+  private val u = Feed("u", "id INT, g STRING, w INT, s STRING")
+
+  /** What stands at the end is there from the first step on in part, twice, or in another form. */
+  private val steps = Seq(
+    Step.of(
+      t -> Seq("+I 1 a 1 10", "+I 2 a 2 NULL", "+I 3 b 1 20", "+I 4 NULL NULL 5"),
+      u -> Seq("+I 1 a 10 foo", "+I 2 b 20 Foo", "+I 2 b 20 Foo")),
+    Step.of(
+      t -> Seq("-U 3 b 1 20", "+U 3 A 1 10", "+I 5 b 3 7", "+I 6 c 3 7"),
+      u -> Seq("+I 1 a 10 foo", "-D 2 b 20 Foo", "+I NULL NULL NULL NULL")),
+    Step.of(t -> Seq("-D 6 c 3 7")),
+    Step.of(u -> Seq("-D 1 a 10 foo", "-D NULL NULL NULL NULL", "+I 5 c NULL x")))
+
+  queries.foreach { case (subject, texts) =>
+    texts.zipWithIndex.foreach { case (query, index) =>
+      test(s"$subject, ${index + 1}") {
+        oracle.check(Program(Seq(t, u), query, steps))
+      }
+    }
+  }
+}
+
+private object SubqueriesSuite {
+  val queries: Seq[(String, Seq[String])] = Seq(
+    "three-valued logic" -> Seq(
+      "SELECT id FROM t WHERE NOT (g IN (SELECT g FROM u) AND v > 5)",
+      "SELECT id FROM t WHERE NOT (k IN (SELECT w FROM u) AND true)",
+      "SELECT id FROM t WHERE (g IN (SELECT g FROM u) AND v > 5) = false",
+      "SELECT id FROM t WHERE (g IN (SELECT g FROM u) OR v > 8) <> true",
+      "SELECT id FROM t WHERE NOT (NOT (g IN (SELECT g FROM u)))",
+      "SELECT id, NOT (g IN (SELECT g FROM u) AND v > 5) AS x FROM t",
+      "SELECT id, if(NOT (g IN (SELECT g FROM u) AND v > 5), 1, 2) AS x FROM t",
+      "SELECT g, sum(v) AS s FROM t GROUP BY g HAVING NOT (g IN (SELECT g FROM u) AND sum(v) > 5)",
+      "SELECT t.id, u.w FROM t JOIN u ON NOT (t.g IN (SELECT g FROM u) AND t.v > u.w - 5)",
+      "SELECT id FROM t WHERE NOT ((g, v) IN (SELECT g, w FROM u) AND k = 1)",
+      "SELECT id FROM t WHERE (g, v) NOT IN (SELECT g, w FROM u)"),
+    "rows skipped for each outer row" -> Seq(
+      "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w OFFSET 1) l",
+      "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g ORDER BY w OFFSET 1)",
+      "SELECT id, (SELECT count(*) FROM (SELECT w FROM u WHERE u.g = t.g ORDER BY w OFFSET 1)) AS c FROM t",
+      "SELECT id, (SELECT count(*) FROM (SELECT w FROM u WHERE u.g = t.g OFFSET 0)) AS c FROM t"),
+    "limits of each outer row" -> Seq(
+      "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g LIMIT 1)",
+      "SELECT t.id, l.g FROM t, LATERAL (SELECT g FROM u WHERE u.g = t.g LIMIT 1) l",
+      "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w LIMIT 1 OFFSET 1) l",
+      "SELECT t.id, l.g FROM t, LATERAL (SELECT DISTINCT g FROM u WHERE u.g = t.g LIMIT 1) l",
+      "SELECT id FROM t WHERE EXISTS (SELECT DISTINCT w FROM u WHERE u.g = t.g LIMIT 2)",
+      "SELECT t.id, l.w FROM t LEFT JOIN LATERAL (SELECT w FROM u WHERE u.w >= t.v ORDER BY w, s LIMIT 2) l"),
+    "subqueries in subqueries" -> Seq(
+      "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g AND EXISTS (SELECT 1 FROM t t2 WHERE t2.v = u.w))",
+      "SELECT id FROM t WHERE g IN (SELECT g FROM u WHERE w IN (SELECT v FROM t t2 WHERE t2.g = u.g))",
+      "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g AND u.w > (SELECT min(v) FROM t t2 WHERE t2.g = u.g))",
+      "SELECT id FROM t WHERE v IN (SELECT w FROM u WHERE u.g = t.g AND u.id IN (SELECT k FROM t t2 WHERE t2.g = u.g))",
+      "SELECT id, (SELECT count(*) FROM u WHERE w > (SELECT avg(v) FROM t)) AS c FROM t",
+      "SELECT id FROM t WHERE g NOT IN (SELECT g FROM u WHERE w NOT IN (SELECT v FROM t))"),
+    "a value in a join's condition" -> Seq(
+      "SELECT t.id, u.w FROM t LEFT JOIN u ON t.g = u.g AND t.v + u.w > (SELECT max(w) FROM u)",
+      "SELECT t.id, u.w FROM t JOIN u ON t.g = u.g AND t.v + u.w > (SELECT max(w) FROM u)",
+      "SELECT t.id, u.w FROM t FULL JOIN u ON t.g = u.g AND t.v + u.w >= (SELECT max(w) FROM u)",
+      "SELECT t.id, u.w FROM t RIGHT JOIN u ON t.g = u.g AND t.v < (SELECT max(w) FROM u)",
+      "SELECT t.id FROM t LEFT ANTI JOIN u ON t.g = u.g AND t.v + u.w > (SELECT max(w) FROM u)"),
+    "a value anywhere" -> Seq(
+      "SELECT id, explode(array(v, (SELECT max(w) FROM u))) AS x FROM t",
+      "SELECT id FROM t ORDER BY v + (SELECT max(w) FROM u), id LIMIT 2",
+      "SELECT id, (SELECT max(w) FROM u WHERE u.g = t.g) AS m FROM t ORDER BY m DESC, id LIMIT 2",
+      "SELECT id, sum(v + (SELECT max(w) FROM u)) OVER (PARTITION BY g ORDER BY id) AS s FROM t"),
+    "a value beside aggregates" -> Seq(
+      "SELECT g, sum(v) AS s, (SELECT max(w) FROM u) AS m FROM t GROUP BY g",
+      "SELECT g, 100.0 * sum(v) / (SELECT sum(v) FROM t) AS s FROM t GROUP BY g",
+      "SELECT sum(v) + (SELECT max(w) FROM u) AS s FROM t",
+      "SELECT g, k, sum(v) AS s, (SELECT max(w) FROM u) AS m FROM t GROUP BY ROLLUP (g, k)",
+      "SELECT g, sum(v * (SELECT max(w) FROM u)) AS s, (SELECT max(w) FROM u) AS m FROM t GROUP BY g",
+      "SELECT v > (SELECT min(w) FROM u) AS big, count(*) AS c FROM t GROUP BY v > (SELECT min(w) FROM u)"),
+    "counts, unions and common tables" -> Seq(
+      "SELECT id, EXISTS (SELECT count(*) FROM u WHERE u.g = t.g) AS e FROM t",
+      "SELECT g, count(*) AS c FROM t GROUP BY g HAVING EXISTS (SELECT count(*) FROM u WHERE u.g = t.g HAVING count(*) > 1)",
+      "SELECT t.id, l.x FROM t, LATERAL (SELECT w AS x FROM u WHERE u.g = t.g UNION ALL SELECT t.v) l",
+      "SELECT id, (WITH m AS (SELECT w FROM u WHERE u.g = t.g) SELECT max(w) FROM m) AS x FROM t",
+      "SELECT id FROM t WHERE EXISTS (WITH m AS (SELECT w FROM u) SELECT 1 FROM m WHERE m.w = t.v)",
+      "SELECT id FROM t WHERE k IN (SELECT count(*) + 1 FROM u GROUP BY g)",
+      "SELECT id, (SELECT count(DISTINCT w) + count(DISTINCT s) FROM u) AS d FROM t",
+      "SELECT id, (SELECT count(DISTINCT w) + count(DISTINCT s) FROM u WHERE u.g = t.g) AS d FROM t",
+      "SELECT id FROM t WHERE v IN (SELECT w FROM u)"))
+}
