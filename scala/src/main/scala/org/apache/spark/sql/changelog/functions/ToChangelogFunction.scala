@@ -102,7 +102,10 @@ object ToChangelogFunction {
         streaming = true,
         stream.output,
         stream)
-    case other => other.mapChildren(wrapStreams)
+    case other =>
+      other.mapChildren(wrapStreams).transformExpressions { case subquery: SubqueryExpression =>
+        subquery.withNewPlan(wrapStreams(subquery.plan))
+      }
   }
 
   private def isRawStream(plan: LogicalPlan): Boolean = plan match {
