@@ -34,6 +34,22 @@ class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
       }
     }
   }
+
+  test("streams that only insert, within subqueries") {
+    val orders = new RawStream(spark, "orders", "id INT, k INT")
+    val closed = new RawStream(spark, "closed", "k INT")
+    val query = """SELECT id, (SELECT count(*) FROM closed) AS n FROM orders
+      |WHERE k NOT IN (SELECT k FROM closed)""".stripMargin
+    val running = new RunningChanges(
+      spark.sql(s"SELECT * FROM to_changelog(TABLE($query))"),
+      QuickFileSystem.temporaryDirectory())
+    try {
+      orders.add("1 1", "2 2")
+      assert(running.next() == Seq("1 0 insert", "2 0 insert"))
+      closed.add("2")
+      assert(running.next() == Seq("1 0 delete", "1 1 insert", "2 0 delete"))
+    } finally running.stop()
+  }
 }
 
 private object SubqueriesSuite {
