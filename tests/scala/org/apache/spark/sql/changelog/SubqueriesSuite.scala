@@ -77,6 +77,7 @@ private object SubqueriesSuite {
       "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w LIMIT 1 OFFSET 1) l",
       "SELECT t.id, l.g FROM t, LATERAL (SELECT DISTINCT g FROM u WHERE u.g = t.g LIMIT 1) l",
       "SELECT id FROM t WHERE EXISTS (SELECT DISTINCT w FROM u WHERE u.g = t.g LIMIT 2)",
+      "SELECT id FROM t WHERE k NOT IN (SELECT id FROM u WHERE w > t.v ORDER BY w DESC, id LIMIT 1 OFFSET 1)",
       "SELECT t.id, l.w FROM t LEFT JOIN LATERAL (SELECT w FROM u WHERE u.w >= t.v ORDER BY w, s LIMIT 2) l"),
     "subqueries in subqueries" -> Seq(
       "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g AND EXISTS (SELECT 1 FROM t t2 WHERE t2.v = u.w))",
@@ -112,5 +113,6 @@ private object SubqueriesSuite {
       "SELECT id FROM t WHERE k IN (SELECT count(*) + 1 FROM u GROUP BY g)",
       "SELECT id, (SELECT count(DISTINCT w) + count(DISTINCT s) FROM u) AS d FROM t",
       "SELECT id, (SELECT count(DISTINCT w) + count(DISTINCT s) FROM u WHERE u.g = t.g) AS d FROM t",
-      "SELECT id FROM t WHERE v IN (SELECT w FROM u)"))
+      "SELECT id FROM t WHERE EXISTS (SELECT count(*) + 1 FROM u WHERE u.g = t.g) OR NOT EXISTS (SELECT count(*) - 1 FROM u WHERE u.g = t.g)",
+      "WITH c AS (SELECT * FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.g = u.g)) SELECT id FROM t WHERE EXISTS (SELECT 1 FROM c WHERE c.w = t.v)"))
 }

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Offset}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.plans.{LiftedSource, LiftedSources, SkipRows, ToChangelog}
@@ -28,7 +28,7 @@ object LowerSources extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(_.isInstanceOf[ToChangelog])) plan
     else {
-      plan.transformUp {
+      plan.transformUpWithSubqueries {
         case SkipRows(count, child) => Offset(count, child)
         case node if node.children.headOption.exists(_.isInstanceOf[LiftedSources]) =>
           val lifted = node.children.head.asInstanceOf[LiftedSources]
@@ -38,8 +38,21 @@ object LowerSources extends Rule[LogicalPlan] {
 
   private def putBack(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan =
     plan.transformExpressions { case subquery: SubqueryExpression =>
-      subquery.withNewPlan(within(lifted, subquery.plan))
+      val plan = within(lifted, subquery.plan)
+      subquery.withNewPlan(if (subquery.isCorrelated) limitsOnSorts(plan) else plan)
     }
+
+  /**
+   * Puts limits right above the sorts they belong to, which may be by columns that the subquery doesn't
+   * give: only there Spark finds the order in which it counts rows for each outer row.
+   */
+  private def limitsOnSorts(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case Offset(count, Project(columns, sort: Sort)) => Project(columns, Offset(count, sort))
+    case LocalLimit(count, Project(columns, sorted @ (_: Sort | Offset(_, _: Sort)))) =>
+      Project(columns, LocalLimit(count, sorted))
+    case GlobalLimit(count, Project(columns, limit: LocalLimit)) =>
+      Project(columns, GlobalLimit(count, limit))
+  }
 
   private def within(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan = plan match {
     case LiftedSource(index, _) => lifted.sources(index)

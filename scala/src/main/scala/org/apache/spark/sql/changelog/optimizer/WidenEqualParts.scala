@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.PlanMerger
+import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -66,10 +67,16 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
   private def mayBeShared(part: LogicalPlan): Boolean =
     part.deterministic && sourcesOf(part).nonEmpty && !part.exists { node =>
-      // Spark can't say what a function of Python is made of
-      node.isInstanceOf[StateTtl] ||
+      // Spark can't say what a function of Python is made of, and gives no copy of a join a name
+      // of its own for whether there was a match
+      node.isInstanceOf[StateTtl] || isExistence(node) ||
       node.expressions.exists(_.exists(_.isInstanceOf[UnevaluableAggregateFunc]))
     }
+
+  private def isExistence(node: LogicalPlan): Boolean = node match {
+    case Join(_, _, _: ExistenceJoin, _, _) => true
+    case _ => false
+  }
 
   private def sourcesOf(part: LogicalPlan): Seq[Int] =
     part.collect { case source: FromChangelog if source.number > 0 => source.number }.sorted
