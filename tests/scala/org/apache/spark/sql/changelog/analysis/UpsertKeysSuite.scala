@@ -110,6 +110,30 @@ class UpsertKeysSuite extends InferenceTest {
     assert(keysOf(sql) == "(a, b)")
   }
 
+  test("a full join by USING is identified by the columns of both sides") {
+    val pages = "(SELECT oid, nr, count(*) AS c FROM lines GROUP BY oid, nr)"
+    assert(keysOf(s"SELECT * FROM lines l FULL JOIN $pages p USING (oid, nr)") == "(oid, nr)")
+    assert(
+      keysOf(s"SELECT * FROM lines FULL JOIN $pages p USING (oid, nr) WHERE nr > 1") ==
+        "(oid, nr)")
+    assert(keysOf("SELECT * FROM users FULL JOIN orders USING (uid)") == "")
+    // what is in the condition too may keep rows apart that agree on the column
+    assert(
+      keysOf(
+        "SELECT coalesce(a.uid, b.uid) AS uid FROM users a FULL JOIN users b ON a.uid = b.uid AND a.city < b.city") ==
+        "")
+    val three = "users FULL JOIN users AS b USING (uid) FULL JOIN users AS c USING (uid)"
+    assert(keysOf(s"SELECT uid, c.city FROM $three") == "(uid)")
+    assert(
+      keysOf("SELECT coalesce(l.uid, CAST(r.n AS INT)) AS uid FROM users l FULL JOIN " +
+        "(SELECT n, count(*) AS c FROM words GROUP BY n) r ON l.uid = r.n") == "(uid)")
+  }
+
+  test("a full join by USING of groups that may be NULL has no key") {
+    val groups = "(SELECT word, n, count(*) AS c FROM words GROUP BY word, n)"
+    assert(keysOf(s"SELECT * FROM $groups l FULL JOIN $groups r USING (word, n)") == "")
+  }
+
   test("a full join of groups, whose keys may be NULL, has no key") {
     val groups = "(SELECT word, count(*) AS c FROM words GROUP BY word)"
     assert(

@@ -66,7 +66,9 @@ object UpsertKeys {
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil
       case sample: Sample => if (sample.withReplacement) Nil else inputs.head
-      case _: Project | _: Filter | _: Expand | _: Sort | _: EventTimeWatermark | _: Window |
+      case project: Project =>
+        ProjectKeys.outputKeys(project, inputs.head) ++ CoalescedKeys(project, inputs.head)
+      case _: Filter | _: Expand | _: Sort | _: EventTimeWatermark | _: Window |
           _: RepartitionOperation | _: RebalancePartitions | _: CollectMetrics |
           _: UpdateEventTimeWatermarkColumn | _: ToChangelog | _: BaseEvalPython |
           _: AppendColumns | _: SubqueryAlias | _: View | _: Subquery | _: ResolvedHint |
@@ -145,7 +147,7 @@ object UpsertKeys {
     }
 
   /** Whether `column` of `plan` is never NULL; a key declared for a source has no NULL in it. */
-  private def isNeverNull(plan: LogicalPlan, column: Attribute): Boolean = plan match {
+  private[analysis] def isNeverNull(plan: LogicalPlan, column: Attribute): Boolean = plan match {
     case _ if !plan.outputSet.contains(column) => false
     case _ if !plan.output.exists(o => o.exprId == column.exprId && o.nullable) => true
     case source: FromChangelog => source.key.exists(_.exprId == column.exprId)
