@@ -42,6 +42,8 @@ object CheckExecutable {
     case _: Generate | _: Expand | _: Sort | _: Sample => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
+    case metrics: CollectMetrics =>
+      if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, SignedMetrics}
 
 /**
  * Lets the row kind pass through nodes that treat each row by itself.
@@ -33,6 +33,9 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
         Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
       case generate: Generate =>
         generate.copy(unrequiredChildIndex = leftOut(generate, inputs.head), child = inputs.head)
+      case metrics: CollectMetrics =>
+        val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
+        metrics.copy(metrics = measured, child = inputs.head)
       case other => other.withNewChildren(inputs)
     }
   }
