@@ -135,6 +135,7 @@ def to_changelog(
     df: DataFrame,
     mode: Mode = "retract",
     key: str | Sequence[str] | None = None,
+    change_type: str | None = None,
 ) -> DataFrame:
     """Return the changes of ``df``, each a row of it with a column ``_change_type``.
 
@@ -150,6 +151,9 @@ def to_changelog(
     key : str or sequence of str, optional
         For ``"upsert"``: the columns that the consumer writes by. By default the unique key
         that the query has by itself.
+    change_type : str, optional
+        What the column with the kind of change is called, ``_change_type`` by default. A query
+        that has a column of this name needs another one.
 
     Returns
     -------
@@ -172,6 +176,6 @@ def to_changelog(
     +---+----+------------+
     <BLANKLINE>
     """
-    function = call("to_changelog", mode=mode, key=columns(key))
+    function = call("to_changelog", mode=mode, key=columns(key), change_type=change_type)
     # Spark can't explain a stream that is SQL text at its top.
     return df.sparkSession.sql(select(function), df=df).select("*")

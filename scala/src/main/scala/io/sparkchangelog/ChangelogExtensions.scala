@@ -8,6 +8,8 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.changelog.analysis.{
   AcceptOffset,
   CheckChangelogSupport,
+  CheckPivot,
+  CheckRowOrder,
   CheckWatermarks,
   InlineCommonTables,
   LiftSources,
@@ -58,6 +60,8 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
     extensions.injectPostHocResolutionRule(_ => LiftSources)
+    extensions.injectCheckRule(_ => CheckPivot)
+    extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
     extensions.injectPlanNormalizationRule(_ => LowerSources)

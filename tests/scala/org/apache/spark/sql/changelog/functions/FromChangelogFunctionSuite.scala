@@ -90,6 +90,9 @@ class FromChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with 
     checkError("CHANGELOG_COLUMN_RESERVED", "column" -> "_change_type") {
       spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read))")
     }
+    val named = s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read), change_type => 'kind')"
+    assert(spark.sql(named).columns.toSeq == Seq("op", "_change_type", "n", "kind"))
+    assert(rows(named) == Seq("x y 1 insert", "z y 2 insert"))
     checkError("CHANGELOG_COLUMN_RESERVED", "column" -> "_row_kind") {
       spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT n, 1Y AS _row_kind FROM $read))")
     }

@@ -225,10 +225,37 @@ class ToChangelogFunctionSuite extends AnyFunSuite with ChangelogSession with Er
     checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "mode", "value" -> "'update'") {
       spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read), 'update')")
     }
+    checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "change_type", "value" -> "''") {
+      spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read), change_type => '')")
+    }
+    checkError("CHANGELOG_COLUMN_RESERVED", "column" -> "v") {
+      spark.sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read), change_type => 'V')")
+    }
+    checkError("CHANGELOG_NESTED", "function" -> "from_changelog", "outer" -> "to_changelog") {
+      spark
+        .sql(s"SELECT * FROM to_changelog(TABLE(SELECT * FROM $read))")
+        .createOrReplaceTempView("changes")
+      spark.sql("SELECT * FROM from_changelog(TABLE(changes), '_change_type')")
+    }
     checkError("CHANGELOG_NESTED", "function" -> "to_changelog") {
       spark.sql(
         "SELECT * FROM to_changelog(TABLE(SELECT * EXCEPT (_change_type) FROM to_changelog(TABLE(raw))))")
     }
+  }
+
+  test("the column of the change type is called as one says") {
+    val stream = new RawStream(spark, "raw", "op STRING, id INT, v STRING")
+    val read = "SELECT id, v AS _change_type FROM from_changelog(TABLE(raw), 'op', 'id')"
+    val changes =
+      spark.sql(s"SELECT * FROM to_changelog(TABLE($read), 'upsert', change_type => 'kind')")
+    assert(changes.columns.toSeq == Seq("id", "_change_type", "kind"))
+    val running = new RunningChanges(changes, QuickFileSystem.temporaryDirectory())
+    stream.add("+I 1 a", "+I 2 b")
+    assert(running.next() == Seq("1 a insert", "2 b insert"))
+    stream.add("-U 1 a", "+U 1 c", "-D 2 b")
+    assert(running.next() == Seq("1 c update_postimage", "2 b delete"))
+    running.stop()
+    assert(spark.sql(s"EXPLAIN CHANGELOG $read").head().getString(0).contains("key=(id)"))
   }
 
   test("a common table over a plain stream is read anywhere in the query") {

@@ -33,7 +33,7 @@ class DifferingAttemptsSuite extends AnyFunSuite with ChangelogSession {
     "totals" -> "sum(x) AS a, avg(x) AS b, sum(CAST(x AS FLOAT)) AS c",
     "totals of distinct values" -> "sum(DISTINCT x) AS a, avg(DISTINCT x) AS b",
     "moments" -> "stddev(x) AS a, corr(x, v) AS b, skewness(x) AS c, var_pop(v / 7) AS d",
-    "the first and the last" -> "first(v) AS a, last(x) AS b, any_value(id) AS c",
+    "any values" -> "any_value(v) AS a, any_value(x, true) AS b, any_value(id) AS c",
     "lists" -> "to_json(collect_list(v)) AS a, listagg(id, '-') AS b, to_json(collect_set(id)) AS c",
     "the row of the largest" -> "max_by(id, v % 3) AS a, min_by(x, v % 2) AS b",
     "the most frequent" -> "mode(v % 3) AS a, mode(x) AS b",

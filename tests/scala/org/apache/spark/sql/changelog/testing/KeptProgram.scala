@@ -54,7 +54,7 @@ class KeptProgram(spark: SparkSession, program: Program) {
   def isInsertOnly: Boolean = output.explained.symbols == Seq("I")
 
   private lazy val output: ChangelogOutput = spark.sessionState.optimizer
-    .execute(changes("").queryExecution.analyzed)
+    .execute(changes(", change_type => 'changed'").queryExecution.analyzed)
     .collectFirst { case output: ChangelogOutput => output }
     .get
 

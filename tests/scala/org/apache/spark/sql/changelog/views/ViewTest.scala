@@ -48,7 +48,8 @@ trait ViewTest
   }
 
   protected def create(query: String, more: String = "", name: String = "v"): Unit =
-    spark.sql(s"CREATE MATERIALIZED VIEW $name USING $provider $more AS $query")
+    // which gives the rows of the statement, and must not run it once more
+    assert(run(s"CREATE MATERIALIZED VIEW $name USING $provider $more AS $query").isEmpty)
 
   /** The view equals its query in batch Spark, read by its name in a session of its own. */
   protected def check(query: String, name: String = "v"): Unit = {

@@ -82,6 +82,19 @@ trait ViewTests extends ViewTest {
     check(byCount, "second")
   }
 
+  test(s"$provider: rows are told apart by values that can be compared, or by a key") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    val documents = s"SELECT id, parse_json(to_json(struct(customer))) AS j FROM $orders"
+    checkError("CHANGELOG_SINK_VALUE_NOT_COMPARABLE", "column" -> "j", "type" -> "VARIANT") {
+      create(documents.replace(", key => array('id')", ""))
+    }
+    assert(!spark.catalog.tableExists("v"))
+    create(documents)
+    deliver("-D 1 Ada 30")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(run("SELECT id, j:customer::STRING FROM v") == Seq(Row(2, "Ben")))
+  }
+
   test(s"$provider: OR REPLACE shows other rows, under another definition") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals)
@@ -120,6 +133,13 @@ class DeltaViewsSuite extends ViewTests {
     check(totals)
   }
 
+  test("delta: rows without a key hold no maps") {
+    deliver("+I 1 Ada 30")
+    val query = s"SELECT map(customer, amount) AS m FROM $orders"
+    checkError("CHANGELOG_SINK_VALUE_NOT_COMPARABLE", "column" -> "m")(create(query))
+    assert(!spark.catalog.tableExists("v"))
+  }
+
   test("delta: what a process leaves that ends while it makes a view is in nobody's way") {
     deliver("+I 1 Ada 30")
     create(totals)
@@ -155,6 +175,17 @@ class SnapshotViewsSuite extends ViewTests {
     assert(now("Last verification").contains("equal"))
     run("STOP MATERIALIZED VIEW v")
     assert(!query.isActive && facts("DESC MATERIALIZED VIEW v")("Status") == "IDLE")
+  }
+
+  test("a column of a view may be called as the change type is") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    val query =
+      s"SELECT customer AS _change_type, sum(amount) AS n FROM $orders GROUP BY customer"
+    create(query)
+    check(query)
+    deliver("-D 1 Ada 30", "+I 3 Ben 5")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(query)
   }
 
   test("DROP leaves nothing") {

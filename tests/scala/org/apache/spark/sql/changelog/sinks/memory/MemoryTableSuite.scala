@@ -44,6 +44,16 @@ class MemoryTableSuite extends AnyFunSuite with ChangelogSession with ErrorCheck
     query.stop()
   }
 
+  test("a column may be called as the change type is, which then is called otherwise") {
+    val query = kept("SELECT id, city AS _change_type FROM rides", "named")
+    val start = ", mode => 'upsert', change_type => 'kind'"
+    query.start("changelog-memory", Map("queryName" -> "named"), start)
+    query.check("+I 1 Oslo 5", "+I 2 Rome 7")
+    query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 2 Rome 7")
+    query.stop()
+    assert(spark.table("named").columns.toSeq == Seq("id", "_change_type"))
+  }
+
   test("a query that starts anew starts with an empty view") {
     def run(changes: String*): Unit = {
       val query = kept("SELECT id FROM rides", "anew")

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Last}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.ModifyKindSet
@@ -41,8 +42,17 @@ object InferenceErrors {
         "keys" -> (if (input.upsertKeys.isEmpty) "none"
                    else input.upsertKeys.map(key => DescribeNode.key(key)).mkString(" or "))))
 
-  def nodeNotSupported(plan: LogicalPlan): AnalysisException =
-    analysis("CHANGELOG_NODE_NOT_SUPPORTED", Map("node" -> DescribeNode.short(plan)))
+  def nodeNotSupported(
+      plan: LogicalPlan,
+      reason: String = "it is not known what it does to rows that change",
+      advice: String = "Apply it before from_changelog, or to the output of to_changelog.")
+      : AnalysisException =
+    analysis(
+      "CHANGELOG_NODE_NOT_SUPPORTED",
+      Map("node" -> DescribeNode.short(plan), "reason" -> reason, "advice" -> advice))
+
+  def pivotWithoutValues(column: String): AnalysisException =
+    analysis("CHANGELOG_PIVOT_WITHOUT_VALUES", Map("column" -> column))
 
   def nondeterministicExpression(
       plan: LogicalPlan,
@@ -55,6 +65,19 @@ object InferenceErrors {
         "node" -> DescribeNode.short(plan),
         "kinds" -> changing.kinds.diff(ModifyKindSet.InsertOnly).words,
         "producer" -> changing.producer.name))
+
+  /** `function` is [[First]] or [[Last]]. */
+  def rowOrderUnknown(plan: LogicalPlan, function: AggregateFunction): AnalysisException = {
+    val value = DescribeNode.expression(function.children.head)
+    analysis(
+      "CHANGELOG_ROW_ORDER_UNKNOWN",
+      Map(
+        "node" -> DescribeNode.short(plan),
+        "function" -> function.prettyName,
+        "value" -> value,
+        "ordered" -> (if (function.isInstanceOf[Last]) s"max_by($value, t)"
+                      else s"min_by($value, t)")))
+  }
 
   def subqueryNotSupported(plan: LogicalPlan, subquery: String): AnalysisException =
     analysis(

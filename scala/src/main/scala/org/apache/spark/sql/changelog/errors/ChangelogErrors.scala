@@ -71,8 +71,10 @@ object ChangelogErrors {
   def beforeImageMissing(column: String, value: String): ChangelogRuntimeException =
     runtime("CHANGELOG_BEFORE_IMAGE_MISSING", Map("column" -> column, "value" -> value))
 
-  def columnReserved(column: String, use: String): AnalysisException =
-    analysis("CHANGELOG_COLUMN_RESERVED", Map("column" -> column, "use" -> use))
+  def columnReserved(column: String, use: String, advice: String): AnalysisException =
+    analysis(
+      "CHANGELOG_COLUMN_RESERVED",
+      Map("column" -> column, "use" -> use, "advice" -> advice))
 
   def changeTypeUnknown(
       column: String,

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.errors
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.types.DataType
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
@@ -74,6 +75,11 @@ object SinkErrors {
 
   def tableNotFound(sink: String, table: String): AnalysisException =
     analysis("CHANGELOG_SINK_TABLE_NOT_FOUND", Map("sink" -> sink, "table" -> table))
+
+  def valueNotComparable(sink: String, column: String, dataType: DataType): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_VALUE_NOT_COMPARABLE",
+      Map("sink" -> sink, "column" -> column, "type" -> dataType.sql))
 
   private def list(columns: Seq[String]): String = columns.mkString("(", ", ", ")")
 }

@@ -12,6 +12,7 @@ import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.{
+  CheckRowOrder,
   MarkCurrentTime,
   RecognizeLookupJoin,
   RecognizeTemporalJoin
@@ -48,6 +49,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case root: ToChangelog => root.copy(streaming = true, explainOnly = true)
       case source: FromChangelog => source.copy(streaming = true)
     }
+    CheckRowOrder(streamed)
     // what only a changelog's query is analyzed by
     val joined = RecognizeTemporalJoin(RecognizeLookupJoin(LowerSources(streamed)))
     val explained = session.sessionState.optimizer.execute(MarkCurrentTime(joined)).collect {

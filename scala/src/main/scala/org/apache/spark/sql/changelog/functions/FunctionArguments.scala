@@ -54,10 +54,17 @@ private[functions] class FunctionArguments(
 
   /** Refuses a source that is a table already, or its changes. */
   def checkNotNested(): Unit = source.foreach {
-    case _: FromChangelog | _: ToChangelog =>
+    case _: ToChangelog =>
       throw ChangelogErrors.nested(
         function,
-        "from_changelog or to_changelog",
+        ToChangelogFunction.Name,
+        "What to_changelog gives are the changes of its query, which is a table as it is: read that " +
+          "query itself. To run the two apart, write the changes somewhere, as to a topic, a Delta " +
+          s"table or a materialized view, and apply $function to a stream of those.")
+    case _: FromChangelog =>
+      throw ChangelogErrors.nested(
+        function,
+        FromChangelogFunction.Name,
         s"Apply $function once, directly to the rows that describe changes.")
     case _ =>
   }

@@ -18,12 +18,13 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
  * The SQL table function `to_changelog`: the changes of a query's result.
  *
  * {{{
- *   to_changelog(TABLE(query) [, mode] [, key])
+ *   to_changelog(TABLE(query) [, mode] [, key] [, change_type])
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
  *     (inserts only; refuses a query that updates or deletes)
  *   - `key`: the columns by which the reader replaces rows, for `'upsert'`
+ *   - `change_type`: what the column that tells the change type is called, `_change_type` without it
  */
 object ToChangelogFunction {
   val Name = "to_changelog"
@@ -34,13 +35,45 @@ object ToChangelogFunction {
     build _)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
-    val arguments = new FunctionArguments(Name, Seq("mode", "key"), expressions)
+    val arguments = new FunctionArguments(Name, Seq("mode", "key", "change_type"), expressions)
     val mode = arguments.choice("mode", OutputMode.values).getOrElse(OutputMode.Retract)
-    apply(arguments.source, mode, arguments.columns("key"))
+    val changeType = arguments.text("change_type").getOrElse(RowKind.ChangeTypeColumnName)
+    if (changeType.isEmpty) {
+      throw arguments.invalid("change_type", "''", "the name of a column is expected")
+    }
+    findColumn(arguments.source, changeType).foreach { column =>
+      throw ChangelogErrors.columnReserved(
+        column.name,
+        "tells the change type of each row it gives",
+        "Let that be called otherwise, as with change_type => 'op'; or, if the column tells the " +
+          "change type of the query's rows, read them with from_changelog first.")
+    }
+    apply(arguments.source, mode, arguments.columns("key"), changeType)
   }
 
+  private def findColumn(query: LogicalPlan, name: String): Option[Attribute] =
+    query.output.find(_.name.equalsIgnoreCase(name))
+
+  /** A name for the change type that no column of the query has. */
+  private def freeName(query: LogicalPlan): String = {
+    val name = RowKind.ChangeTypeColumnName
+    Iterator
+      .iterate(1)(_ + 1)
+      .map(number => if (number == 1) name else s"${name}_$number")
+      .find(findColumn(query, _).isEmpty)
+      .get
+  }
+
+  /** The same under a name for the change type that is still free. */
+  def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog =
+    apply(query, mode, key, freeName(query))
+
   /** The changes of `query`, whose raw streams are read as insert-only changelogs. */
-  def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog = {
+  private def apply(
+      query: LogicalPlan,
+      mode: OutputMode,
+      key: Seq[Attribute],
+      changeTypeName: String): ToChangelog = {
     query.foreach {
       case _: ToChangelog =>
         throw ChangelogErrors.nested(
@@ -49,18 +82,15 @@ object ToChangelogFunction {
           "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
       case _ =>
     }
-    query.output.find(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName)).foreach { column =>
-      val use = "tells the change type of each row it gives"
-      throw ChangelogErrors.columnReserved(column.name, use)
-    }
     query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach {
       column =>
         throw ChangelogErrors.columnReserved(
           column.name,
-          "keeps the kind of each row while it works")
+          "keeps the kind of each row while it works",
+          s"Select it under another name where it is read, as in SELECT * EXCEPT (${column.name}), " +
+            s"${column.name} AS `${column.name}_1`.")
     }
-    val changeType =
-      AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
+    val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
     overStreams(ToChangelog(mode, key, streaming = false, changeType, query))
   }
 

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.explain.ExplainNode
  * @param columns
  *   the columns of the result
  * @param changeType
- *   the `_change_type` column
+ *   the column that tells the change type
  * @param key
  *   the columns by which the reader replaces rows: what it said, or what was chosen for a reader that
  *   gets no old rows. There is one change per key then

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.OutputMode
  * @param streaming
  *   whether the changes come batch by batch; if not, the result is one batch of inserts
  * @param changeType
- *   the `_change_type` column
+ *   the column that tells the change type, `_change_type` if the query doesn't name it otherwise
  * @param explainOnly
  *   whether the query is to be explained and not executed
  */

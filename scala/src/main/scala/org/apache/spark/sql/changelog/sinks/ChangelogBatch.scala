@@ -10,7 +10,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.RowKind.{ChangeTypeColumnName, ChangeTypes}
+import org.apache.spark.sql.changelog.RowKind.ChangeTypes
 import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
 
 /**
@@ -86,19 +86,20 @@ case class ChangelogBatch(queryId: String, batchId: Long, input: SinkInput, chan
 
   /** The columns of the query, without the change type. */
   def schema: StructType =
-    StructType(changes.schema.filterNot(_.name.equalsIgnoreCase(ChangeTypeColumnName)))
+    StructType(changes.schema.filterNot(_.name == input.changeType.name))
 
   /** Whether the row of a change is there before the batch, or after it. */
   private def kindIn(kinds: Seq[Byte]): Column = {
     val expected = ChangeTypes
+    val column = input.changeType.name
     val isKnown = udf((changeType: String) => {
       if (!expected.contains(changeType)) {
         val value = Option(changeType)
-        throw ChangelogErrors.changeTypeUnknown(ChangeTypeColumnName, value, expected)
+        throw ChangelogErrors.changeTypeUnknown(column, value, expected)
       }
       kinds.exists(kind => expected(kind) == changeType)
     })
-    isKnown(quoted(ChangeTypeColumnName))
+    isKnown(quoted(column))
   }
 }
 

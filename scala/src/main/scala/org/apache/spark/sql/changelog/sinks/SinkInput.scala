@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.sinks
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.types.{DataType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
@@ -18,13 +18,19 @@ import org.apache.spark.sql.changelog.plans.ChangelogOutput
  *
  * @param sink
  *   the sink's name
+ * @param changeType
+ *   the column that tells the change type
  * @param columns
  *   the columns of the query's rows
  * @param sources
  *   where the changes come from; none if `to_changelog` is not part of the query, whose rows then
  *   only look like changes
  */
-case class SinkInput(sink: String, columns: Seq[Attribute], sources: Seq[ChangelogOutput]) {
+case class SinkInput(
+    sink: String,
+    changeType: Attribute,
+    columns: Seq[Attribute],
+    sources: Seq[ChangelogOutput]) {
 
   /** The only source: what is known of one says nothing of the rows of several. */
   private def source: Option[ChangelogOutput] =
@@ -58,6 +64,14 @@ case class SinkInput(sink: String, columns: Seq[Attribute], sources: Seq[Changel
       if (lacksOldRows) throw needsAppend
       None
     } else key(named)
+
+  /** Refuses values that can't be compared where rows are told apart by all of their values. */
+  def checkComparable(key: Option[Seq[String]], isComparable: DataType => Boolean): Unit =
+    if (key.isEmpty) {
+      columns.find(column => !isComparable(column.dataType)).foreach { column =>
+        throw SinkErrors.valueNotComparable(sink, column.name, column.dataType)
+      }
+    }
 
   /** Refuses a key by which rows would be lost or left behind, as far as it is known. */
   private def check(key: Seq[String]): Unit =
@@ -118,12 +132,21 @@ object SinkInput {
 
   /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`. */
   def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {
-    val (changeTypes, columns) =
-      output.partition(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))
-    if (!changeTypes.exists(_.dataType.isInstanceOf[StringType])) {
+    val sources = optimized.collect { case source: ChangelogOutput => source }
+    val changeType = changeTypeOf(output, sources.map(_.changeType)).getOrElse {
       throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
     }
-    SinkInput(sink, columns, optimized.collect { case source: ChangelogOutput => source })
+    SinkInput(sink, changeType, output.filterNot(_ eq changeType), sources)
+  }
+
+  /** The column that `to_changelog` has made, or else one of its name. */
+  private def changeTypeOf(output: Seq[Attribute], made: Seq[Attribute]): Option[Attribute] = {
+    val names =
+      if (made.isEmpty) Seq(RowKind.ChangeTypeColumnName) else made.map(_.name).distinct
+    output
+      .find(column => made.exists(_.exprId == column.exprId))
+      .orElse(output.find(column => names.exists(column.name.equalsIgnoreCase)))
+      .filter(_.dataType.isInstanceOf[StringType])
   }
 
   private def isInsertOnly(source: ChangelogOutput): Boolean =

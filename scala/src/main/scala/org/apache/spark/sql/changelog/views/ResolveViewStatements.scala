@@ -27,11 +27,14 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
 
   /**
    * The same for a statement that was just parsed. Sessions with a Hive catalog, as `spark-sql` has,
-   * leave out the rules that extensions let run first. Pipelines parse statements as well, and are
-   * given what Spark makes of them.
+   * leave out the rules that extensions let run first. A statement whose query reads a stream is a
+   * stream itself as long as it holds the query, and when Spark shows a stream it analyzes, and runs,
+   * the statement once more. Pipelines parse statements as well, and are given what Spark makes of them.
    */
   def parsed(plan: LogicalPlan): LogicalPlan = plan match {
-    case create: CreatePipelineDataset if leavesOutFirstRules && !isInPipeline => apply(create)
+    case create: CreatePipelineDataset
+        if (leavesOutFirstRules || create.isStreaming) && !isInPipeline =>
+      apply(create)
     case other => other
   }
 

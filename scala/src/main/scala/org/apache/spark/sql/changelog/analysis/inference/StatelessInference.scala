@@ -20,7 +20,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  */
 object StatelessInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
-    case _: Project | _: Generate | _: Expand | _: EventTimeWatermark => true
+    case generate: Generate => !StockStatefulInference.appliesTo(generate)
+    case _: Project | _: Expand | _: EventTimeWatermark => true
     case _: UpdateEventTimeWatermarkColumn | _: RepartitionOperation | _: RebalancePartitions =>
       true
     case _: Sort | _: Sample | _: CollectMetrics | _: SubqueryAlias | _: View | _: Subquery |
@@ -46,9 +47,10 @@ object StatelessInference extends NodeInference {
       mode: OutputMode): ModifyKindSet = inputs.head.kinds
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
-    ProjectKeys.inputKey(node.plan, key) match {
-      case Some(inputKey) => node.child.objection(inputKey)
-      case None =>
+    (node.plan, ProjectKeys.inputKey(node.plan, key)) match {
+      case (_: CollectMetrics, _) => Some(s"${node.name} takes old rows off what it measures")
+      case (_, Some(inputKey)) => node.child.objection(inputKey)
+      case (_, None) =>
         Some(s"${node.name} does not pass on the key ${DescribeNode.key(key)} as it is")
     }
 
@@ -57,6 +59,8 @@ object StatelessInference extends NodeInference {
       Seq(demand.copy(key = demand.key.flatMap(ProjectKeys.inputKey(node.plan, _)))),
       reasons = node.plan match {
         case _: Sort => Seq("dropped: a changelog has no order")
+        case _: CollectMetrics if node.kinds.changesRows =>
+          Seq("measures by how much each batch moves its counts and sums")
         case _ => Nil
       })
 }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, PythonUDTF}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.analysis.InferenceErrors
@@ -20,6 +20,7 @@ object StockStatefulInference extends NodeInference {
     case _: Deduplicate | _: DeduplicateWithinWatermark => true
     case _: MapPartitions | _: MapInPandas | _: MapInArrow | _: AttachDistributedSequence => true
     case _: MapPartitionsInR | _: MapPartitionsInRWithArrow => true
+    case Generate(function: PythonUDTF, _, _, _, _, _) => readsTable(function)
     case _ => false
   }
 
@@ -28,14 +29,33 @@ object StockStatefulInference extends NodeInference {
       inputs: Seq[InferredNode],
       mode: OutputMode): ModifyKindSet = {
     inputs.find(_.kinds.changesRows).foreach { input =>
-      throw InferenceErrors.consumerCannotTakeChanges(
-        plan,
-        input,
-        "Apply it to the stream before from_changelog, or write the query below it as SQL that " +
-          "takes changes.")
+      throw InferenceErrors.consumerCannotTakeChanges(plan, input, advice(plan))
     }
-    ModifyKindSet.InsertOnly
+    plan match {
+      // its partitions are those of a batch, and a table of its rows has larger ones
+      case _: Generate =>
+        throw InferenceErrors.nodeNotSupported(
+          plan,
+          "a function that reads a table would see the rows of one batch only",
+          advice(plan))
+      case _ => ModifyKindSet.InsertOnly
+    }
   }
+
+  private def advice(plan: LogicalPlan): String = plan match {
+    case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
+        _: TransformWithStateInPySpark | _: Deduplicate | _: DeduplicateWithinWatermark =>
+      "Apply it to the stream before from_changelog, or write the query below it as SQL that " +
+        "takes changes."
+    case _ =>
+      "Compute row by row instead, with a function of the row (udf, pandas_udf, map, a table " +
+        "function of columns), or group by group, with applyInPandas, applyInArrow or mapGroups, " +
+        "which take changes; or apply it to the stream before from_changelog."
+  }
+
+  /** Whether it is given a table: its rows, and when it is over, are more than one row tells. */
+  private def readsTable(function: PythonUDTF): Boolean =
+    function.tableArguments.exists(_.contains(true))
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 

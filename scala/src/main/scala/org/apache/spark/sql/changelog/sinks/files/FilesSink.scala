@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types.VariantType
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
@@ -37,7 +38,11 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
   private val folder = new Path(options.required("path", "the folder of the snapshots is needed"))
   private val provider = options.get("provider").getOrElse("parquet")
 
-  override protected def check(input: SinkInput): Unit = input.keyOrNone(options.key)
+  /** Rows without a key are grouped, which Spark does by anything that holds no VARIANT. */
+  override protected def check(input: SinkInput): Unit =
+    input.checkComparable(
+      input.keyOrNone(options.key),
+      !_.existsRecursively(_.isInstanceOf[VariantType]))
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession

@@ -60,7 +60,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     val columns = batch.input.columns
     val plan = batch.changes.queryExecution.executedPlan
     val output = batch.changes.queryExecution.analyzed.output
-    val changeType = output.indexWhere(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))
+    val changeType = output.indexWhere(_.name == batch.input.changeType.name)
     val values = output.patch(changeType, Nil, 1)
     val toRow = ExpressionEncoder(batch.schema).resolveAndBind().createDeserializer()
     val valuesOf = GenerateUnsafeProjection.generate(values, output)

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.sinks.table
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions.RowOrdering
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
@@ -42,7 +43,10 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val countsRows = options.boolean("countRows", default = false)
   @volatile private var exists = false
 
-  override protected def check(input: SinkInput): Unit = key(input)
+  override protected def check(input: SinkInput): Unit = {
+    val found = key(input)
+    if (!input.isInsertOnly) input.checkComparable(found, RowOrdering.isOrderable)
+  }
 
   private def key(input: SinkInput): Option[Seq[String]] =
     if (countsRows) input.keyOrNone(options.key) else input.key(options.key)
