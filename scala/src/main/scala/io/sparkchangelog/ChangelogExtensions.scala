@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.analysis.{
   LiftSources,
   RecognizeLookupJoin,
   RecognizeTemporalJoin,
+  ResolvePassingTime,
   ResolveStateTtl
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -56,6 +57,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
       ResolveStateTtl) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
+    extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)
     extensions.injectPostHocResolutionRule(_ => AcceptOffset)
     extensions.injectPostHocResolutionRule(_ => RecognizeLookupJoin)
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place

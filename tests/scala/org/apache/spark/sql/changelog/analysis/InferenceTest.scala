@@ -102,7 +102,8 @@ trait InferenceTest extends SharedSparkSession {
   private def toChangelog(plan: LogicalPlan, mode: OutputMode, key: Seq[String]): ToChangelog = {
     val columns = key.map(name => plan.output.find(_.name.equalsIgnoreCase(name)).get)
     val changeType = AttributeReference("_change_type", StringType, nullable = false)()
-    ToChangelog(mode, columns, streaming = true, changeType, plan)
+    val root = ToChangelog(mode, columns, streaming = true, changeType, plan)
+    ResolvePassingTime(root).asInstanceOf[ToChangelog]
   }
 
   /** The plan as a rule injected with `injectPreCBORule` gets it. */

@@ -35,7 +35,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         val changes = query.exists(_.isInstanceOf[ToChangelog])
         val classic = castToImpl(session)
         def optimized = AssignStateInfo.outsideOfQuery(classic) {
-          classic.sessionState.optimizer.execute(MarkCurrentTime(LowerSources(query)))
+          classic.sessionState.optimizer.execute(LowerSources(query))
         }
         if (changes) checkRecorded(write, query)
         checkSink(write, if (changes) optimized else query)

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
-import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans._
@@ -45,6 +45,7 @@ object CheckExecutable {
     case metrics: CollectMetrics =>
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)
+    case filter: TemporalFilter => watermarkObstacle(filter)
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
@@ -61,6 +62,13 @@ object CheckExecutable {
     if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
     else unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
   }
+
+  /** What comes or goes as time passes may be what a watermark has closed. */
+  private def watermarkObstacle(filter: TemporalFilter): Option[String] =
+    filter.child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
+      s"it has rows come and go by the time, also where the watermark on $column has passed; " +
+        "leave the watermark out, for the condition bounds the rows"
+    }
 
   private def groupsObstacle(map: GroupedMap): Option[String] = {
     val mixed = map.groups.transpose.find(_.map(_.dataType).distinct.size > 1).map { columns =>

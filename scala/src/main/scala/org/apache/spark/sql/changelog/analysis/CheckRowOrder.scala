@@ -5,8 +5,9 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, First, Last}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Window}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, AnalysisHelper, LogicalPlan, Window}
 
+import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**
@@ -21,11 +22,15 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  */
 object CheckRowOrder extends (LogicalPlan => Unit) {
 
-  override def apply(plan: LogicalPlan): Unit = plan.foreach {
+  override def apply(plan: LogicalPlan): Unit = lowered(plan).foreach {
     case root: ToChangelog if root.streaming =>
       root.child.foreachWithSubqueries(refuse)
     case _ =>
   }
+
+  /** What subqueries read is beside them when a plan is checked. */
+  private def lowered(plan: LogicalPlan): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(LowerSources(plan))
 
   private def refuse(plan: LogicalPlan): Unit = plan match {
     case aggregate: Aggregate if isOverStream(aggregate) =>

@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.plans.{
   LookupJoin,
   MultiJoin,
   Rank,
+  TemporalFilter,
   TemporalJoin,
   ToChangelog
 }
@@ -40,6 +41,7 @@ object DescribeNode {
     case _: MultiJoin => "ChangelogMultiJoin"
     case _: TemporalJoin => "ChangelogTemporalJoin"
     case _: LookupJoin => "ChangelogLookupJoin"
+    case _: TemporalFilter => "ChangelogTemporalFilter"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case GroupedMap(_) => s"Changelog${plan.nodeName}"
@@ -50,6 +52,7 @@ object DescribeNode {
   def detail(plan: LogicalPlan): String = plan match {
     case project: Project => list(project.projectList)
     case filter: Filter => expression(filter.condition)
+    case filter: TemporalFilter => expression(filter.condition)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: MultiJoin => namedInJoin(join, join.condition)

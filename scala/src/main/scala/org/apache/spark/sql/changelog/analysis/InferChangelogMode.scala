@@ -33,6 +33,7 @@ object InferChangelogMode {
     SourceInference,
     StatelessInference,
     FilterInference,
+    TemporalFilterInference,
     UnionInference,
     AggregateInference,
     JoinInference,
@@ -47,6 +48,7 @@ object InferChangelogMode {
   /** Refuses a query with a node that can't take its input's changes, or a key that is none. */
   def apply(root: ToChangelog): AnnotatedPlan = {
     val inferred = up(root, root.mode)
+    if (hasChanges(root)) check(inferred)
     down(inferred, RootInference.readerDemand(root, inferred.child))
   }
 
@@ -58,15 +60,26 @@ object InferChangelogMode {
     val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
     val rule = if (isStatic) StaticInference else pickRule(plan)
     CheckSubqueries(plan)
-    val node = InferredNode(
+    InferredNode(
       plan,
       rule,
       rule.kinds(plan, inputs, mode),
       UpsertKeys(plan, inputs.map(_.upsertKeys)),
       isStatic,
       inputs)
-    CheckDeterminism(node)
-    node
+  }
+
+  /** What only reads tables is computed anew each time. */
+  private def hasChanges(root: LogicalPlan): Boolean = root.exists {
+    case source: FromChangelog => source.streaming
+    case leaf => leaf.children.isEmpty && leaf.isStreaming
+  }
+
+  private def check(node: InferredNode): Unit = node.plan match {
+    case _: FromChangelog =>
+    case _ =>
+      node.children.foreach(check)
+      CheckDeterminism(node)
   }
 
   /** What is below `from_changelog` is an ordinary stream of rows; Spark plans and runs it. */

@@ -54,17 +54,15 @@ object InferenceErrors {
   def pivotWithoutValues(column: String): AnalysisException =
     analysis("CHANGELOG_PIVOT_WITHOUT_VALUES", Map("column" -> column))
 
-  def nondeterministicExpression(
-      plan: LogicalPlan,
-      expression: String,
-      changing: InferredNode): AnalysisException =
+  def nondeterministicExpression(plan: LogicalPlan, expression: String): AnalysisException =
     analysis(
       "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
-      Map(
-        "expression" -> expression,
-        "node" -> DescribeNode.short(plan),
-        "kinds" -> changing.kinds.diff(ModifyKindSet.InsertOnly).words,
-        "producer" -> changing.producer.name))
+      Map("expression" -> expression, "node" -> DescribeNode.short(plan)))
+
+  def passingTime(plan: LogicalPlan, expression: String): AnalysisException =
+    analysis(
+      "CHANGELOG_PASSING_TIME",
+      Map("expression" -> expression, "node" -> DescribeNode.short(plan)))
 
   /** `function` is [[First]] or [[Last]]. */
   def rowOrderUnknown(plan: LogicalPlan, function: AggregateFunction): AnalysisException = {

@@ -102,6 +102,17 @@ object AssignStateInfo {
       case None => throw SparkException.internalError("An operator with state runs in no query")
     }
 
+  /** When the batch that runs was begun, in ms since 1970. Called on the driver. */
+  def timestamp(session: SparkSession): Long = planning(session) match {
+    case Some(execution) => execution.offsetSeqMetadata.batchTimestampMs
+    case None => throw SparkException.internalError("An operator with state runs in no query")
+  }
+
+  /** When the next batch would be begun, in ms since 1970. */
+  def nextTimestamp(session: SparkSession): Long = running(session)
+    .map(_._1.getLatestExecutionContext().offsetSeqMetadata.batchTimestampMs)
+    .getOrElse(0L)
+
   /** The watermark the next batch would have, 0 for none yet. */
   def nextWatermark(session: SparkSession): Long = planning(session)
     .map { execution =>

@@ -88,17 +88,20 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** Whether something is emitted once, when the watermark has passed it. */
   def emitsClosed: Boolean = false
 
-  /** A watermark that moves on closes groups, without any change. */
+  /** A watermark that moves on closes groups, and time does what it does, without any change. */
   final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean = {
     val watermark =
       if (newInputWatermark == 0 && isTimed) AssignStateInfo.nextWatermark(castToImpl(session))
       else newInputWatermark
-    closesMoreAt(watermark)
+    closesMoreAt(watermark) || changesAt(AssignStateInfo.nextTimestamp(castToImpl(session)))
   }
 
   /** Whether something is emitted when the watermark has come to `watermark`. */
   protected def closesMoreAt(watermark: Long): Boolean =
     emitsClosed && closingBound.exists(watermark > _.over.getOrElse(0L))
+
+  /** Whether something is emitted when the next batch is begun at `time`, in ms, for that alone. */
+  protected def changesAt(time: Long): Boolean = false
 
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(

@@ -27,6 +27,7 @@ import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
+import org.apache.spark.sql.changelog.execution.time.ChangelogTemporalFilterExec
 import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -125,6 +126,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
     case join: ChangelogTemporalJoin =>
       val state = AssignStateInfo(castToImpl(session), join.operatorId)
       PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
+
+    case filter: ChangelogTemporalFilter =>
+      val state = AssignStateInfo(castToImpl(session), filter.operatorId)
+      ChangelogTemporalFilterExec(
+        filter.conditions,
+        filter.placedBy,
+        filter.inputKind,
+        filter.outputKind,
+        Some(if (filter.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        planLater(filter.child)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
       ChangelogConsolidateExec(

@@ -13,9 +13,9 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.{
   CheckRowOrder,
-  MarkCurrentTime,
   RecognizeLookupJoin,
-  RecognizeTemporalJoin
+  RecognizeTemporalJoin,
+  ResolvePassingTime
 }
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.optimizer.LowerSources
@@ -49,10 +49,12 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
       case root: ToChangelog => root.copy(streaming = true, explainOnly = true)
       case source: FromChangelog => source.copy(streaming = true)
     }
-    CheckRowOrder(streamed)
+    val lowered = LowerSources(streamed)
+    CheckRowOrder(lowered)
     // what only a changelog's query is analyzed by
-    val joined = RecognizeTemporalJoin(RecognizeLookupJoin(LowerSources(streamed)))
-    val explained = session.sessionState.optimizer.execute(MarkCurrentTime(joined)).collect {
+    val timed = ResolvePassingTime(lowered)
+    val joined = RecognizeTemporalJoin(RecognizeLookupJoin(timed))
+    val explained = session.sessionState.optimizer.execute(joined).collect {
       case output: ChangelogOutput => output.explained
     }
     explained.map(tree => Row(if (asJson) tree.toJson else tree.toText))

@@ -212,6 +212,7 @@ private[changelog] object CanonicalPlan {
     case metrics: CollectMetrics => Seq(metrics.name, metrics.metrics)
     case loop: UnionLoop => Seq(loop.limit, loop.maxDepth)
     case _: UnionLoopRef => Nil
+    case filter: TemporalFilter => Seq(filter.condition)
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
     case other => other.productIterator.toSeq
   }

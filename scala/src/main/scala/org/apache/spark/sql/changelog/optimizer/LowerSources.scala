@@ -62,12 +62,13 @@ object LowerSources extends Rule[LogicalPlan] {
   }
 
   /** What time it is, as Spark puts it into the expressions of a batch's plan. */
-  private def atTimeOf(time: Expression): PartialFunction[Expression, Expression] = time match {
-    case CurrentBatchTimestamp(millis, _, _) => {
-      case now: CurrentTimestamp => CurrentBatchTimestamp(millis, now.dataType, Some("UTC"))
-      case now: LocalTimestamp => CurrentBatchTimestamp(millis, now.dataType, now.timeZoneId)
-      case today: CurrentDate => CurrentBatchTimestamp(millis, today.dataType, today.timeZoneId)
+  private def atTimeOf(time: Expression): PartialFunction[Expression, Expression] =
+    time.collectFirst { case batch: CurrentBatchTimestamp => batch.timestampMs } match {
+      case Some(millis) => {
+        case now: CurrentTimestamp => CurrentBatchTimestamp(millis, now.dataType, Some("UTC"))
+        case now: LocalTimestamp => CurrentBatchTimestamp(millis, now.dataType, now.timeZoneId)
+        case today: CurrentDate => CurrentBatchTimestamp(millis, today.dataType, today.timeZoneId)
+      }
+      case None => PartialFunction.empty
     }
-    case _ => PartialFunction.empty
-  }
 }

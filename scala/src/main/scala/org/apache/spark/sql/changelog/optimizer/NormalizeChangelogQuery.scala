@@ -21,6 +21,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
  *   - columns have names without expression ids
+ *   - conditions on the time become [[org.apache.spark.sql.changelog.plans.TemporalFilter]]
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
@@ -58,7 +59,7 @@ object NormalizeChangelogQuery {
     Seq(PushPredicateThroughJoin, ColumnPruning, CollapseProject, RemoveNoopOperators)
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
-    val grouped = HideStaticRows.during(LiftStateTtl(plan)) { changing =>
+    val grouped = HideStaticRows.during(LiftStateTtl(RecognizeTemporalFilter(plan))) { changing =>
       val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
       GroupByCollationKey(unsorted)
     }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
@@ -38,6 +39,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Whether it reads a stream, whose changes can be followed. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
+
+  /** Whether its rows change as time passes. */
+  lazy val readsTime: Boolean = ResolvePassingTime.readsTime(analyzed)
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   lazy val key: Option[Seq[String]] = {

@@ -11,6 +11,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
 
 /** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
 class ViewRefresh(session: SparkSession, view: KeptView) {
@@ -94,7 +95,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private def writer(
       target: KeptView,
       sink: (String, Map[String, String]),
-      trigger: Trigger): StreamingQuery =
+      trigger: Trigger): StreamingQuery = {
+    // rows may be due although nothing has arrived
+    if (query.readsTime) {
+      val checkpoint = target.definition.checkpoint
+      new BatchLogs(query.session, checkpoint).begin(System.currentTimeMillis())
+    }
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)
@@ -102,6 +108,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .queryName(target.queryName)
       .trigger(trigger)
       .start()
+  }
 
   /** The sources of a query may have other columns than when the view was made. */
   private def checkSchema(): Unit = {

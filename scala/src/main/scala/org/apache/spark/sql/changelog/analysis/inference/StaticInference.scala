@@ -6,7 +6,12 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
-import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogStatic,
+  FromChangelog,
+  TemporalFilter,
+  ToChangelog
+}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -21,6 +26,8 @@ object StaticInference extends NodeInference {
   private[analysis] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
     plan match {
       case _: ToChangelog | _: ChangelogStatic => false
+      // its rows come and go
+      case _: TemporalFilter => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
       case _ => inputsAreStatic

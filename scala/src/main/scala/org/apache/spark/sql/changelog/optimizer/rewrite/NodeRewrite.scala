@@ -73,6 +73,7 @@ private[optimizer] object NodeRewrite {
       JoinRewrite,
       MultiJoinRewrite,
       TemporalJoinRewrite,
+      TemporalFilterRewrite,
       GroupedMapRewrite)
 
   /** The rewrite for `node`. */

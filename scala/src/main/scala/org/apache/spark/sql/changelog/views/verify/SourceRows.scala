@@ -42,6 +42,9 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
     (logs.lastBegun, logs.lastDone)
   }
 
+  /** What time it is for a batch, in ms. */
+  def timeOf(batchId: Long): Option[Long] = new BatchLogs(session, checkpoint).timeOf(batchId)
+
   /**
    * Hands the rows of each stream of `streaming`, a query as Spark runs it, to `read`, as plans that
    * can be computed as long as `read` runs.

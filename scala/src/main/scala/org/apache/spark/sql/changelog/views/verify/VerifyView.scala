@@ -15,6 +15,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Column, Row}
 
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
@@ -22,7 +23,7 @@ import org.apache.spark.sql.changelog.views._
 
 /**
  * Compares the rows of a view with what its query gives in batch Spark, over exactly what its
- * sources had delivered when the view's last batch was committed.
+ * sources had delivered when the view's last batch was committed, at the time of that batch.
  *
  * @param sample
  *   compare only this percentage of the keys, others each time
@@ -51,7 +52,9 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     batchId.foreach { batchId =>
       val streaming = query.changes.queryExecution.analyzed
       sources.upTo(batchId, streaming) { read =>
-        result = compare(rows, Dataset.ofRows(session, atRest(query.analyzed, read)))
+        val rested = atRest(query.analyzed, read)
+        val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
+        result = compare(rows, Dataset.ofRows(session, timed))
       }
     }
     result

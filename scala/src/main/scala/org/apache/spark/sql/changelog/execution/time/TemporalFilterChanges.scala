@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.time
+
+import java.util.LinkedHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.{RowsByKey, UnmatchedRetractions}
+
+/**
+ * The changes of one task's rows in a batch: those that its input brings, then those that time does.
+ *
+ * @param batchTime
+ *   what time it is in the batch, in ms. A clock that is set back stands still here until then
+ */
+private[time] final class TemporalFilterChanges(
+    operator: ChangelogTemporalFilterExec,
+    store: StateStore,
+    batchTime: Long,
+    unmatched: UnmatchedRetractions) {
+  import RowTimes._
+  import operator.columns
+
+  private val input = operator.child.output
+  private val kindOrdinal =
+    operator.inputKind.map(kind => input.indexWhere(_.exprId == kind.exprId))
+  private val rowOf = GenerateUnsafeProjection.generate(columns, input)
+  private val storedRow = GenerateUnsafeProjection.generate(columns.zipWithIndex.map {
+    case (column, ordinal) => BoundReference(TimedRows.Head + ordinal, column.dataType, true)
+  })
+  private val withKind =
+    GenerateUnsafeProjection.generate(columns.zipWithIndex.map { case (column, ordinal) =>
+      BoundReference(ordinal, column.dataType, column.nullable)
+    } :+ Literal(RowKind.Insert))
+  private val times = new RowTimes(operator.conditions, columns)
+  private val rows = new TimedRows(columns, store)
+
+  private val lastTime = rows.lastTime
+  private val now = math.max(batchTime, lastTime.getOrElse(0L))
+  private val before = lastTime.getOrElse(now)
+
+  private val numOutputRows = operator.longMetric("numOutputRows")
+  private val numRetractions = operator.longMetric("numRetractions")
+  private val numUpdated = operator.longMetric("numUpdatedStateRows")
+  private val numRemoved = operator.longMetric("numRemovedStateRows")
+  private val numCame = operator.longMetric(ChangelogTemporalFilterExec.RowsCame)
+  private val numLeft = operator.longMetric(ChangelogTemporalFilterExec.RowsLeft)
+
+  /** All of them, given the changes of the input, ordered as its distribution asks for. */
+  def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
+    RowsByKey(changes, operator.placedBy, input).flatMap { case (_, group) => arrived(group) } ++
+      pass(rows.at(Unsettled)) ++
+      rows.due(now).flatMap(time => pass(rows.at(time)))
+
+  /** Takes note of the time. Gives when there is something to do again, in ms, if there is. */
+  def finish(): Option[Long] = {
+    if (!lastTime.contains(now)) rows.setLastTime(now)
+    val unsettled = rows.at(Unsettled)
+    val look =
+      try if (unsettled.hasNext) Some((now / Minute + 1) * Minute) else None
+      finally unsettled.close()
+    (rows.next ++ look).minOption
+  }
+
+  /** The changes of rows that agree on what they are placed by, equal rows netted. */
+  private def arrived(changes: Iterator[InternalRow]): Iterator[InternalRow] = {
+    // looking for more overwrites it
+    val first = changes.next().copy()
+    if (!changes.hasNext) {
+      val net = new NetRow
+      net.add(kindOf(first))
+      arrived(rowOf(first), net)
+    } else {
+      val nets = new LinkedHashMap[UnsafeRow, NetRow]
+      def add(change: InternalRow): Unit = {
+        val row = rowOf(change)
+        var net = nets.get(row)
+        if (net == null) {
+          net = new NetRow
+          nets.put(row.copy(), net)
+        }
+        net.add(kindOf(change))
+      }
+      add(first)
+      changes.foreach(add)
+      nets.entrySet.iterator.asScala.flatMap(entry => arrived(entry.getKey, entry.getValue))
+    }
+  }
+
+  private def kindOf(change: InternalRow): Byte =
+    kindOrdinal.fold(RowKind.Insert)(change.getByte)
+
+  private def arrived(row: UnsafeRow, net: NetRow): Iterator[InternalRow] =
+    if (net.count == 0) Iterator.empty
+    else {
+      times.find(row)
+      times.place(before) match {
+        case Gone => Iterator.empty
+        case Stays => emit(row, net.count, net.comes, net.goes)
+        case place => change(row, place, net)
+      }
+    }
+
+  private def change(row: UnsafeRow, place: Long, net: NetRow): Iterator[InternalRow] = {
+    val stored = rows.get(place, row)
+    val isStored = stored != null
+    val countBefore = if (isStored) stored.getLong(0) else 0L
+    val wasShown = isStored && stored.getBoolean(1)
+    val missing = math.max(0L, -(countBefore + net.count))
+    if (missing > 0) unmatched(missing, row.toSeq(columns.map(_.dataType)).mkString(", "))
+    val count = math.max(0L, countBefore + net.count)
+    val shown = times.isShown(row, now)
+    move(row, place, isStored, times.place(now), count, shown)
+    val difference = (if (shown) count else 0L) - (if (wasShown) countBefore else 0L)
+    if (isStored && wasShown != shown) emit(row, difference, RowKind.Insert, RowKind.Delete)
+    else emit(row, difference, net.comes, net.goes)
+  }
+
+  /** What time does to rows that are kept in one place. */
+  private def pass(entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
+    entries.flatMap { entry =>
+      val place = if (entry.key.getByte(0) == 0) entry.key.getLong(1) else Unsettled
+      val row = storedRow(entry.key).copy()
+      val (count, wasShown) = (entry.value.getLong(0), entry.value.getBoolean(1))
+      times.find(row)
+      val shown = times.isShown(row, now)
+      val next = times.place(now)
+      if (next != place || shown != wasShown) move(row, place, true, next, count, shown)
+      if (shown == wasShown) Iterator.empty
+      else {
+        (if (shown) numCame else numLeft) += count
+        emit(row, if (shown) count else -count, RowKind.Insert, RowKind.Delete)
+      }
+    }
+
+  private def move(
+      row: UnsafeRow,
+      from: Long,
+      isStored: Boolean,
+      to: Long,
+      count: Long,
+      shown: Boolean): Unit = {
+    val stays = isKept(to) && count > 0
+    if (isStored && !(stays && from == to)) {
+      rows.remove(from, row)
+      numRemoved += 1
+    }
+    if (stays) {
+      rows.put(to, row, count, shown)
+      numUpdated += 1
+    }
+  }
+
+  private def emit(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
+    if (count == 0) Iterator.empty
+    else {
+      val change = withKind(row).copy()
+      change.setByte(columns.size, if (count > 0) comes else goes)
+      (0L until math.abs(count)).iterator.map { _ =>
+        numOutputRows += 1
+        if (count < 0) numRetractions += 1
+        change.copy()
+      }
+    }
+
+  private val Minute = 60000L
+}
+
+/** How often a row has come more than it has gone, and the kinds with which it did. */
+private final class NetRow {
+  var count = 0L
+  var comes: Byte = RowKind.Insert
+  var goes: Byte = RowKind.Delete
+
+  def add(kind: Byte): Unit = {
+    count += RowKind.sign(kind)
+    if (RowKind.retracts(kind)) goes = kind else comes = kind
+  }
+}

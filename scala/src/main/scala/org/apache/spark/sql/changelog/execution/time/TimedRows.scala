@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.time
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStore,
+  StateStoreIterator,
+  UnsafeRowPair
+}
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.execution.StateColumns
+
+/**
+ * Keeps rows by the time at which they may come or go.
+ *
+ * {{{
+ *   level  time              part          row         count  shown
+ *   0      ms                0             the row     2      true      rows
+ *   1      ms >> 8           ms            -                            their times
+ *   2      ms >> 16          ms >> 8       -                            where there are any
+ *   ...
+ *   7      0                 0             the row     1      false     rows to look at in each batch
+ *   8      0                 0             -           ms               what time it was
+ * }}}
+ * An entry is found by its level and time. So what is due is found without looking at more than the
+ * few entries on the way to it, in any state store: no order of its keys is needed.
+ */
+private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) {
+  import TimedRows._
+
+  private val keyOf = GenerateUnsafeProjection.generate(keySchema(columns).zipWithIndex.map {
+    case (field, ordinal) =>
+      val dataType = if (ordinal < Head) field.dataType else columns(ordinal - Head).dataType
+      BoundReference(ordinal, dataType, nullable = true)
+  })
+  private val prefixOf = GenerateUnsafeProjection.generate(
+    Seq(
+      BoundReference(0, ByteType, nullable = true),
+      BoundReference(1, LongType, nullable = true)))
+  private val valueOf = GenerateUnsafeProjection.generate(
+    Seq(
+      BoundReference(0, LongType, nullable = false),
+      BoundReference(1, BooleanType, nullable = false)))
+  private val head = new GenericInternalRow(Head)
+  private val noRow = new GenericInternalRow(columns.size)
+  private val whole = new JoinedRow
+  private val value = new GenericInternalRow(2)
+
+  /** What time it was in the batch before, in ms; none if there was none. */
+  def lastTime: Option[Long] = Option(store.get(key(ClockLevel, 0, 0, noRow))).map(_.getLong(0))
+
+  def setLastTime(now: Long): Unit =
+    store.put(key(ClockLevel, 0, 0, noRow), valueRow(now, shown = false))
+
+  /** How often a row is there, and whether it is shown; null if it is not. */
+  def get(place: Long, row: InternalRow): UnsafeRow = store.get(rowKey(place, row))
+
+  def put(place: Long, row: InternalRow, count: Long, shown: Boolean): Unit = {
+    store.put(rowKey(place, row), valueRow(count, shown))
+    if (place != RowTimes.Unsettled) enter(place)
+  }
+
+  def remove(place: Long, row: InternalRow): Unit = store.remove(rowKey(place, row))
+
+  /** The entries of a place, which may be changed and removed meanwhile. */
+  def at(place: Long): StateStoreIterator[UnsafeRowPair] = {
+    val (level, time) = if (place == RowTimes.Unsettled) (UnsettledLevel, 0L) else (0, place)
+    store.prefixScan(prefix(level, time))
+  }
+
+  /** The times that have come, the first one first. Each is forgotten when the next is asked for. */
+  def due(now: Long): Iterator[Long] = dueIn(Levels, 0, now)
+
+  /** The first time at which something may change. */
+  def next: Option[Long] = nextIn(Levels, 0)
+
+  private def dueIn(level: Int, node: Long, now: Long): Iterator[Long] =
+    parts(level, node).iterator.takeWhile(part => start(level, part) <= now).flatMap { part =>
+      val times = if (level == 1) Iterator.single(part) else dueIn(level - 1, part, now)
+      // what is partly over is kept
+      if (start(level, part + 1) <= now + 1) {
+        times ++ forget(level, node, part)
+      } else times
+    }
+
+  private def forget(level: Int, node: Long, part: Long): Iterator[Long] = new Iterator[Long] {
+    override def hasNext: Boolean = {
+      store.remove(key(level, node, part, noRow))
+      false
+    }
+
+    override def next(): Long = Iterator.empty.next()
+  }
+
+  private def nextIn(level: Int, node: Long): Option[Long] =
+    if (level == 0) Some(node)
+    else parts(level, node).iterator.flatMap(nextIn(level - 1, _)).nextOption()
+
+  /** Lets a time be found. Where a lower level has it, all above do. */
+  private def enter(time: Long): Unit = {
+    var level = 1
+    var isNew = true
+    while (isNew && level <= Levels) {
+      val entry = key(level, time >> (Bits * level), time >> (Bits * (level - 1)), noRow)
+      isNew = store.get(entry) == null
+      if (isNew) store.put(entry, valueRow(0, shown = false))
+      level += 1
+    }
+  }
+
+  /** The parts of a node, in order: no more than a few hundred. */
+  private def parts(level: Int, node: Long): Array[Long] = {
+    val found = mutable.ArrayBuilder.make[Long]
+    val entries = store.prefixScan(prefix(level, node))
+    try entries.foreach(entry => found += entry.key.getLong(2))
+    finally entries.close()
+    found.result().sorted
+  }
+
+  private def start(level: Int, part: Long): Long = part << (Bits * (level - 1))
+
+  private def rowKey(place: Long, row: InternalRow): UnsafeRow =
+    if (place == RowTimes.Unsettled) key(UnsettledLevel, 0, 0, row) else key(0, place, 0, row)
+
+  private def key(level: Int, time: Long, part: Long, row: InternalRow): UnsafeRow = {
+    head.update(0, level.toByte)
+    head.update(1, time)
+    head.update(2, part)
+    keyOf(whole(head, row))
+  }
+
+  private def prefix(level: Int, time: Long): UnsafeRow = {
+    head.update(0, level.toByte)
+    head.update(1, time)
+    prefixOf(head)
+  }
+
+  private def valueRow(count: Long, shown: Boolean): UnsafeRow = {
+    value.update(0, count)
+    value.update(1, shown)
+    valueOf(value)
+  }
+}
+
+private[time] object TimedRows {
+  private val Bits = 8
+  private val Levels = 6
+  private val UnsettledLevel = Levels + 1
+  private val ClockLevel = Levels + 2
+
+  /** How many columns of a key stand before those of the row. */
+  val Head: Int = 3
+
+  /** The latest time, in ms, that has a place. */
+  val LastTime: Long = (1L << (Bits * Levels)) - 1
+
+  def keySchema(columns: Seq[Attribute]): StructType = {
+    val head = Seq("level" -> ByteType, "time" -> LongType, "part" -> LongType).map {
+      case (name, dataType) => AttributeReference(name, dataType)()
+    }
+    StateColumns.ofKey(head ++ columns)
+  }
+
+  val valueSchema: StructType =
+    StructType(Seq(StructField("count", LongType), StructField("shown", BooleanType)))
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+
+/**
+ * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
+ *
+ * @param conditions
+ *   each is met from some time on, or until some time
+ * @param placedBy
+ *   the columns rows are shuffled by; equal rows agree on them
+ * @param inputKind
+ *   the row kind of `child`, none if it is insert-only
+ * @param outputKind
+ *   the row kind of the result
+ * @param operatorId
+ *   identifies the operator's state within the query
+ */
+case class ChangelogTemporalFilter(
+    conditions: Seq[Expression],
+    placedBy: Seq[Attribute],
+    inputKind: Option[Attribute],
+    outputKind: Attribute,
+    operatorId: Long,
+    child: LogicalPlan)
+    extends UnaryNode {
+
+  /** The columns of a row, without its kind. */
+  def columns: Seq[Attribute] =
+    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+
+  override def output: Seq[Attribute] = columns :+ outputKind
+
+  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+
+  /** A row is kept with all its columns. */
+  @transient override lazy val references: AttributeSet = child.outputSet
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogTemporalFilter =
+    copy(child = newChild)
+}
