@@ -19,8 +19,8 @@ import org.apache.spark.sql.changelog.testing.sqltests._
 
 /**
  * The queries by which Spark tests itself, over tables that change: each must give what batch Spark
- * gives, or be refused by an error of ours. What does neither stands in `tests/resources/sqltests`
- * with the reason.
+ * gives, or be refused by an error of ours. What does neither stands in
+ * `tests/resources/sqltests/exceptions.txt` with the reason.
  *
  * A few are tried each time. With `CHANGELOG_SQL_TESTS` set (see `dev/sqltests`) all those of files
  * whose names begin so, or so.
@@ -69,27 +69,31 @@ class SparkSqlTestsSuite extends AnyFunSuite with ChangelogSession {
   }
 
   private def judge(query: NumberedQuery, outcome: Outcome): Unit = {
-    val kind = if (Listed.contains(query.toString)) "listed" else outcome.name
-    outcomes((query.file.folder, kind)) += 1
+    val listed = Listed.contains(query.toString)
+    outcomes((query.file.folder, if (listed) "listed" else outcome.name)) += 1
     val failure = outcome match {
-      case _ if kind == "listed" => None
       case Outcome.Wrong(difference) => Some(difference)
-      case Outcome.Crashed(error) =>
-        val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq
-        Some(
-          causes.last.toString.linesIterator.take(4).mkString("\n") + causes.last.getStackTrace
-            .take(6)
-            .mkString("\n  at ", "\n  at ", ""))
-      case Outcome.Refused(condition, message) =>
-        println(s"-- refused $query: ${message.take(300)}")
+      case Outcome.Crashed(error) => Some(describe(error))
+      case Outcome.Refused(message) =>
+        println(s"-- refused: $query: $message")
         None
       case _ => None
     }
-    failure.foreach { what =>
-      val text = s"== ${outcome.name}: $query\n${query.sql}\n-> $what\n"
-      println(text)
-      failures += query.toString
+    failure match {
+      case Some(what) if !listed =>
+        println(s"== ${outcome.name}: $query\n${query.sql}\n-> $what\n")
+        failures += query.toString
+      case None if listed =>
+        println(s"== $query is listed, and need not be: ${outcome.name}")
+        failures += query.toString
+      case _ =>
     }
+  }
+
+  private def describe(error: Throwable): String = {
+    val cause = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq.last
+    val message = cause.toString.linesIterator.take(4).mkString("\n")
+    message + cause.getStackTrace.take(6).map(frame => s"\n  at $frame").mkString
   }
 
   private def table: String = {
@@ -118,15 +122,7 @@ private object SparkSqlTestsSuite {
   private lazy val Listed: Set[String] = {
     val home = Paths.get(sys.props("spark.changelog.test.home"))
     val file = home.resolve("tests/resources/sqltests/exceptions.txt")
-    if (!Files.exists(file)) Set.empty
-    else
-      Files
-        .readAllLines(file)
-        .asScala
-        .filterNot(_.startsWith("#"))
-        .flatMap { line =>
-          line.split(": ", 2).headOption
-        }
-        .toSet
+    val lines = Files.readAllLines(file).asScala.filter(line => line.nonEmpty && line.head != '#')
+    lines.map(_.takeWhile(_ != ':')).toSet
   }
 }

@@ -7,6 +7,7 @@ import scala.collection.mutable
 import scala.util.Random
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.types.DoubleType
 
 /**
  * Draws changes of one table such that none takes back a row that is not there.
@@ -14,9 +15,16 @@ import org.apache.spark.sql.Row
  * There are inserts, also of rows that exist already; deletes; updates that move rows between
  * groups or change nothing; rows deleted and inserted again, or inserted and deleted at once; and
  * now and then most of the table goes. Without a key the table is a bag of rows; a key is one
- * `INT` column.
+ * column, an `INT` or a `DOUBLE`.
+ *
+ * @param nullsOneIn
+ *   how often a value is NULL
  */
-final class RandomChangelog(random: Random, feed: Feed, values: RandomValues) {
+final class RandomChangelog(
+    random: Random,
+    feed: Feed,
+    values: RandomValues,
+    nullsOneIn: Int = 9) {
   private val isKey = feed.schema.map(field => feed.key.contains(field.name))
   private val palettes = feed.schema.map(field => values.palette(field.dataType))
   private val present = mutable.ArrayBuffer.empty[Row]
@@ -75,11 +83,20 @@ final class RandomChangelog(random: Random, feed: Feed, values: RandomValues) {
     Row.fromSeq(palettes.indices.map(column => if (isKey(column)) freeKey() else value(column)))
 
   /** Few keys, so that they are used again after a delete. */
-  private def freeKey(): Int = {
-    val used = present.map(_.getInt(isKey.indexOf(true))).toSet
-    val free = Iterator.from(0).filterNot(used.contains).take(8).toSeq
+  private def freeKey(): Any = {
+    val used = present.map(row => normalized(row.get(isKey.indexOf(true)))).toSet
+    val free = keys.filterNot(key => used.contains(normalized(key))).take(8).toSeq
     free(random.nextInt(free.size))
   }
+
+  private def keys: Iterator[Any] = feed.schema(isKey.indexOf(true)).dataType match {
+    case DoubleType =>
+      val zero = if (random.nextBoolean()) 0.0 else -0.0
+      Iterator(Double.NaN, zero, Double.NegativeInfinity, 1.5) ++ Iterator.from(2).map(_.toDouble)
+    case _ => Iterator.from(0)
+  }
+
+  private def normalized(key: Any): Any = RowMultiset.normalize(Row(key))
 
   private def changed(row: Row): Row = {
     val columns = Seq.fill(1 + random.nextInt(2))(random.nextInt(row.size)).filterNot(isKey)
@@ -90,7 +107,7 @@ final class RandomChangelog(random: Random, feed: Feed, values: RandomValues) {
 
   private def value(column: Int): Any = {
     val palette = palettes(column)
-    if (random.nextInt(9) == 0) null
+    if (random.nextInt(nullsOneIn) == 0) null
     else palette(random.nextInt(1 + random.nextInt(palette.size)))
   }
 }

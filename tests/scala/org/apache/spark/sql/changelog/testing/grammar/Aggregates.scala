@@ -36,11 +36,11 @@ private[grammar] final class Aggregates(draw: Draw, expressions: Expressions) {
       case LongType =>
         below(5) match {
           case 0 => Typed("count(*)", dataType)
-          case 1 => Typed(s"count($distinct${some(one(Types.all))})", dataType)
+          case 1 => Typed(s"count($distinct${some(one(keyTypes))})", dataType)
           case 2 => Typed(s"sum($distinct${some(IntegerType)} % 1000)", dataType)
           case 3 => Typed(s"count_if(${condition(scope, 1)})", dataType)
           case _ =>
-            Typed(s"count(DISTINCT ${some(one(Types.all))}, ${some(IntegerType)})", dataType)
+            Typed(s"count(DISTINCT ${some(one(keyTypes))}, ${some(IntegerType)})", dataType)
         }
       case Decimal if oneIn(2) =>
         Typed(s"${word("sum", "avg")}($distinct${some(Decimal)})", dataType)
@@ -58,6 +58,9 @@ private[grammar] final class Aggregates(draw: Draw, expressions: Expressions) {
         Typed(s"mode() WITHIN GROUP (ORDER BY ${some(StringType)})", dataType)
       case Ints =>
         Typed(s"${word("collect_list", "collect_set")}($distinct${some(IntegerType)})", dataType)
+      case VariantType => Typed(s"CAST(max(${some(IntegerType)}) AS VARIANT)", dataType)
+      case Types.Days | Types.Months if oneIn(2) =>
+        Typed(s"sum($distinct${some(dataType)})", dataType)
       case _ => extremum(dataType, scope)
     }
   }

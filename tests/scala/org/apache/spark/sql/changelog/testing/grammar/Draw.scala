@@ -5,9 +5,35 @@ package org.apache.spark.sql.changelog.testing.grammar
 
 import scala.util.Random
 
-/** Chooses by chance, and gives names that were not given before. */
-private[grammar] final class Draw(random: Random) {
+import org.apache.spark.sql.types.{DataType, VariantType}
+
+/**
+ * Chooses by chance, and gives names that were not given before.
+ *
+ * @param grammar
+ *   what may be drawn at all
+ */
+private[grammar] final class Draw(random: Random, grammar: Grammar = Grammar.Narrow) {
   private var names = 0
+  private var subqueriesLeft = 3
+
+  def isWide: Boolean = grammar != Grammar.Narrow
+
+  /** The types of columns. */
+  def allTypes: Seq[DataType] = if (isWide) Types.all ++ Types.wide else Types.all
+
+  /** Those of which values can be compared. */
+  def keyTypes: Seq[DataType] = allTypes.filter(_ != VariantType)
+
+  /** Whether subqueries are drawn in all their forms. */
+  def variesSubqueries: Boolean = grammar == Grammar.WideWithSubqueries
+
+  /** Whether a subquery may stand here too, where it would be the last level. */
+  def takesSubquery(): Boolean = {
+    val taken = variesSubqueries && subqueriesLeft > 0 && oneIn(2)
+    if (taken) subqueriesLeft -= 1
+    taken
+  }
 
   /** A name not used anywhere else in the query. */
   def name(prefix: String): String = {

@@ -25,6 +25,8 @@ private[grammar] final class Expressions(
     subquery: (DataType, Seq[Column]) => Option[Typed]) {
   import draw._
 
+  private val wide = new WideExpressions(draw)
+
   /** An expression of type `dataType`, nested up to `depth` calls deep. */
   def of(dataType: DataType, scope: Seq[Column], depth: Int = 2): Typed = {
     val columns = scope.filter(_.dataType == dataType)
@@ -53,6 +55,7 @@ private[grammar] final class Expressions(
         case StringType => word("''", "'a'", "'b'", "'ab'", "'Z'")
         case DateType => word("DATE '2024-02-29'", "DATE '1969-12-31'", "DATE '2024-03-01'")
         case BooleanType => word("true", "false")
+        case other if Types.wide.contains(other) => wide.literal(other)
         case _ =>
           word("array()", "array(1, 2)", "array(NULL, 3)", "array(1)") match {
             case "array()" => s"CAST(array() AS ${Ints.sql})"
@@ -96,6 +99,8 @@ private[grammar] final class Expressions(
   private def call(dataType: DataType, scope: Seq[Column], depth: Int): Typed = {
     def some(wanted: DataType): String = of(wanted, scope, depth).sql
     val sql = dataType match {
+      case wider if Types.wide.contains(wider) => wide.call(wider, some)
+      case IntegerType | StringType | Decimal if isWide && oneIn(4) => wide.use(dataType, some)
       case IntegerType =>
         below(10) match {
           case 0 => s"(${some(IntegerType)} % 100 + ${some(IntegerType)} % 100)"
@@ -175,7 +180,8 @@ private[grammar] final class Expressions(
     def inner = condition(scope, depth - 1)
     def some(wanted: DataType): String = of(wanted, scope, depth - 1).sql
     val booleans = scope.filter(_.dataType == BooleanType)
-    if (depth > 0 && oneIn(3)) {
+    if (depth > 0 && isWide && oneIn(4)) wide.logic(inner, () => inner)
+    else if (depth > 0 && oneIn(3)) {
       below(9) match {
         case 0 | 1 => s"($inner AND $inner)"
         case 2 | 3 => s"($inner OR $inner)"
@@ -183,7 +189,7 @@ private[grammar] final class Expressions(
         case 5 => s"exists(${some(Ints)}, e -> e > ${some(IntegerType)})"
         case 6 => s"array_contains(${some(Ints)}, coalesce(${some(IntegerType)}, 1))"
         case 7 =>
-          val entries = map(one(Types.all), scope, depth - 1).sql
+          val entries = map(one(keyTypes), scope, depth - 1).sql
           s"map_contains_key($entries, coalesce(${some(IntegerType)}, 1))"
         case _ => subquery(BooleanType, scope).map(_.sql).getOrElse(inner)
       }
@@ -193,8 +199,14 @@ private[grammar] final class Expressions(
 
   private def comparison(scope: Seq[Column], depth: Int): String = {
     val dataType =
-      if (scope.nonEmpty && !oneIn(4)) one(scope).dataType else one(Types.all)
-    def some: String = of(dataType, scope, depth - 1).sql
+      if (scope.nonEmpty && !oneIn(4)) one(scope).dataType else one(keyTypes)
+    // texts that differ in case only are one in some collations
+    val collates = isWide && dataType == StringType && oneIn(4)
+    def some: String = {
+      val sql = of(dataType, scope, depth - 1).sql
+      if (collates) s"collate($sql, 'UTF8_LCASE')" else sql
+    }
+    if (dataType == VariantType) return s"($some IS ${word("", "NOT ")}NULL)"
     below(9) match {
       case 0 => s"($some IS NULL)"
       case 1 => s"($some IS NOT NULL)"

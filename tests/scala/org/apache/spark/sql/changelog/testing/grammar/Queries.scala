@@ -20,7 +20,7 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
   /** A query, nested up to `depth` queries deep, with columns of the wanted types, if given. */
   def query(depth: Int, wanted: Option[Seq[DataType]] = None, outer: Seq[Column] = Nil): Query = {
     val types = wanted.getOrElse(shape())
-    if (depth <= 0) plain(0, types, outer)
+    if (depth <= 0 || types.contains(VariantType)) plain(depth.max(0), types, outer)
     else
       weighted(
         6 -> (() => plain(depth, types, outer)),
@@ -34,11 +34,16 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
         1 -> (() => new Reshapes(draw, this).query(depth, types)))
   }
 
-  private def shape(): Seq[DataType] = Seq.fill(1 + below(3))(one(Types.all))
+  private def shape(): Seq[DataType] = Seq.fill(1 + below(3))(one(allTypes))
 
   /** Draws expressions that may hold subqueries nested up to `depth` deep. */
   def expressions(depth: Int): Expressions =
-    new Expressions(draw, (dataType, scope) => subqueries.expression(dataType, scope, depth - 1))
+    new Expressions(
+      draw,
+      (dataType, scope) => {
+        val left = if (depth < 1 && takesSubquery()) 0 else depth - 1
+        subqueries.expression(dataType, scope, left)
+      })
 
   private val subqueries = new Subqueries(draw, this)
   private val sources = new Sources(draw, this)
@@ -90,7 +95,11 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
     val from = this.from(depth)
     val inner = expressions(if (oneIn(4)) depth else 0)
     val aggregates = new Aggregates(draw, inner)
-    val groups = types.filter(_ => oneIn(2)).distinct.map(inner.of(_, from.columns, 1))
+    val groups = types
+      .filter(_ != VariantType)
+      .filter(_ => oneIn(2))
+      .distinct
+      .map(inner.of(_, from.columns, 1))
     val outputs = types.map { dataType =>
       groups.find(_.dataType == dataType).getOrElse(aggregates.of(dataType, from.columns))
     }
@@ -111,7 +120,7 @@ private[grammar] final class Queries(draw: Draw, tables: Seq[String], table: Seq
     val having =
       if (!oneIn(4)) ""
       else {
-        val aggregate = aggregates.of(one(Types.all), from.columns)
+        val aggregate = aggregates.of(one(keyTypes), from.columns)
         s" HAVING ${expressions(0).condition(Seq(Column(aggregate.sql, aggregate.dataType)), 1)}"
       }
     val condition = where(from.columns ++ outer, expressions(depth))

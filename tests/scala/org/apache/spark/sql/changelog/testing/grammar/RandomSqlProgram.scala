@@ -25,32 +25,44 @@ object RandomSqlProgram {
       |RETURN SELECT n, s FROM VALUES (0, 'a'), (1, 'b'), (1, NULL) AS v(n, s)
       |WHERE n = pmod(x, 3)""".stripMargin).map("CREATE OR REPLACE TEMPORARY FUNCTION " + _)
 
-  def apply(seed: Long): (Program, Variant) = {
+  def apply(seed: Long, grammar: Grammar = Grammar.Narrow): (Program, Variant) = {
     val random = new Random(seed)
     val values = new RandomValues(random, wraps = false, small = true)
-    val feeds = (1 to 3).map(number => feed(random, s"t$number"))
+    val draw = new Draw(random, grammar)
+    val feeds = (1 to 3).map(number => feed(random, s"t$number", draw.isWide))
     val table = feeds.head.schema.map(field => Column(field.name, field.dataType))
-    val queries = new Queries(new Draw(random), feeds.map(_.name), table)
+    val views = if (draw.isWide) TableForms(random, feeds, draw.variesSubqueries) else Nil
+    val queries = new Queries(draw, feeds.map(_.name) ++ views.map(_.name), table)
     val query = queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5)))
-    val changelogs = feeds.map(feed => feed -> new RandomChangelog(random, feed, values))
+    val changelogs = feeds.map { feed =>
+      val nullsOneIn = if (draw.isWide) 2 + random.nextInt(8) else 9
+      feed -> new RandomChangelog(random, feed, values, nullsOneIn)
+    }
     val steps = (0 until 3).map { number =>
       Step(changelogs.map { case (feed, changelog) =>
         val size = if (number == 0) 4 + random.nextInt(8) else Seq(0, 1, 2, 5)(random.nextInt(4))
         feed.name -> Seq.fill(size)(changelog.next()).flatten
       }.toMap)
     }
-    val read = feeds.filter(feed => s"\\b${feed.name}\\b".r.findFirstIn(query.sql).isDefined)
-    (Program(read, query.sql, steps), variant(random))
+    def names(name: String) = s"\\b$name\\b".r.findFirstIn(query.sql).isDefined
+    val shown = views.filter(view => names(view.name))
+    val read =
+      feeds.filter(feed => names(feed.name) || shown.exists(_.reads.contains(feed.name)))
+    val made = shown.map(view => view.name -> view.make).toMap
+    (Program(read, query.sql, steps, made), variant(random))
   }
 
-  private def feed(random: Random, name: String): Feed = {
+  private def feed(random: Random, name: String, isWide: Boolean): Feed = {
     val feed = Feed(name, columns)
-    random.nextInt(6) match {
-      case 0 => feed.copy(insertOnly = true)
-      case 1 | 2 => feed.copy(key = Seq("k"))
-      case 3 => feed.copy(key = Seq("k"), upsert = true)
-      case _ => feed
-    }
+    if (isWide && random.nextInt(4) == 0)
+      feed.copy(key = Seq("f"), upsert = random.nextBoolean())
+    else
+      random.nextInt(6) match {
+        case 0 => feed.copy(insertOnly = true)
+        case 1 | 2 => feed.copy(key = Seq("k"))
+        case 3 => feed.copy(key = Seq("k"), upsert = true)
+        case _ => feed
+      }
   }
 
   private def variant(random: Random): Variant = Variant(

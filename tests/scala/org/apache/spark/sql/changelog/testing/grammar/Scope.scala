@@ -35,5 +35,12 @@ private[grammar] object Types {
   val all: Seq[DataType] =
     Seq(IntegerType, LongType, Decimal, DoubleType, StringType, DateType, BooleanType, Ints)
 
+  val BigDecimal: DataType = DecimalType(38, 10)
+  val Days: DataType = DayTimeIntervalType()
+  val Months: DataType = YearMonthIntervalType()
+
+  /** Types that only the wide grammar draws; values of them are computed, no table has any. */
+  val wide: Seq[DataType] = Seq(BigDecimal, Days, Months, VariantType)
+
   def isNumeric(dataType: DataType): Boolean = dataType.isInstanceOf[NumericType]
 }

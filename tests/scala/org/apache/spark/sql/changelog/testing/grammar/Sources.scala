@@ -52,7 +52,9 @@ private[grammar] final class Sources(draw: Draw, queries: Queries) {
 
   private def condition(left: From, right: From): String = {
     val pairs =
-      for (l <- left.columns; r <- right.columns if l.dataType == r.dataType) yield (l, r)
+      for (l <- left.columns; r <- right.columns
+        if l.dataType == r.dataType && l.dataType != VariantType)
+        yield (l, r)
     val expressions = queries.expressions(0)
     def equality = {
       val (l, r) = one(pairs)

@@ -36,8 +36,52 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
     }
   }
 
+  /** A query that names columns of `scope`. */
+  def correlated(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]] = None): Query =
+    if (variesSubqueries && oneIn(2)) varied(scope, depth, wanted)
+    else tied(scope, depth, wanted)
+
+  /** One of the forms that Spark must take apart to join it. */
+  private def varied(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]]): Query = {
+    val query = tied(scope, depth, wanted)
+    below(6) match {
+      case 0 => query.copy(sql = query.sql.replaceFirst("SELECT", "SELECT DISTINCT"))
+      case 1 =>
+        val order = query.columns.map(_.sql + word("", " DESC", " NULLS LAST")).mkString(", ")
+        query.copy(sql = s"${query.sql} ORDER BY $order${word("", s" LIMIT ${1 + below(2)}")}" +
+          word("", " OFFSET 1"))
+      case 2 =>
+        val other =
+          if (oneIn(2)) tied(scope, depth, Some(query.types))
+          else queries.query(0, Some(query.types))
+        val operator = word("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL")
+        query.copy(sql = s"(${query.sql}) $operator (${other.sql})")
+      case 3 =>
+        val table = name("w")
+        query.copy(sql = s"WITH $table AS (${query.sql}) SELECT * FROM $table")
+      case 4 => counted(scope, depth, query.types)
+      case _ =>
+        val from = queries.from(0)
+        val inside = predicate(if (oneIn(3)) from.columns ++ scope else from.columns, 0)
+        val outputs = query.types.map(queries.expressions(0).of(_, from.columns, 1))
+        queries.select(
+          outputs,
+          s" FROM ${from.sql} WHERE ${link(scope, from.columns)} ${word("AND", "OR")} $inside")
+    }
+  }
+
+  /** Aggregates, which have a row where nothing is found, or one for each group. */
+  private def counted(scope: Seq[Column], depth: Int, types: Seq[DataType]): Query = {
+    val from = queries.from(depth)
+    val aggregates = new Aggregates(draw, queries.expressions(0))
+    val outputs = types.map(aggregates.of(_, from.columns))
+    val groups = if (oneIn(2)) "" else s" GROUP BY ${one(from.columns).sql}"
+    val having = if (oneIn(2)) "" else s" HAVING count(*) ${word(">", "=", "<")} ${below(3)}"
+    queries.select(outputs, s" FROM ${from.sql} WHERE ${link(scope, from.columns)}$groups$having")
+  }
+
   /** A query that names columns of `scope` in its condition. */
-  def correlated(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]] = None): Query = {
+  private def tied(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]]): Query = {
     val from = queries.from(depth)
     val inner = queries.expressions(0)
     val outputs =
@@ -47,7 +91,9 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
 
   /** A condition that ties inner columns to outer ones, mostly by equality. */
   private def link(scope: Seq[Column], columns: Seq[Column]): String = {
-    val pairs = for (o <- scope; i <- columns if o.dataType == i.dataType) yield (o, i)
+    val pairs =
+      for (o <- scope; i <- columns if o.dataType == i.dataType && o.dataType != VariantType)
+        yield (o, i)
     if (pairs.isEmpty) queries.expressions(0).condition(columns, 1)
     else {
       val (outer, inner) = one(pairs)
@@ -62,6 +108,14 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
     val from = queries.from(depth)
     val call = new Aggregates(draw, queries.expressions(0)).of(dataType, from.columns)
     val condition = if (oneIn(3)) "" else s" WHERE ${link(scope, from.columns)}"
+    if (variesSubqueries && dataType != VariantType && oneIn(3)) {
+      val value = queries.expressions(0).of(dataType, from.columns, 1)
+      val order = s"ORDER BY 1${word("", " DESC", " NULLS LAST")} LIMIT 1${word("", " OFFSET 1")}"
+      return Typed(
+        s"(SELECT ${value.sql} FROM ${from.sql}$condition $order)",
+        dataType,
+        value.exact)
+    }
     Typed(s"(SELECT ${call.sql} FROM ${from.sql}$condition)", dataType, call.exact)
   }
 }

@@ -18,7 +18,7 @@ object Outcome {
   /** Batch Spark itself answers one way or another. */
   case object Several extends Outcome("several answers")
 
-  case class Refused(condition: String, message: String) extends Outcome("refused")
+  case class Refused(message: String) extends Outcome("refused")
 
   case class Wrong(message: String) extends Outcome("wrong")
 
@@ -111,7 +111,7 @@ private object SqlTestRun {
   private def refusal(error: Throwable): Option[Outcome] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
       case ours: SparkThrowable if Refusals.contains(ours.getCondition) =>
-        Outcome.Refused(ours.getCondition, ours.toString.takeWhile(_ != '\n'))
+        Outcome.Refused(ours.toString.takeWhile(_ != '\n').take(300))
     }
 
   private val Refusals = Set(

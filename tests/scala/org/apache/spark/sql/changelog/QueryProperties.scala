@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog
+
+import scala.collection.mutable
+
+import org.apache.spark.SparkThrowable
+
+import org.apache.spark.sql.changelog.testing._
+import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram}
+
+/**
+ * Random queries of any shape, against the same queries as batches.
+ *
+ * A query that batch Spark refuses is passed over. One that can't be kept up to date may be
+ * refused, but only by an error that says so.
+ */
+abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends PropertySuite(numSeeds) {
+  private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
+
+  override protected def program(seed: Long): (Program, Variant) =
+    RandomSqlProgram(seed, grammar)
+
+  override protected def check(oracle: Oracle, program: Program, variant: Variant): Unit = {
+    if (outcomes.isEmpty)
+      oracle.inSessions(session => RandomSqlProgram.functions.foreach(session.sql))
+    outcomes(outcome(oracle, program, variant)) += 1
+  }
+
+  private def outcome(oracle: Oracle, program: Program, variant: Variant): String =
+    if (program.feeds.isEmpty) "without tables"
+    else if (!oracle.accepts(program)) "refused by batch Spark"
+    else {
+      try {
+        oracle.check(program, variant)
+        "checked"
+      } catch {
+        case error: Throwable if isUnanswered(error) => "not answered by batch Spark"
+        case error: Throwable => refusal(error).getOrElse(throw error)
+      }
+    }
+
+  /**
+   * Below WHERE, batch Spark takes a scalar subquery that is tied to what another one gives for one
+   * that is tied to nothing, and finds all its rows. Those drawn here always have one.
+   */
+  private def isUnanswered(error: Throwable): Boolean = error match {
+    case spark: SparkThrowable =>
+      spark.getCondition == "SCALAR_SUBQUERY_TOO_MANY_ROWS" &&
+      error.getStackTrace.exists(frame =>
+        frame.getClassName.endsWith("ProgramRun") && frame.getMethodName == "batch")
+    case _ => false
+  }
+
+  /** What is refused, and why. */
+  private def refusal(error: Throwable): Option[String] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
+      case ours: SparkThrowable if QueryProperties.Refusals.contains(ours.getCondition) =>
+        ours.toString.takeWhile(_ != '\n')
+    }
+
+  override protected def afterAll(): Unit = {
+    outcomes.toSeq.sortBy(-_._2).foreach { case (what, count) => println(s"$count $what") }
+    super.afterAll()
+  }
+}
+
+private object QueryProperties {
+  val Refusals: Set[String] = Set(
+    "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
+    "CHANGELOG_NODE_NOT_SUPPORTED",
+    "CHANGELOG_NONDETERMINISTIC_EXPRESSION",
+    "CHANGELOG_NOT_EXECUTABLE_YET",
+    "CHANGELOG_SUBQUERY_NOT_SUPPORTED")
+}

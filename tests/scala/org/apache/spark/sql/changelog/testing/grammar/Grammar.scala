@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.testing.grammar
+
+/** How much of SQL is drawn. What a seed draws from one grammar never changes. */
+sealed trait Grammar
+
+object Grammar {
+
+  /** What kept seeds were drawn from. */
+  case object Narrow extends Grammar
+
+  /** More types and forms of conditions, tables made by data frames, many NULLs. */
+  case object Wide extends Grammar
+
+  /** And subqueries in all their forms, wherever an expression may stand. */
+  case object WideWithSubqueries extends Grammar
+}
