@@ -32,7 +32,8 @@ class VerifyViewSuite extends ViewTest {
     assert(verified.contains("equal") && verified.endsWith("a sample of 50.0 percent"))
   }
 
-  test("a view over the current time is verified at the time of its last batch, and refreshed by it") {
+  test(
+    "a view over the current time is verified at the time of its last batch, and refreshed by it") {
     val until = System.currentTimeMillis() / 1000 + 10
     deliver(s"+I 1 Ada $until", s"+I 2 Ben ${until + 10000}", "+I 3 Eve 5")
     create(

@@ -5,7 +5,12 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, First, Last}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, AnalysisHelper, LogicalPlan, Window}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Aggregate,
+  AnalysisHelper,
+  LogicalPlan,
+  Window
+}
 
 import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}

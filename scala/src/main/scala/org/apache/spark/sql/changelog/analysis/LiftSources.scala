@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{CurrentTimestamp, SubqueryExpression}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -50,8 +50,7 @@ object LiftSources extends Rule[LogicalPlan] {
       val without = inSubqueries(plan.mapChildren(lift), take(_, sources))
       if (sources.isEmpty) without
       else {
-        val first =
-          LiftedSources(without.children.head, sources.toSeq, CurrentTimestamp())
+        val first = LiftedSources(without.children.head, sources.toSeq)
         without.withNewChildren(first +: without.children.tail)
       }
   }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
@@ -28,19 +28,27 @@ object LowerSources extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!plan.exists(_.isInstanceOf[ToChangelog])) plan
     else {
-      plan.transformUpWithSubqueries {
+      val lowered = plan.transformUpWithSubqueries {
         case SkipRows(count, child) => Offset(count, child)
         case node if node.children.headOption.exists(_.isInstanceOf[LiftedSources]) =>
           val lifted = node.children.head.asInstanceOf[LiftedSources]
           putBack(lifted, node.withNewChildren(lifted.query +: node.children.tail))
       }
+      lowered.transformAllExpressionsWithSubqueries {
+        case subquery: SubqueryExpression if subquery.isCorrelated =>
+          subquery.withNewPlan(limitsOnSorts(subquery.plan))
+      }
     }
 
   private def putBack(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan =
     plan.transformExpressions { case subquery: SubqueryExpression =>
-      val plan = within(lifted, subquery.plan)
-      subquery.withNewPlan(if (subquery.isCorrelated) limitsOnSorts(plan) else plan)
+      subquery.withNewPlan(within(lifted, subquery.plan))
     }
+
+  private def within(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan = plan match {
+    case LiftedSource(index, _) => lifted.sources(index)
+    case other => putBack(lifted, other.mapChildren(within(lifted, _)))
+  }
 
   /**
    * Puts limits right above the sorts they belong to, which may be by columns that the subquery doesn't
@@ -53,22 +61,4 @@ object LowerSources extends Rule[LogicalPlan] {
     case GlobalLimit(count, Project(columns, limit: LocalLimit)) =>
       Project(columns, GlobalLimit(count, limit))
   }
-
-  private def within(lifted: LiftedSources, plan: LogicalPlan): LogicalPlan = plan match {
-    case LiftedSource(index, _) => lifted.sources(index)
-    case other =>
-      putBack(lifted, other.mapChildren(within(lifted, _)))
-        .transformExpressions(atTimeOf(lifted.time))
-  }
-
-  /** What time it is, as Spark puts it into the expressions of a batch's plan. */
-  private def atTimeOf(time: Expression): PartialFunction[Expression, Expression] =
-    time.collectFirst { case batch: CurrentBatchTimestamp => batch.timestampMs } match {
-      case Some(millis) => {
-        case now: CurrentTimestamp => CurrentBatchTimestamp(millis, now.dataType, Some("UTC"))
-        case now: LocalTimestamp => CurrentBatchTimestamp(millis, now.dataType, now.timeZoneId)
-        case today: CurrentDate => CurrentBatchTimestamp(millis, today.dataType, today.timeZoneId)
-      }
-      case None => PartialFunction.empty
-    }
 }

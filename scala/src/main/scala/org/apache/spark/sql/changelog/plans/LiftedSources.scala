@@ -3,35 +3,24 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{
-  LeafNode,
-  LogicalPlan,
-  SupportsNonDeterministicExpression
-}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
 /**
  * Holds the sources that subqueries read, beside the rows of `query`, from analysis to optimization.
  *
- * Spark gives a batch's rows to the streams that are nodes of a plan. It looks into no expression,
- * nor does it tell one there which time the batch has.
+ * Spark gives a batch's rows to the streams that are nodes of a plan. It looks into no expression.
  *
  * @param query
  *   the input of the node that has the subqueries
  * @param sources
  *   what stands in them as a [[LiftedSource]]
- * @param time
- *   the present time, and as soon as Spark has planned a batch that of the batch
  */
-case class LiftedSources(query: LogicalPlan, sources: Seq[LogicalPlan], time: Expression)
-    extends LogicalPlan
-    with SupportsNonDeterministicExpression {
+case class LiftedSources(query: LogicalPlan, sources: Seq[LogicalPlan]) extends LogicalPlan {
 
   override def children: Seq[LogicalPlan] = query +: sources
 
   override def output: Seq[Attribute] = query.output
-
-  override def allowNonDeterministicExpression: Boolean = true
 
   override protected def withNewChildrenInternal(
       newChildren: IndexedSeq[LogicalPlan]): LiftedSources =

@@ -25,8 +25,7 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   /** The latest time at which a batch up to `batch` was begun, in ms; none if that isn't known. */
   def timeOf(batch: Long): Option[Long] = {
     val log = offsetLog
-    log
-      .listBatchesOnDisk
+    log.listBatchesOnDisk
       .filter(_ <= batch)
       .flatMap(log.get(_).flatMap(_.metadataOpt).map(_.batchTimestampMs))
       .maxOption
@@ -58,6 +57,7 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
       case named: OffsetMap =>
         val timed = named.metadata.copy(batchWatermarkMs = watermark, batchTimestampMs = time)
         Some(named.copy(metadata = timed))
+      case _ => None
     }
 
   private def offsetLog: OffsetSeqLog =
