@@ -49,6 +49,7 @@ class ExplainChangelogSuite
     "normalize-upsert" -> "SELECT * FROM to_changelog(TABLE(SELECT id, fare FROM latest), 'upsert', 'id')",
     "filter-upsert" -> "SELECT * FROM to_changelog(TABLE(SELECT * FROM rides WHERE fare > 10), 'upsert', 'id')",
     "having" -> "SELECT city, sum(fare), min(fare) FROM rides GROUP BY city HAVING count(*) > 1",
+    "temporal-filter" -> "SELECT city, count(*) FROM rides WHERE at > now() - INTERVAL 1 HOUR AND at <= now() AND fare > 1 GROUP BY city",
     "global" -> "SELECT count(*), max(fare) FROM latest",
     "cube" -> "SELECT city, fare, count(*) FROM bag GROUP BY CUBE (city, fare)",
     "median" -> "SELECT city, median(fare), collect_list(id) FROM rides GROUP BY city",

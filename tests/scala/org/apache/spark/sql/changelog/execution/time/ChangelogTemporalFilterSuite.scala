@@ -131,6 +131,47 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("rows that only come are new rows, also for a reader that takes no others") {
+    val sql = "SELECT id FROM events WHERE at <= now()"
+    everyWay(Seq(news), sql, Seq(Variant(mode = "append"))) { run =>
+      run.step(0, news -> Seq("+I 1 2027-01-10T11:30:00", "+I 2 2027-01-10T12:30:00"))
+      run.step(Minute, news -> Seq("+I 3 2027-01-10T12:30:00", "+I 4 NULL"))
+      assert(run.step(Hour) == Seq("+I 2", "+I 3"))
+    }
+  }
+
+  test("state is what is due only, by the time it is due") {
+    val sql = "SELECT id, since, until FROM offers WHERE now() BETWEEN since AND until"
+    val run = new TimedRun(spark, Seq(offers), sql, start)
+    try {
+      run.step(
+        0,
+        offers -> Seq(
+          "+I 1 2027-01-10T11:00:00 2027-01-10T13:00:00",
+          "+I 2 2027-01-10T14:00:00 2027-01-10T15:00:00",
+          "+I 3 2027-01-10T11:00:00 2027-01-10T11:30:00"))
+      def rows = {
+        val state = spark.read.format("statestore").load(run.checkpointLocation)
+        val kept = state
+          .where("key.level = 0")
+          .selectExpr(
+            "key.id",
+            "timestamp_millis(key.time) AS time",
+            "value.count",
+            "value.shown")
+        kept.collect().map(TextChangelog.format).toSeq.sorted
+      }
+      assert(rows == Seq("1 2027-01-10T13:00:00.001 1 true", "2 2027-01-10T14:00 1 false"))
+      run.step(2 * Hour)
+      assert(rows == Seq("2 2027-01-10T15:00:00.001 1 true"))
+      run.step(2 * Hour)
+      assert(rows.isEmpty)
+      val operators = run.query.recentProgress.flatMap(_.stateOperators)
+      assert(operators.exists(_.customMetrics.get("numRowsLeft") == 1))
+      assert(operators.exists(_.customMetrics.get("numRowsCame") == 1))
+    } finally run.close()
+  }
+
   test("conditions of joins, above aggregates and in subqueries are kept up with") {
     Seq(
       "SELECT e.id, o.until FROM events e JOIN offers o ON e.id = o.id AND o.until > now()",

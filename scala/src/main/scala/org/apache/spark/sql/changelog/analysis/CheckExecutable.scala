@@ -39,7 +39,7 @@ object CheckExecutable {
     case _: ToChangelog => None
     case plan if isSparksOwn(plan) => None
     case _: Project | _: Filter | _: TypedFilter | _: Union => None
-    case _: Generate | _: Expand | _: Sort | _: Sample => None
+    case _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
     case metrics: CollectMetrics =>

@@ -109,6 +109,8 @@ object TemporalCondition {
   private def wobbleOf(part: Expression): Long = part match {
     case PassingTime(date: CurrentDate) => ofZone(date)
     case PassingTime(local: LocalTimestamp) => ofZone(local)
+    // a later day begins later, in every zone
+    case cast: Cast if cast.child.dataType == DateType => 0L
     case cast: Cast if Cast.needsTimeZone(cast.child.dataType, cast.dataType) => ofZone(cast)
     case add: TimestampAddInterval =>
       if (addsTimeOnly(add.interval)) 0L else EndOfMonth + ofZone(add)

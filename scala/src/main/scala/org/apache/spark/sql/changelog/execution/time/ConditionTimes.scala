@@ -35,6 +35,25 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
   private val quiet = if (wobble == 0) None else Some(new QuietTimes(condition, wobble))
   predicate.initialize(0)
 
+  /** The side of a comparison of timestamps that depends on the time, and the other. */
+  private val timestamps: Option[(Expression, Expression)] = condition match {
+    case BinaryComparison(left, right) if left.dataType == TimestampType =>
+      Seq((left, right), (right, left)).find { case (timed, other) =>
+        timed.references.isEmpty && !PassingTime.isIn(other)
+      }
+    case _ => None
+  }
+
+  private val rowSide = timestamps.map { case (_, other) =>
+    BindReferences.bindReference(other, AttributeSeq(input))
+  }
+
+  /** How far ahead of the time, in microseconds, the side that depends on it mostly is. */
+  private val ahead: Long = timestamps.fold(0L) { case (timed, _) =>
+    val some = Literal(Reference * 1000, TimestampType)
+    PassingTime.at(timed, some).eval().asInstanceOf[Long] - Reference * 1000
+  }
+
   /** Whether it is met from some time on, and not until some time. */
   val comes: Boolean = TemporalCondition.comes(condition)
 
@@ -52,7 +71,9 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
 
   /** Looks for the times of a row. */
   def find(row: InternalRow): Unit = {
-    if (isMet(row, First) == comes) set(Always, Always)
+    val guessed = guess(row)
+    if (guessed != Never) setAround(guessed)
+    else if (isMet(row, First) == comes) set(Always, Always)
     else if (isMet(row, Last) != comes) set(Never, Never)
     else {
       var (before, after) = (First, Last)
@@ -60,9 +81,26 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
         val middle = before + (after - before) / 2
         if (isMet(row, middle) == comes) after = middle else before = middle
       }
-      val around = if (quiet.forall(_.isQuiet(after))) 0L else wobble
-      set(after - around, after + around)
+      setAround(after)
     }
+  }
+
+  /** A time at which the condition changes, from the difference of its sides; [[Never]] if it's not it. */
+  private def guess(row: InternalRow): Long = {
+    val value = rowSide.map(_.eval(row)).orNull
+    if (value == null) Never
+    else {
+      val first = Math.floorDiv(value.asInstanceOf[Long] - ahead, 1000L)
+      if (first <= First || first >= Last - 1 || isMet(row, first - 1) == comes) Never
+      else if (isMet(row, first) == comes) first
+      else if (isMet(row, first + 1) == comes) first + 1
+      else Never
+    }
+  }
+
+  private def setAround(at: Long): Unit = {
+    val around = if (quiet.forall(_.isQuiet(at))) 0L else wobble
+    set(at - around, at + around)
   }
 
   private def set(changes: Long, settled: Long): Unit = {
@@ -74,6 +112,9 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
 private[time] object ConditionTimes {
   val Always: Long = Long.MinValue
   val Never: Long = Long.MaxValue
+
+  /** A time in 2027, in ms. */
+  private val Reference = 1800000000000L
 
   /** Before any batch: what wobbles has come to rest by 1970. */
   private val First = -1L << 40
