@@ -115,8 +115,8 @@ class SparkSqlTestsSuite extends AnyFunSuite with ChangelogSession {
 }
 
 private object SparkSqlTestsSuite {
-  private val NumQueries = 20
-  private val MaxSeconds = 40
+  private val NumQueries = 15
+  private val MaxSeconds = 30
 
   /** Queries that fail for a reason that is written down. */
   private lazy val Listed: Set[String] = {

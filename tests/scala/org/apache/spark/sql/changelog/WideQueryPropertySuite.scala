@@ -11,6 +11,6 @@ import org.apache.spark.sql.changelog.testing.grammar.Grammar
  */
 class WideQueryPropertySuite
     extends QueryProperties(
-      numSeeds = 15,
+      numSeeds = 5,
       if (sys.env.contains("CHANGELOG_PROPERTY_SUBQUERIES")) Grammar.WideWithSubqueries
       else Grammar.Wide)
