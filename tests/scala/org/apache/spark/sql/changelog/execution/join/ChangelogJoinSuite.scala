@@ -54,6 +54,25 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     oracle.checkAll(program, variants)
   }
 
+  test("a full join by USING is kept by its columns, and joined by them") {
+    val left = Feed("l", "k INT, j INT, b STRING", Seq("k", "j"))
+    val right = Feed("r", "k INT, j INT, d STRING", Seq("k", "j"))
+    def step(l: String*)(r: String*) = Step.of(left -> l, right -> r)
+    val steps = Seq(
+      step("+I 1 1 x", "+I 1 2 y", "+I 2 1 z")("+I 1 1 p", "+I 3 1 q"),
+      step("-D 1 1 x", "+I 3 1 v")("+I 1 2 p"),
+      step("-U 1 2 y", "+U 1 2 w", "+I 1 1 n")("-D 1 1 p", "-U 3 1 q", "+U 3 1 o"),
+      step("-D 3 1 v", "-D 2 1 z")("-D 3 1 o", "+I 2 1 u"))
+    val joined = "SELECT * FROM l FULL JOIN r USING (k, j)"
+    val upsert = Variant("upsert", Seq("k", "j"))
+    oracle.checkAll(Program(Seq(left, right), joined, steps), variants :+ upsert)
+    val again = s"SELECT * FROM ($joined) a FULL JOIN (SELECT k, j, b AS c FROM l) c USING (k, j)"
+    oracle.checkAll(Program(Seq(left, right), again, steps), variants.take(1) :+ upsert)
+    val looked =
+      s"SELECT k, j, a.d, r.d AS e FROM ($joined WHERE k < 9) a LEFT JOIN r USING (k, j)"
+    oracle.checkAll(Program(Seq(left, right), looked, steps), Seq(upsert))
+  }
+
   test("a join key may be NULL, or have NULLs within, on one side only") {
     // of which the left side's type says that there are none
     val never = "(SELECT a, coalesce(b, '') AS k, array(coalesce(b, '')) AS ks FROM l)"

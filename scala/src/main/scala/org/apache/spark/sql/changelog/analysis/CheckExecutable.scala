@@ -42,6 +42,7 @@ object CheckExecutable {
     case _: Generate | _: Expand | _: Sort => None
     case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
+    case _: RecursiveQuery => None
     case metrics: CollectMetrics =>
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)

@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.plans.{
   LookupJoin,
   MultiJoin,
   Rank,
+  RecursiveQuery,
   TemporalFilter,
   TemporalJoin,
   ToChangelog
@@ -44,6 +45,8 @@ object DescribeNode {
     case _: TemporalFilter => "ChangelogTemporalFilter"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
+    case _: RecursiveQuery => "ChangelogRecursion"
+    case _: UnionLoop => "WITH RECURSIVE"
     case GroupedMap(_) => s"Changelog${plan.nodeName}"
     case _ => plan.nodeName
   }
@@ -66,6 +69,7 @@ object DescribeNode {
       val function = map.expressions.collectFirst { case call: PythonUDF => call.name }
       (grouped.groups.map(list).distinct ++ function).mkString(" ")
     case source: FromChangelog => list(source.output)
+    case recursive: RecursiveQuery => list(recursive.output)
     case root: ToChangelog =>
       Seq(root.mode.toString, if (root.key.isEmpty) "" else key(root.key)).mkString(" ").trim
     case sort: Sort => list(sort.order)

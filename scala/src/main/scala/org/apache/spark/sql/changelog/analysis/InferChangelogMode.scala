@@ -42,6 +42,7 @@ object InferChangelogMode {
     LookupJoinInference,
     RankInference,
     RecomputeInference,
+    RecursionInference,
     StockStatefulInference,
     RootInference)
 

@@ -104,6 +104,13 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         planLater(versions.after),
         planLater(versions.before)) :: Nil
 
+    case recursion: ChangelogRecursion =>
+      ChangelogRecursionExec(
+        recursion.loop,
+        recursion.inputs,
+        recursion.output,
+        planLater(recursion.child)) :: Nil
+
     case version: ReplayedVersion =>
       val state = AssignStateInfo(castToImpl(session), version.operatorId)
       ReplayedVersionExec(version, state.numPartitions) :: Nil

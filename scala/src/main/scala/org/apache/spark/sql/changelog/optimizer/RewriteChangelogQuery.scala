@@ -91,7 +91,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
       root: ToChangelog,
       ids: OperatorIds,
       note: (=> Seq[OperatorRecord]) => Unit): LogicalPlan = {
-    val annotated = ShareEqualParts(InferChangelogMode(NormalizeChangelogQuery(root)))
+    val annotated = ShareEqualParts(InferChangelogMode(normalized(root)))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
@@ -101,6 +101,9 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
       rewritten
     }
   }
+
+  private def normalized(root: ToChangelog): ToChangelog =
+    NormalizeChangelogQuery(root.mapChildren(ExtractRecursion(_)).asInstanceOf[ToChangelog])
 
   private def recorded(
       root: AnnotatedPlan,

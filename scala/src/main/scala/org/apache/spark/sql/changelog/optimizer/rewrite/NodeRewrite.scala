@@ -74,7 +74,8 @@ private[optimizer] object NodeRewrite {
       MultiJoinRewrite,
       TemporalJoinRewrite,
       TemporalFilterRewrite,
-      GroupedMapRewrite)
+      GroupedMapRewrite,
+      RecursionRewrite)
 
   /** The rewrite for `node`. */
   def of(node: AnnotatedPlan): NodeRewrite =

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.replay
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.plans.logical.UnionLoop
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
+import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan, UnaryExecNode}
+import org.apache.spark.storage.StorageLevel
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.plans.RecursionInput
+
+/**
+ * Runs a recursion over the old and the new rows of its inputs, as Spark runs one in batch: step by
+ * step, each a query of its own, while the batch is executed.
+ *
+ *   - in: both versions of all inputs, if any has changed; each version opens with a row of none
+ *   - out: what the recursion gives over the new rows, as `+I`, and what it gave over the old ones,
+ *     as `-D`
+ *
+ * The rows are put aside, so that the operators below run once however often they are read.
+ */
+case class ChangelogRecursionExec(
+    @transient loop: UnionLoop,
+    inputs: Seq[Seq[Int]],
+    override val output: Seq[Attribute],
+    child: SparkPlan)
+    extends UnaryExecNode {
+
+  override def producedAttributes: AttributeSet = outputSet
+
+  override def outputPartitioning: Partitioning = UnknownPartitioning(0)
+
+  override def simpleString(maxFields: Int): String = nodeName
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val kindOrdinal = child.output.size - 1
+    val rows = child.execute().map(_.copy()).persist(StorageLevel.MEMORY_AND_DISK)
+    // all of it, or an operator below would not come to its end
+    rows.count()
+    val results = Seq(RowKind.Insert, RowKind.Delete).flatMap { version =>
+      val ofVersion = rows.filter(_.getByte(kindOrdinal) == version)
+      if (ofVersion.isEmpty()) None else Some(result(ofVersion, version))
+    }
+    sparkContext.union(results)
+  }
+
+  private def result(rows: RDD[InternalRow], version: Byte): RDD[InternalRow] = {
+    val query = loop.transformUp { case RecursionInput(number, columns) =>
+      val places = inputs(number).zip(columns).map { case (ordinal, column) =>
+        BoundReference(ordinal, column.dataType, nullable = true)
+      }
+      val ofInput: RDD[InternalRow] = rows.mapPartitions { all =>
+        val columnsOf = GenerateUnsafeProjection.generate(places)
+        all.filter(row => !row.isNullAt(0) && row.getInt(0) == number).map(columnsOf(_))
+      }
+      LogicalRDD(columns, ofInput)(session)
+    }
+    val computed = Dataset.ofRows(session, query).queryExecution
+    val columns = computed.executedPlan.output
+    computed.toRdd.mapPartitions { results =>
+      val withKind = GenerateUnsafeProjection.generate(columns :+ Literal(version), columns)
+      results.map(withKind(_))
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRecursionExec =
+    copy(child = newChild)
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+
+import org.apache.spark.sql.changelog.analysis.InferenceErrors
+import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.plans.{RecursionInput, RecursiveQuery}
+
+/**
+ * Takes what changes out of recursive queries, so that it can be kept.
+ *
+ * {{{
+ *   UnionLoop                          RecursiveQuery
+ *   :- Filter                          |  UnionLoop
+ *   |  +- t                            |  :- input 0
+ *   +- Join                     =>     |  +- Join
+ *      :- UnionLoopRef                 |     :- UnionLoopRef
+ *      +- Aggregate                    |     +- input 1
+ *         +- t                         :- Filter
+ *                                      |  +- t
+ *                                      +- Aggregate
+ *                                         +- t
+ * }}}
+ * An input is as large a part as there is that does not read the recursion itself. What is left is run
+ * by Spark, over all rows of the inputs.
+ */
+private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case loop: UnionLoop if !StaticInference.isStatic(loop) => extract(loop)
+  }
+
+  private def extract(loop: UnionLoop): RecursiveQuery = {
+    val inputs = mutable.ArrayBuffer.empty[LogicalPlan]
+    def replace(plan: LogicalPlan): LogicalPlan =
+      if (StaticInference.isStatic(plan)) plan
+      else if (readsRecursion(plan)) plan.mapChildren(replace)
+      else {
+        inputs += plan
+        RecursionInput(inputs.size - 1, plan.output)
+      }
+    val extracted = loop.mapChildren(replace).asInstanceOf[UnionLoop]
+    refusal(extracted).foreach { reason =>
+      throw InferenceErrors.nodeNotSupported(loop, reason, Advice)
+    }
+    RecursiveQuery(extracted, inputs.toSeq)
+  }
+
+  private def readsRecursion(plan: LogicalPlan): Boolean =
+    plan.collectWithSubqueries { case reference: UnionLoopRef => reference }.nonEmpty
+
+  private val Advice = "Keep what the recursion reads as a table, such as a materialized view, " +
+    "and run the recursive query over that in batch."
+
+  /** Why the same rows might not give the same result again. */
+  private def refusal(loop: UnionLoop): Option[String] = {
+    val reads = loop.collectWithSubqueries { case leaf: LeafNode => leaf }
+    if (loop.limit.isDefined) Some("it depends on the order of rows where its LIMIT ends it")
+    else if (!loop.deterministic) Some("it is not deterministic")
+    else
+      reads
+        .collectFirst { case leaf if !isKnown(leaf) => leaf }
+        .map(leaf => s"it reads ${leaf.nodeName}${columns(leaf)}, which may change unseen")
+  }
+
+  private def isKnown(leaf: LeafNode): Boolean = leaf match {
+    case _: RecursionInput | _: UnionLoopRef | _: LocalRelation | _: OneRowRelation | _: Range =>
+      true
+    case _ => false
+  }
+
+  private def columns(leaf: LeafNode): String =
+    leaf.output.map((_: Attribute).name).mkString(" [", ", ", "]")
+}
