@@ -38,7 +38,7 @@ private[grammar] object TableForms {
     "duplicates" -> ((t, _) => t.dropDuplicates(t.columns.toSeq)),
     "grouped" -> ((t, _) =>
       t.groupBy("k").agg(max("x").as("x"), t.columns.drop(2).map(c => min(c).as(c)).toSeq: _*)),
-    "limited" -> ((t, _) => t.orderBy(t.columns.map(col).toSeq: _*).limit(4)),
+    "limited" -> ((t, _) => t.orderBy(t.columns.map(col).toSeq: _*).limit(4).offset(1)),
     "nulled" -> ((t, _) => t.withColumn("x", when(col("b"), col("x")))))
 
   /** Forms with subqueries, as the API has them. */

@@ -107,6 +107,8 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
     input match {
       case LocalLimit(_, child) => limit(count, child, offset)
       case Offset(IntegerLiteral(more), child) => limit(count, child, offset + more)
+      case GlobalLimit(IntegerLiteral(most), child) if most > offset =>
+        limit(math.min(count, most - offset), child, offset)
       case Project(columns, child) if isSorted(child) =>
         Project(columns, limit(count, child, offset))
       case Sort(order, true, child, _) => first(order, child)
@@ -116,6 +118,8 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
 
   /** Without a last row all rows are ranked, each time anew. */
   private def skip(count: Int, input: LogicalPlan): LogicalPlan = input match {
+    case GlobalLimit(IntegerLiteral(most), child) if most > count =>
+      limit(most - count, child, count)
     case Project(columns, child) if isSorted(child) => Project(columns, skip(count, child))
     case Sort(order, true, child, _) => numbered(count, order, child)
     case child => numbered(count, Nil, child)
@@ -131,7 +135,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
 
   private def isSorted(plan: LogicalPlan): Boolean = plan match {
     case Sort(_, isGlobal, _, _) => isGlobal
-    case _: Project | _: LocalLimit | _: Offset => isSorted(plan.children.head)
+    case _: Project | _: LocalLimit | _: GlobalLimit | _: Offset => isSorted(plan.children.head)
     case _ => false
   }
 }
