@@ -66,6 +66,10 @@ QUERIES = {
         FROM rides
     """,
     "a table function": "SELECT id, number FROM rides, LATERAL copies(fare)",
+    "subqueries": """
+        SELECT id, (SELECT max(doubled(fare)) FROM rides) AS most FROM rides
+        WHERE shout(city) NOT IN (SELECT shout(lower(city)) FROM names WHERE shout(name) <> 'RM')
+    """,
 }
 
 

@@ -51,7 +51,8 @@ object NormalizeChangelogQuery {
   private def joinSubqueries(root: LogicalPlan): LogicalPlan =
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
-      val joined = JoinScalarSubqueries(RewritePredicateSubquery(KeepDistinct.show(root)))
+      val joined = JoinScalarSubqueries(
+        RewritePredicateSubquery(LiftSubqueryFilters(KeepCalls.show(root))))
       tidying.foldLeft(joined)((plan, rule) => rule(plan))
     }
 

@@ -43,7 +43,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case subquery: Subquery if !subquery.exists(_.isInstanceOf[ToChangelog]) =>
-      rewriteQuery(KeepDistinct.hide(subquery))
+      rewriteQuery(KeepCalls.hide(subquery))
     case query => rewriteQuery(query)
   }
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
+import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
@@ -83,7 +84,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private def optimized(changes: ToChangelog): ChangelogOutput = {
     val plan = session.sessionState.executePlan(changes).analyzed
     session.sessionState.optimizer
-      .execute(plan)
+      .execute(LowerSources(plan))
       .collectFirst { case output: ChangelogOutput => output }
       .get
   }

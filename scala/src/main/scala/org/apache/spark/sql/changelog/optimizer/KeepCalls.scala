@@ -10,43 +10,54 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
   AggregateFunction
 }
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  AttributeReference,
+  Expression,
+  Literal,
+  PythonUDF
+}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
- * Keeps aggregates of distinct values in subqueries over changing tables as they were written.
+ * Keeps aggregates of distinct values, and functions of Python, as they were written in subqueries over
+ * changing tables.
  *
  * {{{
  *   count(DISTINCT a), count(DISTINCT b)   =>   count(DistinctValues(a)), count(DistinctValues(b))
+ *   plus(a) > 1                            =>   PythonCall(plus, a) > 1
  * }}}
  *
  * Spark optimizes a subquery to its end before it looks at the query around it. In that end it makes
- * one aggregate over all distinct values of several, which only a table that stays can be read by. All
- * else that it does there goes for changing tables, too.
+ * one aggregate over all distinct values of several, and a node of what Python computes: both are
+ * meant for rows that stay. All else that it does there goes for rows that change, too.
  */
-private[optimizer] object KeepDistinct {
+private[optimizer] object KeepCalls {
 
   /** What is done to a subquery as soon as the rules have run that a query goes through itself. */
   def hide(subquery: Subquery): Subquery =
     if (!subquery.exists(isChanging)) subquery
     else {
-      subquery
-        .transformAllExpressions {
+      val hidden = subquery.transformUp { case node =>
+        node.transformExpressionsUp {
           case call: AggregateExpression if call.isDistinct =>
             call.copy(
               aggregateFunction = DistinctValues(call.aggregateFunction),
               isDistinct = false)
+          case call: PythonUDF if PythonUDF.isScalarPythonUDF(call) =>
+            PythonCall(call, call.children)
         }
-        .asInstanceOf[Subquery]
+      }
+      hidden.asInstanceOf[Subquery]
     }
 
-  /** The same with distinct values as they were, when the subquery is part of the query. */
+  /** The same with calls as they were, when the subquery is part of the query. */
   def show(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressionsWithSubqueries {
     case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
       call.copy(aggregateFunction = function, isDistinct = true)
+    case PythonCall(function, arguments) => function.withNewChildren(arguments)
   }
 
   private def isChanging(plan: LogicalPlan): Boolean = plan match {
@@ -55,10 +66,16 @@ private[optimizer] object KeepDistinct {
   }
 }
 
-/** An aggregate of distinct values that Spark does not take for one. It is never executed. */
+/** A call that Spark does not know, and nobody executes. */
+private sealed trait HiddenCall extends CodegenFallback { this: Expression =>
+  override def eval(input: InternalRow): Any =
+    throw SparkException.internalError(s"$this is never computed")
+}
+
+/** An aggregate of distinct values. */
 private case class DistinctValues(function: AggregateFunction)
     extends AggregateFunction
-    with CodegenFallback {
+    with HiddenCall {
 
   override def children: Seq[Expression] = Seq(function)
   override def dataType: DataType = function.dataType
@@ -69,10 +86,21 @@ private case class DistinctValues(function: AggregateFunction)
   override def inputAggBufferAttributes: Seq[AttributeReference] =
     function.inputAggBufferAttributes
 
-  override def eval(input: InternalRow): Any =
-    throw SparkException.internalError(s"$this is never computed")
-
   override protected def withNewChildrenInternal(
       newChildren: IndexedSeq[Expression]): DistinctValues =
     copy(function = newChildren.head.asInstanceOf[AggregateFunction])
+}
+
+/** A function of Python for one row. */
+private case class PythonCall(function: PythonUDF, override val children: Seq[Expression])
+    extends Expression
+    with HiddenCall {
+
+  override def dataType: DataType = function.dataType
+  override def nullable: Boolean = function.nullable
+  override lazy val deterministic: Boolean =
+    function.udfDeterministic && children.forall(_.deterministic)
+
+  override protected def withNewChildrenInternal(
+      newChildren: IndexedSeq[Expression]): PythonCall = copy(children = newChildren)
 }
