@@ -56,8 +56,12 @@ object NormalizeChangelogQuery {
       tidying.foldLeft(joined)((plan, rule) => rule(plan))
     }
 
-  private val tidying =
-    Seq(PushPredicateThroughJoin, ColumnPruning, CollapseProject, RemoveNoopOperators)
+  private val tidying = Seq(
+    EliminateOuterJoin,
+    PushPredicateThroughJoin,
+    ColumnPruning,
+    CollapseProject,
+    RemoveNoopOperators)
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
     val grouped = HideStaticRows.during(LiftStateTtl(RecognizeTemporalFilter(plan))) { changing =>
