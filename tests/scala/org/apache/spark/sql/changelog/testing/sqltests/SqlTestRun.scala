@@ -117,5 +117,5 @@ private object SqlTestRun {
   /** Whether it is an error of ours about the query: not supported, or not allowed. */
   private def isRefusal(error: SparkThrowable): Boolean =
     Option(error.getCondition).exists(_.startsWith("CHANGELOG_")) &&
-      Seq("0A", "42").exists(error.getSqlState.startsWith)
+      Option(error.getSqlState).forall(state => state.startsWith("0A") || state.startsWith("42"))
 }
