@@ -38,16 +38,11 @@ object CheckRowOrder extends (LogicalPlan => Unit) {
     AnalysisHelper.allowInvokingTransformsInAnalyzer(LowerSources(plan))
 
   private def refuse(plan: LogicalPlan): Unit = plan match {
-    case aggregate: Aggregate if isOverStream(aggregate) =>
+    case aggregate: Aggregate if FromChangelog.streamsIn(aggregate) =>
       check(aggregate, aggregate.aggregateExpressions, aggregate.groupingExpressions)
-    case window: Window if window.orderSpec.isEmpty && isOverStream(window) =>
+    case window: Window if window.orderSpec.isEmpty && FromChangelog.streamsIn(window) =>
       check(window, window.windowExpressions, window.partitionSpec)
     case _ =>
-  }
-
-  private def isOverStream(plan: LogicalPlan): Boolean = plan.exists {
-    case source: FromChangelog => source.streaming
-    case _ => false
   }
 
   private def check(

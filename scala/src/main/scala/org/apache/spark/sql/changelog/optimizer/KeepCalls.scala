@@ -38,7 +38,7 @@ private[optimizer] object KeepCalls {
 
   /** What is done to a subquery as soon as the rules have run that a query goes through itself. */
   def hide(subquery: Subquery): Subquery =
-    if (!subquery.exists(isChanging)) subquery
+    if (!FromChangelog.streamsIn(subquery)) subquery
     else {
       val hidden = subquery.transformUp { case node =>
         node.transformExpressionsUp {
@@ -58,11 +58,6 @@ private[optimizer] object KeepCalls {
     case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
       call.copy(aggregateFunction = function, isDistinct = true)
     case PythonCall(function, arguments) => function.withNewChildren(arguments)
-  }
-
-  private def isChanging(plan: LogicalPlan): Boolean = plan match {
-    case source: FromChangelog => source.streaming
-    case _ => false
   }
 }
 

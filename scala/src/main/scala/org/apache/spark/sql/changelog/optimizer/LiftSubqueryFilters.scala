@@ -76,11 +76,7 @@ private[optimizer] object LiftSubqueryFilters extends Rule[LogicalPlan] with Pre
   }
 
   private def isChangingSubquery(expression: Expression): Boolean = expression match {
-    case subquery: SubqueryExpression =>
-      subquery.plan.exists {
-        case source: FromChangelog => source.streaming
-        case _ => false
-      }
+    case subquery: SubqueryExpression => FromChangelog.streamsIn(subquery.plan)
     case _ => false
   }
 }

@@ -116,6 +116,15 @@ case class FromChangelog(
     copy(child = newChild)
 }
 
+object FromChangelog {
+
+  /** Whether `plan` reads changes that come batch by batch, but for what its subqueries read. */
+  def streamsIn(plan: LogicalPlan): Boolean = plan.exists {
+    case source: FromChangelog => source.streaming
+    case _ => false
+  }
+}
+
 /** Stands for what lies below a numbered source where plans are compared. */
 private case class NumberedSource(number: Int, override val output: Seq[Attribute])
     extends LeafNode
