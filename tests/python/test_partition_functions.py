@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udtf
@@ -20,7 +20,7 @@ SCHEMA = "id INT, fare INT"
 INSTEAD = "applyInPandas, applyInArrow or mapGroups"
 
 
-@udtf(returnType="total INT")
+@udtf(returnType="total INT")  # type: ignore[arg-type]
 class Total:
     """Adds up what a partition holds."""
 
