@@ -66,6 +66,12 @@ private object SubqueriesSuite {
       "SELECT t.id, u.w FROM t JOIN u ON NOT (t.g IN (SELECT g FROM u) AND t.v > u.w - 5)",
       "SELECT id FROM t WHERE NOT ((g, v) IN (SELECT g, w FROM u) AND k = 1)",
       "SELECT id FROM t WHERE (g, v) NOT IN (SELECT g, w FROM u)"),
+    "whether there is a row at all" -> Seq(
+      "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE id IS NULL)",
+      "SELECT id, EXISTS (SELECT s FROM u WHERE id IS NULL LIMIT 1) AS e FROM t",
+      "SELECT g, count(*) AS n FROM t WHERE NOT EXISTS (SELECT g, max(w) FROM u GROUP BY g HAVING count(*) > 2) GROUP BY g",
+      "SELECT id FROM t WHERE NOT EXISTS (SELECT g FROM u INTERSECT SELECT 'c')",
+      "SELECT coalesce((SELECT 1 FROM u WHERE id IS NULL LIMIT 1), 0) + id AS x FROM t"),
     "rows skipped for each outer row" -> Seq(
       "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w OFFSET 1) l",
       "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g ORDER BY w OFFSET 1)",

@@ -51,7 +51,9 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
           .getOrElseUpdate(
             subquery.canonicalized, {
               val value = Alias(subquery.plan.output.head, "scalarsubquery")()
-              (Project(Seq(value), apply(subquery.plan)), value.toAttribute)
+              // where it has no row, the value is NULL
+              val column = value.toAttribute.withNullability(subquery.nullable)
+              (Project(Seq(value), apply(subquery.plan)), column)
             })
           ._2
     }
