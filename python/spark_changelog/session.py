@@ -16,6 +16,7 @@ from spark_changelog._options import append_option, default_setting, extend_subm
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
 FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
+GENERATED_CLASSES = "5000"
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
@@ -31,7 +32,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     ``spark.sql.streaming.stateStore.providerClass`` says otherwise, or the query's checkpoint
     does, which remembers what it was started with. Checkpoints on local disks are written
     without a process per file (``LocalCheckpointFileManager``) unless
-    ``spark.sql.streaming.checkpointFileManagerClass`` says otherwise.
+    ``spark.sql.streaming.checkpointFileManagerClass`` says otherwise. Of the classes that Spark
+    generates 5000 are kept from batch to batch, not 100, unless
+    ``spark.sql.codegen.cache.maxEntries`` says otherwise: where fewer are kept than a query has,
+    each batch compiles all of them again.
 
     Parameters
     ----------
@@ -63,6 +67,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     _append(builder, "spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER)
     _set_default(builder, "spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     _set_default(builder, "spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
+    _set_default(builder, "spark.sql.codegen.cache.maxEntries", GENERATED_CLASSES)
     return builder
 
 

@@ -16,10 +16,17 @@ from pyspark.sql import SparkSession
 
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, FILE_MANAGER, STATE_STORE
+from spark_changelog.session import (
+    EXPLAIN_PROVIDER,
+    EXTENSION,
+    FILE_MANAGER,
+    GENERATED_CLASSES,
+    STATE_STORE,
+)
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 FILES = "spark.sql.streaming.checkpointFileManagerClass"
+CLASSES = "spark.sql.codegen.cache.maxEntries"
 
 
 @pytest.fixture
@@ -45,12 +52,14 @@ class TestConfigure:
             "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
             PROVIDER: STATE_STORE,
             FILES: FILE_MANAGER,
+            CLASSES: GENERATED_CLASSES,
         }
 
     def test_keeps_what_the_builder_has(self, jar: Path) -> None:
         builder = SparkSession.builder.config("spark.jars", "a.jar,b.jar")
         builder.config("spark.sql.extensions", "com.example.Mine").config("spark.x", "1")
         builder.config(PROVIDER, "com.example.Provider").config(FILES, "com.example.Files")
+        builder.config(CLASSES, "200")
         assert options(configure(builder)) == {
             "spark.jars": f"a.jar,b.jar,{jar}",
             "spark.sql.extensions": f"com.example.Mine,{EXTENSION}",
@@ -58,6 +67,7 @@ class TestConfigure:
             "spark.x": "1",
             PROVIDER: "com.example.Provider",
             FILES: "com.example.Files",
+            CLASSES: "200",
         }
 
     def test_adds_once(self, jar: Path) -> None:

@@ -25,7 +25,9 @@ case class ChangelogOutputExec(explained: ExplainNode, child: SparkPlan) extends
   override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
 
   override protected def doExecute(): RDD[InternalRow] = {
-    AssignStateInfo.checkIds(castToImpl(session))
+    val started = castToImpl(session)
+    AssignStateInfo.checkIds(started)
+    if (AssignStateInfo.firstOfRun(started).isDefined) GeneratedClasses.warn(this)
     child.execute()
   }
 
