@@ -72,6 +72,10 @@ private object SubqueriesSuite {
       "SELECT g, count(*) AS n FROM t WHERE NOT EXISTS (SELECT g, max(w) FROM u GROUP BY g HAVING count(*) > 2) GROUP BY g",
       "SELECT id FROM t WHERE NOT EXISTS (SELECT g FROM u INTERSECT SELECT 'c')",
       "SELECT coalesce((SELECT 1 FROM u WHERE id IS NULL LIMIT 1), 0) + id AS x FROM t"),
+    "values within aggregates" -> Seq(
+      "SELECT mode() WITHIN GROUP (ORDER BY (SELECT max(s) FROM u)) AS m FROM t",
+      "SELECT id, (SELECT sum(v + (SELECT max(w) FROM u)) FROM t WHERE g = 'a') AS m FROM u",
+      "SELECT id, (SELECT mode() WITHIN GROUP (ORDER BY (SELECT max(s) FROM u)) FROM u RIGHT JOIN (SELECT * FROM t WHERE g <> g) r ON u.id BETWEEN u.id AND u.w) AS m FROM t"),
     "rows skipped for each outer row" -> Seq(
       "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w OFFSET 1) l",
       "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g ORDER BY w OFFSET 1)",

@@ -44,7 +44,8 @@ private[grammar] object TableForms {
   /** Forms with subqueries, as the API has them. */
   private val withSubqueries: Seq[(String, Form)] = Seq(
     "isin" -> ((t, u) => t.where(col("x").isin(u.select("x")))),
-    "exists" -> ((t, u) => t.where(u.where(col("k") === t.col("k").outer()).exists())),
+    "exists" -> ((t, u) =>
+      t.as("o").where(u.where(u("k") === col("o.k").outer()).exists()).select("o.*")),
     "scalar" -> ((t, u) => t.withColumn("n", u.select(count("*")).scalar())))
 
   /** Two of them, over the feeds, with names that say what they are. */

@@ -102,5 +102,6 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
   }
 
   private def isChanging(subquery: ScalarSubquery): Boolean =
-    subquery.outerAttrs.isEmpty && subquery.plan.exists(_.isInstanceOf[FromChangelog])
+    subquery.outerAttrs.isEmpty &&
+      subquery.plan.collectWithSubqueries { case table: FromChangelog => table }.nonEmpty
 }
