@@ -42,20 +42,27 @@ abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends Property
     }
 
   /**
-   * Below WHERE, batch Spark takes a scalar subquery that is tied to what another one gives for one
-   * that is tied to nothing, and finds all its rows. Those drawn here always have one.
+   * Errors of Spark itself. Below WHERE, batch Spark takes a scalar subquery that is tied to what another
+   * one gives for one that is tied to nothing, and finds all its rows; those drawn here always have
+   * one. The reader of JSON files can't be given an array with a NULL to compare with.
    */
   private def isUnanswered(error: Throwable): Boolean = error match {
-    case spark: SparkThrowable =>
-      spark.getCondition == "SCALAR_SUBQUERY_TOO_MANY_ROWS" &&
-      error.getStackTrace.exists(frame =>
-        frame.getClassName.endsWith("ProgramRun") && frame.getMethodName == "batch")
-    case _ => false
+    case spark: SparkThrowable if spark.getCondition == "SCALAR_SUBQUERY_TOO_MANY_ROWS" =>
+      isWithin(error, "ProgramRun", "batch")
+    case _ => causes(error).exists(isWithin(_, "StructFilters", "toPredicate"))
   }
+
+  private def isWithin(error: Throwable, name: String, method: String): Boolean =
+    error.getStackTrace.exists { frame =>
+      frame.getClassName.endsWith(name) && frame.getMethodName == method
+    }
+
+  private def causes(error: Throwable): Iterator[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null)
 
   /** What is refused, and why. */
   private def refusal(error: Throwable): Option[String] =
-    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
+    causes(error).collectFirst {
       case ours: SparkThrowable if QueryProperties.Refusals.contains(ours.getCondition) =>
         ours.toString.takeWhile(_ != '\n')
     }

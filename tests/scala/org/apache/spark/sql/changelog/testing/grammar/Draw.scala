@@ -17,7 +17,7 @@ private[grammar] final class Draw(random: Random, grammar: Grammar = Grammar.Nar
   private var names = 0
   private var subqueriesLeft = 3
 
-  def isWide: Boolean = grammar != Grammar.Narrow
+  def isWide: Boolean = grammar == Grammar.Wide
 
   /** The types of columns. */
   def allTypes: Seq[DataType] = if (isWide) Types.all ++ Types.wide else Types.all
@@ -25,12 +25,9 @@ private[grammar] final class Draw(random: Random, grammar: Grammar = Grammar.Nar
   /** Those of which values can be compared. */
   def keyTypes: Seq[DataType] = allTypes.filter(_ != VariantType)
 
-  /** Whether subqueries are drawn in all their forms. */
-  def variesSubqueries: Boolean = grammar == Grammar.WideWithSubqueries
-
   /** Whether a subquery may stand here too, where it would be the last level. */
   def takesSubquery(): Boolean = {
-    val taken = variesSubqueries && subqueriesLeft > 0 && oneIn(2)
+    val taken = isWide && subqueriesLeft > 0 && oneIn(2)
     if (taken) subqueriesLeft -= 1
     taken
   }

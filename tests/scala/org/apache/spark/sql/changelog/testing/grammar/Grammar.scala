@@ -11,9 +11,9 @@ object Grammar {
   /** What kept seeds were drawn from. */
   case object Narrow extends Grammar
 
-  /** More types and forms of conditions, tables made by data frames, many NULLs. */
+  /**
+   * More types and forms of conditions, tables made by data frames, many NULLs, and subqueries in all
+   * their forms, wherever an expression may stand.
+   */
   case object Wide extends Grammar
-
-  /** And subqueries in all their forms, wherever an expression may stand. */
-  case object WideWithSubqueries extends Grammar
 }

@@ -31,7 +31,7 @@ object RandomSqlProgram {
     val draw = new Draw(random, grammar)
     val feeds = (1 to 3).map(number => feed(random, s"t$number", draw.isWide))
     val table = feeds.head.schema.map(field => Column(field.name, field.dataType))
-    val views = if (draw.isWide) TableForms(random, feeds, draw.variesSubqueries) else Nil
+    val views = if (draw.isWide) TableForms(random, feeds) else Nil
     val queries = new Queries(draw, feeds.map(_.name) ++ views.map(_.name), table)
     val query = queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5)))
     val changelogs = feeds.map { feed =>

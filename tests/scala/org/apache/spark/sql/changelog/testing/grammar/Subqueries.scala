@@ -38,7 +38,7 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
 
   /** A query that names columns of `scope`. */
   def correlated(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]] = None): Query =
-    if (variesSubqueries && oneIn(2)) varied(scope, depth, wanted)
+    if (isWide && oneIn(2)) varied(scope, depth, wanted)
     else tied(scope, depth, wanted)
 
   /** One of the forms that Spark must take apart to join it. */
@@ -108,7 +108,7 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
     val from = queries.from(depth)
     val call = new Aggregates(draw, queries.expressions(0)).of(dataType, from.columns)
     val condition = if (oneIn(3)) "" else s" WHERE ${link(scope, from.columns)}"
-    if (variesSubqueries && dataType != VariantType && oneIn(3)) {
+    if (isWide && dataType != VariantType && oneIn(3)) {
       val value = queries.expressions(0).of(dataType, from.columns, 1)
       val order = s"ORDER BY 1${word("", " DESC", " NULLS LAST")} LIMIT 1${word("", " OFFSET 1")}"
       return Typed(

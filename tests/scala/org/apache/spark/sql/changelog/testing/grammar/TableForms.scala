@@ -39,22 +39,17 @@ private[grammar] object TableForms {
     "grouped" -> ((t, _) =>
       t.groupBy("k").agg(max("x").as("x"), t.columns.drop(2).map(c => min(c).as(c)).toSeq: _*)),
     "limited" -> ((t, _) => t.orderBy(t.columns.map(col).toSeq: _*).limit(4).offset(1)),
-    "nulled" -> ((t, _) => t.withColumn("x", when(col("b"), col("x")))))
-
-  /** Forms with subqueries, as the API has them. */
-  private val withSubqueries: Seq[(String, Form)] = Seq(
+    "nulled" -> ((t, _) => t.withColumn("x", when(col("b"), col("x")))),
     "isin" -> ((t, u) => t.where(col("x").isin(u.select("x")))),
     "exists" -> ((t, u) =>
       t.as("o").where(u.where(u("k") === col("o.k").outer()).exists()).select("o.*")),
     "scalar" -> ((t, u) => t.withColumn("n", u.select(count("*")).scalar())))
 
   /** Two of them, over the feeds, with names that say what they are. */
-  def apply(random: Random, feeds: Seq[Feed], subqueries: Boolean): Seq[TableForm] = {
-    val all = if (subqueries) forms ++ withSubqueries else forms
+  def apply(random: Random, feeds: Seq[Feed]): Seq[TableForm] =
     Seq.fill(2) {
       val Seq(t, u) = random.shuffle(feeds.map(_.name)).take(2)
-      val (name, form) = all(random.nextInt(all.size))
+      val (name, form) = forms(random.nextInt(forms.size))
       TableForm(s"${name}_${t}_$u", Seq(t, u), spark => form(spark.table(t), spark.table(u)))
     }
-  }
 }
