@@ -16,15 +16,16 @@ import org.apache.spark.sql.changelog.analysis.{
   RecognizeLookupJoin,
   RecognizeTemporalJoin,
   ResolvePassingTime,
-  ResolveStateTtl
+  ResolveTtlHints
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
-  DropStateTtl,
+  DropTtls,
   LiftStateTtl,
   LowerSources,
+  PushThroughRowTtl,
   ReadLookupTables,
   RewriteChangelogQuery
 }
@@ -51,10 +52,10 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
-    extensions.injectHintResolutionRule(_ => ResolveStateTtl)
+    extensions.injectHintResolutionRule(_ => ResolveTtlHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
-      ResolveStateTtl) // Hive sessions leave out the ones above
+      ResolveTtlHints) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)
@@ -67,10 +68,11 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
     extensions.injectPlanNormalizationRule(_ => LowerSources)
-    extensions.injectPlanNormalizationRule(_ => DropStateTtl)
+    extensions.injectPlanNormalizationRule(_ => DropTtls)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftStateTtl)
+    extensions.injectOptimizerRule(_ => PushThroughRowTtl)
     // after it, before distinct aggregates are expanded
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))
     // planning: before Spark's own strategies

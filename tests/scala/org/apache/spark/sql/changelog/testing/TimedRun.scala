@@ -28,6 +28,8 @@ import org.apache.spark.sql.changelog.RowKind
  *   what time it is at first, in ms
  * @param compares
  *   whether the result is held against batch Spark's
+ * @param ttls
+ *   for how long, in ms, batch Spark remembers rows of a feed that nothing changes
  */
 class TimedRun(
     spark: SparkSession,
@@ -35,11 +37,13 @@ class TimedRun(
     sql: String,
     start: Long,
     variant: Variant = Variant(),
-    compares: Boolean = true) {
+    compares: Boolean = true,
+    ttls: Map[String, Long] = Map.empty) {
   private val sessions = new OracleSessions(spark)
   private val checkpoint: File = QuickFileSystem.temporaryDirectory()
   private val clock = new ManualClock(start)
   private val tables = feeds.map(feed => feed.name -> new RetractTable).toMap
+  private val remembered = ttls.map { case (name, ttl) => name -> new RememberedRows(ttl) }
   private val sources = feeds.map { feed =>
     feed.name -> InMemory.open(sessions.batch, rawSchema(feed), partitions = 2)
   }.toMap
@@ -53,6 +57,7 @@ class TimedRun(
     changes.foreach { case (feed, lines) =>
       val parsed = lines.map(TextChangelog.parse(_, feed.schema))
       parsed.foreach(tables(feed.name).add)
+      remembered.get(feed.name).foreach(_.add(parsed, clock.getTimeMillis()))
       sources(feed.name).add(parsed.map(change => Row.fromSeq(change.kind +: change.row.toSeq)))
     }
     settle()
@@ -138,7 +143,7 @@ class TimedRun(
     batches.values.foreach(result.add)
     feeds.foreach { feed =>
       sessions.batch
-        .createDataFrame(java.util.Arrays.asList(tables(feed.name).rows: _*), feed.schema)
+        .createDataFrame(java.util.Arrays.asList(rowsOf(feed): _*), feed.schema)
         .createOrReplaceTempView(feed.name)
     }
     val expected = RowMultiset.of(sessions.batch.sql(atTimeOfBatch).collect().toSeq)
@@ -146,6 +151,9 @@ class TimedRun(
       result.rows == expected,
       s": the table is\n${result.rows}\nnot\n$expected\nafter ${batches.lastOption}\n$atTimeOfBatch")
   }
+
+  private def rowsOf(feed: Feed): Seq[Row] =
+    remembered.get(feed.name).fold(tables(feed.name).rows)(_.at(timeOfBatch))
 
   private def atTimeOfBatch: String = {
     val time = s"timestamp_millis(${timeOfBatch}L)"

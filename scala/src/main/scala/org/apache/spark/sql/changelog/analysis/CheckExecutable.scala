@@ -40,13 +40,19 @@ object CheckExecutable {
     case plan if isSparksOwn(plan) => None
     case _: Project | _: Filter | _: TypedFilter | _: Union => None
     case _: Generate | _: Expand | _: Sort => None
-    case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions => None
+    case watermark: EventTimeWatermark => leavingObstacle(watermark)
+    case _: RepartitionOperation | _: RebalancePartitions => None
     case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
     case _: RecursiveQuery => None
     case metrics: CollectMetrics =>
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)
-    case filter: TemporalFilter => watermarkObstacle(filter)
+    case filter: TemporalFilter =>
+      watermarkObstacle(
+        filter.child,
+        "leave the watermark out, for the condition bounds the rows")
+    case hint: RowTtl =>
+      watermarkObstacle(hint.child, "leave the watermark out, for the hint bounds the rows")
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
@@ -65,10 +71,18 @@ object CheckExecutable {
   }
 
   /** What comes or goes as time passes may be what a watermark has closed. */
-  private def watermarkObstacle(filter: TemporalFilter): Option[String] =
-    filter.child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
-      s"it has rows come and go by the time, also where the watermark on $column has passed; " +
-        "leave the watermark out, for the condition bounds the rows"
+  private def watermarkObstacle(child: LogicalPlan, remedy: String): Option[String] =
+    child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
+      s"it has rows come and go by the time, also where the watermark on $column has passed; $remedy"
+    }
+
+  /** A watermark would take rows that leave for late ones. */
+  private def leavingObstacle(watermark: EventTimeWatermark): Option[String] =
+    if (!watermark.exists(_.isInstanceOf[RowTtl])) None
+    else {
+      Some(
+        "rows below it leave by the hint ROW_TTL, also where the watermark has passed; " +
+          "leave the watermark out, for the hint bounds the rows")
     }
 
   private def groupsObstacle(map: GroupedMap): Option[String] = {

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.NumericType
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{
@@ -16,6 +17,7 @@ import org.apache.spark.sql.changelog.plans.{
   MultiJoin,
   Rank,
   RecursiveQuery,
+  RowTtl,
   TemporalFilter,
   TemporalJoin,
   ToChangelog
@@ -43,6 +45,7 @@ object DescribeNode {
     case _: TemporalJoin => "ChangelogTemporalJoin"
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: TemporalFilter => "ChangelogTemporalFilter"
+    case _: RowTtl => "ChangelogRowTtl"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _: RecursiveQuery => "ChangelogRecursion"
@@ -56,6 +59,7 @@ object DescribeNode {
     case project: Project => list(project.projectList)
     case filter: Filter => expression(filter.condition)
     case filter: TemporalFilter => expression(filter.condition)
+    case hint: RowTtl => Utils.msDurationToString(hint.ttl)
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: MultiJoin => namedInJoin(join, join.condition)

@@ -34,6 +34,7 @@ object InferChangelogMode {
     StatelessInference,
     FilterInference,
     TemporalFilterInference,
+    RowTtlInference,
     UnionInference,
     AggregateInference,
     JoinInference,

@@ -16,6 +16,7 @@ import org.apache.spark.sql.changelog.plans.{
   MultiJoin,
   Rank,
   RankFunction,
+  RowTtl,
   TemporalFilter,
   TemporalJoin,
   ToChangelog
@@ -63,7 +64,7 @@ object UpsertKeys {
           apply(join, Seq(left, right))
         }
       case _: TemporalJoin => inputs(0)
-      case _: TemporalFilter => inputs.head
+      case _: TemporalFilter | _: RowTtl => inputs.head
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil

@@ -27,7 +27,10 @@ import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
-import org.apache.spark.sql.changelog.execution.time.ChangelogTemporalFilterExec
+import org.apache.spark.sql.changelog.execution.time.{
+  ChangelogRowTtlExec,
+  ChangelogTemporalFilterExec
+}
 import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -143,6 +146,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         filter.outputKind,
         Some(if (filter.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
         planLater(filter.child)) :: Nil
+
+    case hint: ChangelogRowTtl =>
+      val state = AssignStateInfo(castToImpl(session), hint.operatorId)
+      ChangelogRowTtlExec(
+        hint.ttl,
+        hint.placedBy,
+        hint.inputKind,
+        hint.outputKind,
+        Some(if (hint.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        planLater(hint.child)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
       ChangelogConsolidateExec(

@@ -9,9 +9,15 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
-import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
+import org.apache.spark.sql.changelog.analysis.{ReadSourcesOnce, TtlHint}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTtl, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  FromChangelog,
+  InputMode,
+  RowTtl,
+  StateTtl,
+  ToChangelog
+}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
 
 /**
@@ -103,8 +109,20 @@ object ToChangelogFunction {
       case leaf: LeafNode if isStream(leaf) => leaf
     }
     val read = readCommonTables(wrapStreams(root.child))
+    checkRowTtls(read)
     root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(read))
   }
+
+  /** The rows of a stream come and never go. */
+  private def checkRowTtls(plan: LogicalPlan): Unit = plan
+    .collectWithSubqueries { case source: FromChangelog => source.child }
+    .flatMap(_.collectFirst { case hint: RowTtl => hint })
+    .foreach { _ =>
+      throw TtlHint.Row.invalid(
+        "place",
+        "a stream",
+        "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark")
+    }
 
   /** References to what was a stream when they were made, and is a changelog now. */
   private def readCommonTables(plan: LogicalPlan): LogicalPlan =

@@ -213,6 +213,8 @@ private[changelog] object CanonicalPlan {
     case loop: UnionLoop => Seq(loop.limit, loop.maxDepth)
     case _: UnionLoopRef => Nil
     case filter: TemporalFilter => Seq(filter.condition)
+    // how long may change
+    case _: RowTtl => Nil
     // what is kept are the rows of its inputs
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)

@@ -10,13 +10,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.analysis.StateTtlHint
+import org.apache.spark.sql.changelog.analysis.TtlHint
 import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
  * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
- * hint `STATE_TTL` as Flink writes it, and hands everything else, the queries included, to Spark's
+ * hints `STATE_TTL` and `ROW_TTL` as Flink writes hints, and hands everything else, the queries included, to Spark's
  * parser.
  */
 class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
@@ -71,7 +71,7 @@ class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
     try parse(sqlText)
     catch {
       case error: ParseException =>
-        StateTtlHint.inSparkGrammar(sqlText).map(parse).getOrElse(throw error)
+        TtlHint.inSparkGrammar(sqlText).map(parse).getOrElse(throw error)
     }
 
   private def explain(format: String, query: LogicalPlan): LogicalPlan =

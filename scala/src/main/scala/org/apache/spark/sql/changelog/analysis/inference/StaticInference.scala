@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 import org.apache.spark.sql.changelog.plans.{
   ChangelogStatic,
   FromChangelog,
+  RowTtl,
   TemporalFilter,
   ToChangelog
 }
@@ -27,7 +28,7 @@ object StaticInference extends NodeInference {
     plan match {
       case _: ToChangelog | _: ChangelogStatic => false
       // its rows come and go
-      case _: TemporalFilter => false
+      case _: TemporalFilter | _: RowTtl => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
       case _ => inputsAreStatic

@@ -3,17 +3,12 @@
 
 package org.apache.spark.sql.changelog.execution.time
 
-import java.util.LinkedHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{RowsByKey, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
  * The changes of one task's rows in a batch: those that its input brings, then those that time does.
@@ -29,17 +24,9 @@ private[time] final class TemporalFilterChanges(
   import RowTimes._
   import operator.columns
 
-  private val input = operator.child.output
-  private val kindOrdinal =
-    operator.inputKind.map(kind => input.indexWhere(_.exprId == kind.exprId))
-  private val rowOf = GenerateUnsafeProjection.generate(columns, input)
-  private val storedRow = GenerateUnsafeProjection.generate(columns.zipWithIndex.map {
-    case (column, ordinal) => BoundReference(TimedRows.Head + ordinal, column.dataType, true)
-  })
-  private val withKind =
-    GenerateUnsafeProjection.generate(columns.zipWithIndex.map { case (column, ordinal) =>
-      BoundReference(ordinal, column.dataType, column.nullable)
-    } :+ Literal(RowKind.Insert))
+  private val netted =
+    new NetRows(columns, operator.inputKind, operator.placedBy, operator.child.output)
+  private val emit = new EmitRows(columns, operator)
   private val times = new RowTimes(operator.conditions, columns)
   private val rows = new TimedRows(columns, store)
 
@@ -47,8 +34,6 @@ private[time] final class TemporalFilterChanges(
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
   private val before = lastTime.getOrElse(now)
 
-  private val numOutputRows = operator.longMetric("numOutputRows")
-  private val numRetractions = operator.longMetric("numRetractions")
   private val numUpdated = operator.longMetric("numUpdatedStateRows")
   private val numRemoved = operator.longMetric("numRemovedStateRows")
   private val numCame = operator.longMetric(ChangelogTemporalFilterExec.RowsCame)
@@ -56,7 +41,7 @@ private[time] final class TemporalFilterChanges(
 
   /** All of them, given the changes of the input, ordered as its distribution asks for. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
-    RowsByKey(changes, operator.placedBy, input).flatMap { case (_, group) => arrived(group) } ++
+    netted(changes).flatMap { case (row, net) => arrived(row, net) } ++
       pass(rows.at(Unsettled)) ++
       rows.due(now).flatMap(time => pass(rows.at(time)))
 
@@ -70,44 +55,14 @@ private[time] final class TemporalFilterChanges(
     (rows.next ++ look).minOption
   }
 
-  /** The changes of rows that agree on what they are placed by, equal rows netted. */
-  private def arrived(changes: Iterator[InternalRow]): Iterator[InternalRow] = {
-    // looking for more overwrites it
-    val first = changes.next().copy()
-    if (!changes.hasNext) {
-      val net = new NetRow
-      net.add(kindOf(first))
-      arrived(rowOf(first), net)
-    } else {
-      val nets = new LinkedHashMap[UnsafeRow, NetRow]
-      def add(change: InternalRow): Unit = {
-        val row = rowOf(change)
-        var net = nets.get(row)
-        if (net == null) {
-          net = new NetRow
-          nets.put(row.copy(), net)
-        }
-        net.add(kindOf(change))
-      }
-      add(first)
-      changes.foreach(add)
-      nets.entrySet.iterator.asScala.flatMap(entry => arrived(entry.getKey, entry.getValue))
+  private def arrived(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    times.find(row)
+    times.place(before) match {
+      case Gone => Iterator.empty
+      case Stays => emit(row, net.count, net.comes, net.goes)
+      case place => change(row, place, net)
     }
   }
-
-  private def kindOf(change: InternalRow): Byte =
-    kindOrdinal.fold(RowKind.Insert)(change.getByte)
-
-  private def arrived(row: UnsafeRow, net: NetRow): Iterator[InternalRow] =
-    if (net.count == 0) Iterator.empty
-    else {
-      times.find(row)
-      times.place(before) match {
-        case Gone => Iterator.empty
-        case Stays => emit(row, net.count, net.comes, net.goes)
-        case place => change(row, place, net)
-      }
-    }
 
   private def change(row: UnsafeRow, place: Long, net: NetRow): Iterator[InternalRow] = {
     val stored = rows.get(place, row)
@@ -128,7 +83,7 @@ private[time] final class TemporalFilterChanges(
   private def pass(entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
       val place = if (entry.key.getByte(0) == 0) entry.key.getLong(1) else Unsettled
-      val row = storedRow(entry.key).copy()
+      val row = rows.rowOf(entry)
       val (count, wasShown) = (entry.value.getLong(0), entry.value.getBoolean(1))
       times.find(row)
       val shown = times.isShown(row, now)
@@ -159,29 +114,5 @@ private[time] final class TemporalFilterChanges(
     }
   }
 
-  private def emit(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
-    if (count == 0) Iterator.empty
-    else {
-      val change = withKind(row).copy()
-      change.setByte(columns.size, if (count > 0) comes else goes)
-      (0L until math.abs(count)).iterator.map { _ =>
-        numOutputRows += 1
-        if (count < 0) numRetractions += 1
-        change.copy()
-      }
-    }
-
   private val Minute = 60000L
-}
-
-/** How often a row has come more than it has gone, and the kinds with which it did. */
-private final class NetRow {
-  var count = 0L
-  var comes: Byte = RowKind.Insert
-  var goes: Byte = RowKind.Delete
-
-  def add(kind: Byte): Unit = {
-    count += RowKind.sign(kind)
-    if (RowKind.retracts(kind)) goes = kind else comes = kind
-  }
 }

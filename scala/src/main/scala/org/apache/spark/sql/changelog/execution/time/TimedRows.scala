@@ -28,6 +28,7 @@ import org.apache.spark.sql.changelog.execution.StateColumns
  *   ...
  *   7      0                 0             the row     1      false     rows to look at in each batch
  *   8      0                 0             -           ms               what time it was
+ *   9      hash of a row     ms            -           3                how many rows of that time have it
  * }}}
  * An entry is found by its level and time. So what is due is found without looking at more than the
  * few entries on the way to it, in any state store: no order of its keys is needed.
@@ -48,6 +49,9 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     Seq(
       BoundReference(0, LongType, nullable = false),
       BoundReference(1, BooleanType, nullable = false)))
+  private val storedRow = GenerateUnsafeProjection.generate(columns.zipWithIndex.map {
+    case (column, ordinal) => BoundReference(Head + ordinal, column.dataType, true)
+  })
   private val head = new GenericInternalRow(Head)
   private val noRow = new GenericInternalRow(columns.size)
   private val whole = new JoinedRow
@@ -68,6 +72,20 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
   }
 
   def remove(place: Long, row: InternalRow): Unit = store.remove(rowKey(place, row))
+
+  /** The row of an entry. */
+  def rowOf(entry: UnsafeRowPair): UnsafeRow = storedRow(entry.key).copy()
+
+  /** The times that were noted of rows like this one, the first one first. */
+  def timesLike(row: UnsafeRow): Array[Long] = parts(HashLevel, hash(row))
+
+  /** Lets a row be found that is put at a time by [[timesLike]], once more; or once less. */
+  def noteTime(row: UnsafeRow, time: Long, more: Int): Unit = {
+    val entry = key(HashLevel, hash(row), time, noRow)
+    val noted = store.get(entry)
+    val count = (if (noted == null) 0L else noted.getLong(0)) + more
+    if (count > 0) store.put(entry, valueRow(count, shown = false)) else store.remove(entry)
+  }
 
   /** The entries of a place, which may be changed and removed meanwhile. */
   def at(place: Long): StateStoreIterator[UnsafeRowPair] = {
@@ -115,7 +133,7 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     }
   }
 
-  /** The parts of a node, in order: no more than a few hundred. */
+  /** The parts of a node, in order. */
   private def parts(level: Int, node: Long): Array[Long] = {
     val found = mutable.ArrayBuilder.make[Long]
     val entries = store.prefixScan(prefix(level, node))
@@ -123,6 +141,9 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     finally entries.close()
     found.result().sorted
   }
+
+  private def hash(row: UnsafeRow): Long =
+    XXH64.hashUnsafeBytes(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes, 42L)
 
   private def start(level: Int, part: Long): Long = part << (Bits * (level - 1))
 
@@ -154,6 +175,7 @@ private[time] object TimedRows {
   private val Levels = 6
   private val UnsettledLevel = Levels + 1
   private val ClockLevel = Levels + 2
+  private val HashLevel = Levels + 3
 
   /** How many columns of a key stand before those of the row. */
   val Head: Int = 3

@@ -74,6 +74,7 @@ private[optimizer] object NodeRewrite {
       MultiJoinRewrite,
       TemporalJoinRewrite,
       TemporalFilterRewrite,
+      RowTtlRewrite,
       GroupedMapRewrite,
       RecursionRewrite)
 
@@ -105,6 +106,18 @@ private[optimizer] object NodeRewrite {
         case value => Alias(value, "partition")()
       }
     }
+
+  /**
+   * What equal rows agree on: a key of the rows, or all columns, as far as they are equal exactly if
+   * their bytes are.
+   */
+  def placeOfRows(node: AnnotatedPlan): Seq[Attribute] = {
+    val columns = node.plan.output.filter { column =>
+      RowOrdering.isOrderable(column.dataType) && UnsafeRowUtils.isBinaryStable(column.dataType)
+    }
+    val keys = node.upsertKeys.map(key => columns.filter(key.contains)).filter(_.nonEmpty)
+    keys.headOption.getOrElse(columns)
+  }
 
   /** An expression that has equal bytes where `key` has equal values. */
   def sameBytes(key: Expression): Expression =

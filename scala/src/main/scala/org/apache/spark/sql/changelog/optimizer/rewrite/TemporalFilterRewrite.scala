@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
@@ -30,7 +28,7 @@ private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
     val input = inputs.head
     val rewritten = ChangelogTemporalFilter(
       filter.conditions,
-      placedBy(node),
+      NodeRewrite.placeOfRows(node),
       RowKind.find(input.output),
       RowKind.newAttribute(),
       ids.next(),
@@ -39,14 +37,5 @@ private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
         filter.child.output,
         withKind = RowKind.find(input.output).isDefined))
     NodeRewrite.select(rewritten, filter.output, withKind = !node.mode.isInsertOnly)
-  }
-
-  /** A key of the rows, or all columns, as far as they are equal exactly if their bytes are. */
-  private def placedBy(node: AnnotatedPlan): Seq[Attribute] = {
-    val columns = node.plan.output.filter { column =>
-      RowOrdering.isOrderable(column.dataType) && UnsafeRowUtils.isBinaryStable(column.dataType)
-    }
-    val keys = node.upsertKeys.map(key => columns.filter(key.contains)).filter(_.nonEmpty)
-    keys.headOption.getOrElse(columns)
   }
 }

@@ -13,37 +13,29 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{EqualTo, Expression, StringLiteral}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.IntervalUtils
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.{RowTtl, StateTtl}
 
 /**
- * The hint `STATE_TTL`, as it is written.
+ * A hint that gives tables a length of time, as it is written.
  *
  * {{{
  *   STATE_TTL('o' = '3d', 'c' = '12h')     as in Flink
  *   STATE_TTL('o', '3d', 'c', '12h')       in Spark's grammar of hints
  *   STATE_TTL('3d')                        of all that the hint stands on
  * }}}
+ *
+ * @param least
+ *   the shortest length, in ms
  */
-object StateTtlHint {
-  val Name = "STATE_TTL"
+sealed abstract class TtlHint(val name: String, least: Long) {
 
-  private val Hint = """(?is)/\*\+.*?\*/""".r
-  private val Call = """(?is)\bSTATE_TTL\s*\([^()]*\)""".r
-
-  /** The same query with the hint as Spark's grammar has it, of the same length. */
-  def inSparkGrammar(sqlText: String): Option[String] = {
-    val rewritten = Hint.replaceAllIn(
-      sqlText,
-      hint =>
-        Matcher.quoteReplacement(
-          Call.replaceAllIn(
-            hint.matched,
-            call => Matcher.quoteReplacement(call.matched.replace('=', ',')))))
-    if (rewritten == sqlText) None else Some(rewritten)
-  }
+  /** A table that is read for so long, in ms. */
+  def over(ttl: Long, table: LogicalPlan): LogicalPlan
 
   /** The names in a hint with their lengths in ms; no name stands for all of it. */
   def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = {
@@ -59,7 +51,7 @@ object StateTtlHint {
         throw invalid(
           "parameters",
           parameters.map(_.sql).mkString("(", ", ", ")"),
-          "names with lengths are expected, as in STATE_TTL('o' = '3d')")
+          s"names with lengths are expected, as in $name('o' = '3d')")
     }
   }
 
@@ -73,11 +65,12 @@ object StateTtlHint {
     (expression match {
       case StringLiteral(text) => inMs(text.trim.toLowerCase(Locale.ROOT))
       case _ => None
-    }).filter(_ >= 0).getOrElse {
+    }).filter(_ >= least).getOrElse {
       throw invalid(
         "length",
         expression.sql,
-        "a length of time is expected, such as '12h' or '3 days', or '0' to keep everything")
+        "a length of time is expected, such as '12h' or '3 days'" +
+          (if (least == 0) ", or '0' to keep everything" else ""))
     }
 
   /** As in the session's configuration, or as for a watermark. */
@@ -89,5 +82,37 @@ object StateTtlHint {
     }
 
   def invalid(argument: String, value: String, expected: String): AnalysisException =
-    ChangelogErrors.argumentInvalid(s"the hint $Name", argument, value, expected)
+    ChangelogErrors.argumentInvalid(s"the hint $name", argument, value, expected)
+}
+
+object TtlHint {
+
+  /** How long the operator that reads a table keeps rows of it that nothing changes. */
+  case object State extends TtlHint("STATE_TTL", least = 0) {
+    override def over(ttl: Long, table: LogicalPlan): LogicalPlan = StateTtl(Right(ttl), table)
+  }
+
+  /** How long rows that nothing changes are there. */
+  case object Row extends TtlHint("ROW_TTL", least = 1) {
+    override def over(ttl: Long, table: LogicalPlan): LogicalPlan = RowTtl(ttl, table)
+  }
+
+  private val all = Seq(State, Row)
+
+  private val Hint = """(?is)/\*\+.*?\*/""".r
+  private val Call = s"(?is)\\b(?:${all.map(_.name).mkString("|")})\\s*\\([^()]*\\)".r
+
+  def named(name: String): Option[TtlHint] = all.find(_.name.equalsIgnoreCase(name))
+
+  /** The same query with the hints as Spark's grammar has them, of the same length. */
+  def inSparkGrammar(sqlText: String): Option[String] = {
+    val rewritten = Hint.replaceAllIn(
+      sqlText,
+      hint =>
+        Matcher.quoteReplacement(
+          Call.replaceAllIn(
+            hint.matched,
+            call => Matcher.quoteReplacement(call.matched.replace('=', ',')))))
+    if (rewritten == sqlText) None else Some(rewritten)
+  }
 }

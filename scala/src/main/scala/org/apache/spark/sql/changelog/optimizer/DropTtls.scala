@@ -7,20 +7,22 @@ import org.apache.spark.sql.catalyst.expressions.PlanExpression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.{StateTtl, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{RowTtl, StateTtl, ToChangelog}
 
 /**
- * Takes `STATE_TTL` hints out of what is no stream of changes: there they say nothing, as in a
+ * Takes `STATE_TTL` and `ROW_TTL` hints out of what is no stream of changes: there they say nothing, as in a
  * session without this extension. Runs before Spark optimizes.
  */
-object DropStateTtl extends Rule[LogicalPlan] {
+object DropTtls extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (plan.collectWithSubqueries { case hint: StateTtl => hint }.isEmpty) plan else drop(plan)
+    if (plan.collectWithSubqueries { case hint @ (_: StateTtl | _: RowTtl) => hint }.isEmpty) plan
+    else drop(plan)
 
   private def drop(plan: LogicalPlan): LogicalPlan = plan match {
     case root: ToChangelog if root.streaming => root
     case StateTtl(_, child) => drop(child)
+    case RowTtl(_, child) => drop(child)
     case other =>
       other.mapChildren(drop).transformExpressions { case subquery: PlanExpression[_] =>
         subquery.plan match {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.changelog.plans.StateTtl
 
 /**
- * Puts what a `STATE_TTL` hint says to where the tables it names are read.
+ * Puts what a `STATE_TTL` or `ROW_TTL` hint says to where the tables it names are read.
  * {{{
  *   UnresolvedHint STATE_TTL, ['o' = '3d']        Project
  *   +- Project                                    +- Join
@@ -25,22 +25,22 @@ import org.apache.spark.sql.changelog.plans.StateTtl
  * Runs with Spark's own rules for hints, before names are resolved. What is wrong with a hint is no
  * error where there is no `to_changelog`: Spark ignores hints it does not know.
  */
-object ResolveStateTtl extends Rule[LogicalPlan] {
+object ResolveTtlHints extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-      case hint: UnresolvedHint if hint.name.equalsIgnoreCase(StateTtlHint.Name) =>
-        try resolve(hint)
+      case hint: UnresolvedHint if TtlHint.named(hint.name).isDefined =>
+        try resolve(hint, TtlHint.named(hint.name).get)
         catch { case problem: AnalysisException => StateTtl(Left(problem), hint.child) }
     }
 
-  private def resolve(hint: UnresolvedHint): LogicalPlan =
-    StateTtlHint.parse(hint.parameters).foldLeft(hint.child) {
-      case (plan, (Nil, ttl)) => StateTtl(Right(ttl), plan)
+  private def resolve(hint: UnresolvedHint, meaning: TtlHint): LogicalPlan =
+    meaning.parse(hint.parameters).foldLeft(hint.child) {
+      case (plan, (Nil, ttl)) => meaning.over(ttl, plan)
       case (plan, (name, ttl)) =>
-        val placed = place(plan, name, ttl)
+        val placed = place(plan, name, meaning.over(ttl, _))
         if (placed.fastEquals(plan)) {
-          throw StateTtlHint.invalid(
+          throw meaning.invalid(
             "name",
             s"'${name.mkString(".")}'",
             s"the SELECT it stands in reads ${named(hint.child).mkString(", ")}")
@@ -48,11 +48,14 @@ object ResolveStateTtl extends Rule[LogicalPlan] {
         placed
     }
 
-  private def place(plan: LogicalPlan, name: Seq[String], ttl: Long): LogicalPlan = {
+  private def place(
+      plan: LogicalPlan,
+      name: Seq[String],
+      over: LogicalPlan => LogicalPlan): LogicalPlan = {
     val relation = nameOf(plan)
-    if (relation.exists(matches(name, _))) StateTtl(Right(ttl), plan)
+    if (relation.exists(matches(name, _))) over(plan)
     else if (relation.isDefined || isOtherQuery(plan)) plan
-    else plan.mapChildren(place(_, name, ttl))
+    else plan.mapChildren(place(_, name, over))
   }
 
   private def named(plan: LogicalPlan): Seq[String] = nameOf(plan) match {

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.time
+
+import java.util.LinkedHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.RowsByKey
+
+/**
+ * The rows that a task's changes of a batch are about, equal rows netted.
+ *
+ * @param columns
+ *   those of a row
+ * @param kind
+ *   the kind of a change, none if all are inserts
+ * @param placedBy
+ *   what equal rows agree on
+ * @param input
+ *   the columns of a change
+ */
+private[time] final class NetRows(
+    columns: Seq[Attribute],
+    kind: Option[Attribute],
+    placedBy: Seq[Attribute],
+    input: Seq[Attribute]) {
+  private val kindOrdinal = kind.map(kind => input.indexWhere(_.exprId == kind.exprId))
+  private val rowOf = GenerateUnsafeProjection.generate(columns, input)
+
+  /** A row is overwritten when the next one is looked for. */
+  def apply(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] =
+    RowsByKey(changes, placedBy, input)
+      .flatMap { case (_, group) => netted(group) }
+      .filter { case (_, net) => net.count != 0 }
+
+  /** Those that agree on what they are placed by. */
+  private def netted(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] = {
+    // looking for more overwrites it
+    val first = changes.next().copy()
+    if (!changes.hasNext) {
+      val net = new NetRow
+      net.add(kindOf(first))
+      Iterator.single((rowOf(first), net))
+    } else {
+      val nets = new LinkedHashMap[UnsafeRow, NetRow]
+      def add(change: InternalRow): Unit = {
+        val row = rowOf(change)
+        var net = nets.get(row)
+        if (net == null) {
+          net = new NetRow
+          nets.put(row.copy(), net)
+        }
+        net.add(kindOf(change))
+      }
+      add(first)
+      changes.foreach(add)
+      nets.entrySet.iterator.asScala.map(entry => (entry.getKey, entry.getValue))
+    }
+  }
+
+  private def kindOf(change: InternalRow): Byte =
+    kindOrdinal.fold(RowKind.Insert)(change.getByte)
+}
+
+/** How often a row has come more than it has gone, and the kinds with which it did. */
+private[time] final class NetRow {
+  var count = 0L
+  var comes: Byte = RowKind.Insert
+  var goes: Byte = RowKind.Delete
+
+  def add(kind: Byte): Unit = {
+    count += RowKind.sign(kind)
+    if (RowKind.retracts(kind)) goes = kind else comes = kind
+  }
+}

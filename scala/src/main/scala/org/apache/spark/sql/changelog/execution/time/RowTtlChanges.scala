@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.time
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * The changes of one task's rows in a batch: those that its input brings, then the rows that leave.
+ *
+ * @param batchTime
+ *   what time it is in the batch, in ms. A clock that is set back stands still here until then
+ */
+private[time] final class RowTtlChanges(
+    operator: ChangelogRowTtlExec,
+    store: StateStore,
+    batchTime: Long) {
+  import operator.{columns, rowTtl}
+
+  private val netted =
+    new NetRows(columns, operator.inputKind, operator.placedBy, operator.child.output)
+  private val emit = new EmitRows(columns, operator)
+  private val rows = new TimedRows(columns, store)
+
+  private val lastTime = rows.lastTime
+  private val now = math.max(batchTime, lastTime.getOrElse(0L))
+
+  /** Whether rows leave in this batch. */
+  private val someLeave = rows.next.exists(_ <= now - rowTtl)
+
+  private val numUpdated = operator.longMetric("numUpdatedStateRows")
+  private val numRemoved = operator.longMetric("numRemovedStateRows")
+  private val numLeft = operator.longMetric(ChangelogTemporalFilterExec.RowsLeft)
+  private val numOfGone = operator.longMetric(ChangelogRowTtlExec.RetractionsOfGone)
+
+  /** All of them, given the changes of the input, ordered as its distribution asks for. */
+  def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
+    netted(changes).flatMap { case (row, net) =>
+      if (net.count > 0) come(row, net) else go(row, net)
+    } ++ rows.due(now - rowTtl).flatMap(time => leave(time, rows.at(time)))
+
+  /** Takes note of the time. Gives when the next row leaves, in ms, if there is one. */
+  def finish(): Option[Long] = {
+    if (!lastTime.contains(now)) rows.setLastTime(now)
+    rows.next.map(_ + rowTtl)
+  }
+
+  private def come(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    // what leaves and comes in one batch is not said at all
+    val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
+    numLeft += left
+    add(row, now, net.count)
+    emit(row, net.count - left, net.comes, RowKind.Delete)
+  }
+
+  private def go(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    val gone = remove(row, -net.count, until = now)
+    numOfGone += -net.count - gone
+    emit(row, -gone, net.comes, net.goes)
+  }
+
+  /** Removes so many of a row, the oldest first, that came until some time. Gives how many there were. */
+  private def remove(row: UnsafeRow, most: Long, until: Long): Long = {
+    var removed = 0L
+    rows.timesLike(row).iterator.takeWhile(time => time <= until && removed < most).foreach {
+      time =>
+        val stored = rows.get(time, row)
+        // another row may have the same hash
+        if (stored != null) {
+          val count = math.min(stored.getLong(0), most - removed)
+          add(row, time, -count)
+          removed += count
+        }
+    }
+    removed
+  }
+
+  /** The rows of a time that is over. */
+  private def leave(time: Long, entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
+    entries.flatMap { entry =>
+      val row = rows.rowOf(entry)
+      val count = entry.value.getLong(0)
+      add(row, time, -count)
+      numLeft += count
+      emit(row, -count, RowKind.Insert, RowKind.Delete)
+    }
+
+  /** Keeps so many more of a row that came at a time. */
+  private def add(row: UnsafeRow, time: Long, more: Long): Unit = {
+    val stored = rows.get(time, row)
+    val before = if (stored == null) 0L else stored.getLong(0)
+    val count = before + more
+    if (count > 0) {
+      rows.put(time, row, count, shown = true)
+      numUpdated += 1
+    } else {
+      rows.remove(time, row)
+      numRemoved += 1
+    }
+    if (before == 0) rows.noteTime(row, time, 1)
+    if (count == 0) rows.noteTime(row, time, -1)
+  }
+}
