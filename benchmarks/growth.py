@@ -3,9 +3,9 @@
 
 """Measures whether a batch costs what changes, not what is kept.
 
-Each operator first takes in a history of so many rows, then batches of few changes. A stock query
-of one aggregate runs beside them. Times are those of the query's reports: the whole batch, and in
-it planning and running.
+Each operator first takes in a history of so many rows, then batches of few changes, or of few
+new rows by which a watermark moves on. A stock query of one aggregate runs beside them. Times are
+those of the query's reports: the whole batch, and in it planning and running.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from growth_side import OPERATORS, STOCK
+from growth_time import TIMED
 from measuring import (
     CACHE,
     PROVIDER,
@@ -81,7 +82,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    names = [*OPERATORS, STOCK]
+    names = [*OPERATORS, *TIMED, STOCK]
     parser = argparse.ArgumentParser(prog="dev/bench growth", description=__doc__)
     parser.add_argument("operator", nargs="*", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--sizes", nargs="+", type=number, default=[100_000, 1_000_000])

@@ -4,7 +4,7 @@
 """Runs one query over a history and then over small batches of changes, in a process of its own.
 
 The table ``t`` has a key ``id``, a group ``k`` of ten rows, and a value ``v``. In each batch rows
-anywhere in it are updated, go and come.
+anywhere in it are updated, go and come. Or time passes, see ``growth_time``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 import spark_changelog as changelog
+from growth_time import TIMED, timed_query, timed_table
 from sessions import answer, session, stream
 
 SKIPPED = 3  # the batches after the history that don't count
@@ -61,11 +62,12 @@ def main() -> None:
     spark = session(task.settings, task.memory)
     found = []
     cache, batches = Path(task.cache), task.batches + SKIPPED
+    table = timed_table if task.operator in TIMED else _table
     # code is compiled while twice as many batches run over a small state
-    warm = _table(cache, 2 * batches * task.changes, task.changes, 2 * batches)
+    warm = table(cache, 2 * batches * task.changes, task.changes, 2 * batches)
     _run(spark, task.operator, warm, 2)
     for size in task.sizes:
-        folder = _table(cache, size, task.changes, batches)
+        folder = table(cache, size, task.changes, batches)
         for partitions in task.partitions:
             found.append({"rows": size, **_run(spark, task.operator, folder, partitions)})
             print(found[-1], file=sys.stderr, flush=True)
@@ -146,6 +148,8 @@ def _shuffled(spark: SparkSession) -> int:
 
 
 def _query(spark: SparkSession, operator: str, folder: Path) -> tuple[DataFrame, str]:
+    if operator in TIMED:
+        return timed_query(spark, operator, folder), "append"
     path = str(folder)
     raw = (
         spark.readStream.schema(spark.read.parquet(path).schema)

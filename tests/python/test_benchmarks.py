@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import data
 import growth_side
+import growth_time
 import report
 import run
 import spark_side
@@ -77,6 +78,15 @@ def test_growth_reports_each_small_batch(spark: SparkSession, tmp_path: Path) ->
     # every row is kept: by the end as many have come as have gone
     assert found["state_rows"] > 0
     assert found["shuffle_bytes_per_row"] > 0
+
+
+def test_as_many_rows_expire_as_come(spark: SparkSession, tmp_path: Path) -> None:
+    batches = growth_side.SKIPPED + 8
+    folder = growth_time.timed_table(tmp_path, 2_000, 1_000, batches)
+    found = growth_side._run(spark, "window", folder, 2)
+    assert len(found["durations"]) == 8
+    # the watermark moves on with the rows of the batch before
+    assert found["state_rows"] == 4_000
 
 
 def test_wrong_results_are_named() -> None:
