@@ -14,6 +14,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
@@ -24,6 +25,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
 import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
 import org.apache.spark.sql.changelog.plans.StateTtl
 
@@ -113,22 +115,34 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       case None => rows
     }
 
+  /** When entries of the state are over, or are to be looked at, if a watermark says so. */
+  protected def entryTimes: Option[EntryTimes] = None
+
+  /** That of entries whose key has the columns `key`. */
+  protected def timesOfKey(key: Seq[Attribute]): Option[EntryTimes] =
+    eventTimeBound.map(bound => EntryTimes.ofKey(bound.column, key))
+
   /** Removes what no further change can reach. */
-  protected def removeOver(store: StateStore, key: Seq[Attribute]): Unit =
-    entriesOver(store, key).foreach { entry =>
+  protected def removeOver(store: StateStore): Unit =
+    entriesOver(store).foreach { entry =>
       store.remove(entry.key)
       longMetric("numRemovedStateRows") += 1
     }
 
   /** The entries no further change can reach; removing them meanwhile is fine. */
-  protected def entriesOver(store: StateStore, key: Seq[Attribute]): Iterator[UnsafeRowPair] =
-    eventTimeBound.flatMap(_.isOver(key)) match {
-      case Some(isOver) =>
-        val entries = store.iterator()
-        CompletionIterator[UnsafeRowPair, Iterator[UnsafeRowPair]](
-          entries.filter(entry => isOver.eval(entry.key)),
-          entries.close())
-      case None => Iterator.empty
+  protected def entriesOver(
+      store: StateStore,
+      bound: Option[EventTimeBound] = eventTimeBound): Iterator[UnsafeRowPair] =
+    bound.flatMap(_.moved).map(entriesDue(store, _)).getOrElse(Iterator.empty)
+
+  /**
+   * The entries that are due when the watermark has come to `watermark`, in ms; all have to be gone
+   * through.
+   */
+  protected def entriesDue(store: StateStore, watermark: Long): Iterator[UnsafeRowPair] =
+    store match {
+      case timed: TimedStateStore => timed.due(DateTimeUtils.millisToMicros(watermark))
+      case other => throw new IllegalStateException(s"no times of entries are known in $other")
     }
 
   /**
@@ -199,12 +213,14 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       val expiring = expiry.zip(time).map { case (expiry, time) =>
         new ExpiringStateStore(store, expiry, time, longMetric("numExpiredStateRows"))
       }
-      val output = process(expiring.getOrElse(store), rows)
+      val timed = entryTimes.map(TimeIndexes.open(expiring.getOrElse(store), _, getStateInfo))
+      val output = process(timed.orElse(expiring).getOrElse(store), rows)
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         output, {
           longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
           longMetric("allRemovalsTimeMs") += timeTakenMs(expiring.foreach(_.forgetExpired()))
           longMetric("commitTimeMs") += timeTakenMs(store.commit())
+          timed.foreach(TimeIndexes.keep(_, getStateInfo))
           setStoreMetrics(store)
           setOperatorMetrics()
         })

@@ -20,21 +20,13 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupp
 final case class EventTimeBound(column: Attribute, late: Option[Long], over: Option[Long]) {
 
   /** Tells of a row, of the columns `input`, whether it comes too late; none if no row can. */
-  def isLate(input: Seq[Attribute]): Option[BasePredicate] = olderThan(late, input)
-
-  /**
-   * Tells of a row whether it is over; none if no further one can be since the batch before.
-   */
-  def isOver(input: Seq[Attribute]): Option[BasePredicate] =
-    if (moved.isDefined) olderThan(moved, input) else None
+  def isLate(input: Seq[Attribute]): Option[BasePredicate] =
+    WatermarkSupport
+      .watermarkExpression(Some(column), late)
+      .map(Predicate.create(_, input))
 
   /** The watermark of this batch, in ms, if it is another than that of the batch before. */
-  def moved: Option[Long] = over.filter(_ > late.getOrElse(0L))
-
-  private def olderThan(watermark: Option[Long], input: Seq[Attribute]): Option[BasePredicate] =
-    WatermarkSupport
-      .watermarkExpression(Some(column), watermark)
-      .map(Predicate.create(_, input))
+  def moved: Option[Long] = BatchTime.moved(late, over)
 }
 
 object EventTimeBound {
@@ -64,4 +56,13 @@ final case class BatchTime(
     lateWatermark: Option[Long],
     overWatermark: Option[Long],
     timestamp: Long,
-    previousTimestamp: Long)
+    previousTimestamp: Long) {
+
+  /** The watermark of this batch, in ms, if it is another than that of the batch before. */
+  def moved: Option[Long] = BatchTime.moved(lateWatermark, overWatermark)
+}
+
+object BatchTime {
+  private[execution] def moved(late: Option[Long], over: Option[Long]): Option[Long] =
+    over.filter(_ > late.getOrElse(0L))
+}

@@ -61,7 +61,7 @@ final class ExpiringStateStore(
     expiry: StateExpiry,
     time: BatchTime,
     numExpired: SQLMetric)
-    extends StateStore {
+    extends StateStoreWrapper(store) {
   private val stamp = expiry.stamp()
   private val unstamp = expiry.unstamp()
   private val stamped = new JoinedRow
@@ -109,48 +109,4 @@ final class ExpiringStateStore(
     }
     new StateStoreIterator(current, () => entries.close())
   }
-
-  override def id: StateStoreId = store.id
-
-  override def version: Long = store.version
-
-  override def metrics: StateStoreMetrics = store.metrics
-
-  override def hasCommitted: Boolean = store.hasCommitted
-
-  override def commit(): Long = store.commit()
-
-  override def abort(): Unit = store.abort()
-
-  override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
-    store.getStateStoreCheckpointInfo()
-
-  override def allColumnFamilyNames: Set[String] = store.allColumnFamilyNames
-
-  override def removeColFamilyIfExists(family: String): Boolean = unused
-
-  override def createColFamilyIfAbsent(
-      family: String,
-      keySchema: StructType,
-      valueSchema: StructType,
-      keyEncoder: KeyStateEncoderSpec,
-      useMultipleValuesPerKey: Boolean,
-      isInternal: Boolean): Unit = unused
-
-  override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] = unused
-
-  override def prefixScanWithMultiValues(
-      prefix: UnsafeRow,
-      family: String): StateStoreIterator[UnsafeRowPair] = unused
-
-  override def iteratorWithMultiValues(family: String): StateStoreIterator[UnsafeRowPair] = unused
-
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
-
-  override def merge(key: UnsafeRow, value: UnsafeRow, family: String): Unit = unused
-
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
-
-  private def unused: Nothing =
-    throw new UnsupportedOperationException("Operators with state keep one value per key")
 }

@@ -17,6 +17,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 
 /**
  * Groups a changelog and emits each group's change.
@@ -89,6 +90,8 @@ case class ChangelogAggregateExec(
     super.doExecute()
   }
 
+  override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -114,7 +117,7 @@ case class ChangelogAggregateExec(
     private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     private val numRemovedStateRows = longMetric("numRemovedStateRows")
 
-    private lazy val over = entriesOver(store, layout.keyColumns)
+    private lazy val over = entriesOver(store)
     private lazy val isGroup: InternalRow => Boolean =
       if (layout.hasExtrema) _.getInt(0) == 0 else _ => true
     private lazy val groupOf =

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
 
 /**
@@ -85,6 +86,8 @@ case class ChangelogDistinctExec(
     super.doExecute()
   }
 
+  override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -104,7 +107,7 @@ case class ChangelogDistinctExec(
       }
       .filter(_ != null)
     changes ++ {
-      removeOver(store, layout.keyColumns)
+      removeOver(store)
       Iterator.empty
     }
   }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.{
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.UpdateKind
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 
 /**
@@ -135,20 +136,19 @@ case class ChangelogJoinExec(
     case None => rows
   }
 
+  override protected def entryTimes: Option[EntryTimes] =
+    if (timeBounds.exists(_.isBounded)) Some(new JoinEntryTimes(layout, timeBounds)) else None
+
   /** Removes the rows that no further row of the other side can meet. */
-  private def removeOver(store: StateStore): Unit = {
-    val isOver = new JoinStateOver(layout, timeBounds)
-    if (!isOver.isEmpty) {
-      val entries = store.iterator()
-      try {
-        entries.filter(isOver(_)).foreach { entry =>
-          longMetric(s"num${JoinLayout.Names(isOver.sideOf(entry)).capitalize}RowsDropped") += 1
-          longMetric("numRemovedStateRows") += 1
-          store.remove(entry.key)
-        }
-      } finally entries.close()
+  override protected def removeOver(store: StateStore): Unit =
+    if (timeBounds.exists(_.isBounded)) {
+      batchTime.moved.iterator.flatMap(entriesDue(store, _)).foreach { entry =>
+        longMetric(
+          s"num${JoinLayout.Names(entry.key.getByte(0).toInt).capitalize}RowsDropped") += 1
+        longMetric("numRemovedStateRows") += 1
+        store.remove(entry.key)
+      }
     }
-  }
 
   /** Emits what one join key after the other has to say. */
   private final class Changes(

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{
   EventTimeBound,
   RowsByKey,
@@ -98,6 +99,11 @@ case class ChangelogRankExec(
     if (layout.keepsOthers) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.keyColumns.size)
     else NoPrefixKeyStateEncoderSpec(stateKeySchema)
 
+  override protected def entryTimes: Option[EntryTimes] = {
+    val ofPartition = timesOfKey(layout.keyColumns)
+    closingBound.fold(ofPartition)(bound => Some(EarliestRows.times(layout, bound, ofPartition)))
+  }
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -106,12 +112,10 @@ case class ChangelogRankExec(
       case RankStrategy.FirstCome => new FirstRows(this, store, inTime)
       case RankStrategy.Earliest =>
         val certain = withoutLate(inTime, child.output, closingBound)
-        new EarliestRows(this, store, certain, closingBound.get)
+        new EarliestRows(this, store, certain, entriesOver(store, closingBound))
       case _ => new RankChanges(this, store, inTime, unmatchedRetractions())
     }
-    CompletionIterator[InternalRow, Iterator[InternalRow]](
-      changes,
-      removeOver(store, layout.keyColumns))
+    CompletionIterator[InternalRow, Iterator[InternalRow]](changes, removeOver(store))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRankExec =

@@ -12,8 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
   GenerateUnsafeProjection
 }
 import org.apache.spark.sql.execution.GroupedIterator
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
+import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, EventTimeOf}
 import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowOrder}
 
 /**
@@ -28,14 +29,14 @@ import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowOrder}
  *
  * No row is earlier that comes later, as it would come too late.
  *
- * @param bound
- *   the watermark on the column rows are ordered by
+ * @param due
+ *   the entries whose row the watermark has passed, and those whose partition is over after that
  */
 private[rank] final class EarliestRows(
     operator: ChangelogRankExec,
     store: StateStore,
     changes: Iterator[InternalRow],
-    bound: EventTimeBound)
+    due: => Iterator[UnsafeRowPair])
     extends Iterator[InternalRow] {
   import operator.child
   import operator.ranking.layout
@@ -49,21 +50,12 @@ private[rank] final class EarliestRows(
   private val outputOf = new RankOutput(operator)
   private val numOutputRows = operator.longMetric("numOutputRows")
   private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")
+  private val numRemovedStateRows = operator.longMetric("numRemovedStateRows")
 
   private lazy val emitted: Iterator[InternalRow] = {
     keepEarliest()
-    bound.isOver(layout.rowColumns).fold(Iterator.empty[InternalRow]) { isOver =>
-      // a store may not be written to while it is read
-      val entries = store.iterator()
-      val keys =
-        try {
-          entries
-            .filter(entry => !entry.value.isNullAt(0) && isOver.eval(row(entry.value)))
-            .map(_.key.copy())
-            .toArray
-        } finally entries.close()
-      keys.iterator.map(emit)
-    }
+    // a store may not be written to while it is read
+    due.map(_.key.copy()).toArray.iterator.flatMap(pass)
   }
 
   override def hasNext: Boolean = emitted.hasNext
@@ -83,16 +75,44 @@ private[rank] final class EarliestRows(
       if (isEarlier) put(key, earliest)
     }
 
-  private def emit(key: UnsafeRow): InternalRow = {
-    val output = outputOf(key, new RankedRow(row(store.get(key)), 1))
-    put(key, null)
-    numOutputRows += 1
-    output
+  /** Emits the row of a partition, or forgets that it has been. */
+  private def pass(key: UnsafeRow): Option[InternalRow] = {
+    val stored = store.get(key)
+    if (stored.isNullAt(0)) {
+      store.remove(key)
+      numRemovedStateRows += 1
+      None
+    } else {
+      val output = outputOf(key, new RankedRow(row(stored), 1))
+      put(key, null)
+      numOutputRows += 1
+      Some(output)
+    }
   }
 
   private def put(key: UnsafeRow, row: UnsafeRow): Unit = {
     value.update(0, row)
     store.put(key, valueOf(value))
     numUpdatedStateRows += 1
+  }
+}
+
+private[rank] object EarliestRows {
+
+  /**
+   * When entries are due: those with a row by its time, the others with their partition.
+   *
+   * @param bound
+   *   the watermark on the column rows are ordered by
+   */
+  def times(
+      layout: RankLayout,
+      bound: EventTimeBound,
+      ofPartition: Option[EntryTimes]): EntryTimes = {
+    val numColumns = layout.rowColumns.size
+    val timeOf = new EventTimeOf(bound.column, layout.rowColumns)
+    (key, value, after) =>
+      if (!value.isNullAt(0)) timeOf(value.getStruct(0, numColumns))
+      else ofPartition.map(_.dueAt(key, value, after)).getOrElse(EntryTimes.Never)
   }
 }

@@ -19,6 +19,7 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionStateWriter}
 
 /**
@@ -100,6 +101,12 @@ case class ChangelogReplayExec(
         "numReplayedPartitions",
         "number of partitions computed again")
 
+  override protected def entryTimes: Option[EntryTimes] =
+    timesOfKey(layout.key).map(times =>
+      if (endsSessions) SessionState.times(times, isThere) else times)
+
+  private def isThere(value: UnsafeRow): Boolean = value.getLong(0) > 0
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -121,7 +128,6 @@ case class ChangelogReplayExec(
     val isFirst = opening.isDefined && !state.hasVersion
     val sessions =
       if (endsSessions) {
-        val isThere: UnsafeRow => Boolean = _.getLong(0) > 0
         Some(
           new SessionState(
             layout.key,
@@ -165,9 +171,9 @@ case class ChangelogReplayExec(
       sessions: Option[SessionState]): Iterator[(UnsafeRow, Long)] =
     sessions match {
       case Some(sessions) =>
-        removeEnded(sessions).map(entry => (entry.key, entry.value.getLong(0)))
+        removeEnded(store, sessions).map(entry => (entry.key, entry.value.getLong(0)))
       case None =>
-        entriesOver(store, layout.key).map { entry =>
+        entriesOver(store).map { entry =>
           val row = entry.key.copy()
           val count = entry.value.getLong(0)
           store.remove(row)

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{
   RowOrder,
   StateColumns,
@@ -89,6 +90,8 @@ case class ChangelogRunningExec(
   override def stateValueSchema: StructType =
     StateColumns(buffers.map(buffer => buffer.name -> buffer.dataType))
 
+  override protected def entryTimes: Option[EntryTimes] = timesOfKey(keyColumns)
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -114,7 +117,7 @@ case class ChangelogRunningExec(
         numOutputRows += 1
         row
       },
-      removeOver(store, keyColumns))
+      removeOver(store))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRunningExec =

@@ -22,6 +22,7 @@ import org.apache.spark.util.CompletionIterator
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
 
 /**
@@ -101,6 +102,8 @@ case class ChangelogSessionExec(
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
 
+  override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.key)
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -111,7 +114,7 @@ case class ChangelogSessionExec(
       store,
       isThere = _ => true)
     val changes = new Changes(store, sessions)
-    lazy val ended = removeEnded(sessions).flatMap { entry =>
+    lazy val ended = removeEnded(store, sessions).flatMap { entry =>
       longMetric("numRemovedStateRows") += 1
       if (emitsClosed) Some(changes.closed(entry)) else None
     }

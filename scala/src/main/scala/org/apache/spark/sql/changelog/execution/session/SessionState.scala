@@ -10,7 +10,9 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
+
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 
 /**
  * Finds the sessions that stored rows make, each row beginning one of its own, or being one.
@@ -77,11 +79,13 @@ private[execution] final class SessionState(
   /**
    * Removes the entries of sessions that have ended, as they are read.
    *
+   * @param due
+   *   entries that have ended since the watermark moved on last, and those that bear on others
    * @param watermark
    *   in microseconds
    */
-  def removeEnded(watermark: Long): Iterator[Entry] =
-    partitionsWithEnded(watermark).iterator.asScala.flatMap { partition =>
+  def removeEnded(due: Iterator[UnsafeRowPair], watermark: Long): Iterator[Entry] =
+    partitionsOf(due).iterator.asScala.flatMap { partition =>
       // what was taken back but never given is in no session
       val (there, others) = entries(partition).partition(entry => isThere(entry.value))
       val ended = sessions(there).filter(_.end <= watermark).flatMap(_.entries) ++
@@ -91,17 +95,12 @@ private[execution] final class SessionState(
     }
 
   /** The partitions in which a session may have ended. */
-  private def partitionsWithEnded(watermark: Long): LinkedHashSet[UnsafeRow] = {
+  private def partitionsOf(due: Iterator[UnsafeRowPair]): LinkedHashSet[UnsafeRow] = {
     val found = new LinkedHashSet[UnsafeRow]
-    val entries = store.iterator()
-    try {
-      entries.foreach { entry =>
-        if (endOf(entry.key) <= watermark) {
-          val partition = prefixOf(entry.key)
-          if (!found.contains(partition)) found.add(partition.copy())
-        }
-      }
-    } finally entries.close()
+    due.foreach { entry =>
+      val partition = prefixOf(entry.key)
+      if (!found.contains(partition)) found.add(partition.copy())
+    }
     found
   }
 
@@ -132,6 +131,17 @@ private[execution] final class SessionState(
 }
 
 private[execution] object SessionState {
+
+  /**
+   * When entries are due, whose sessions may be of several entries: with what `ofKey` says, and at once
+   * where a session may have become shorter.
+   */
+  def times(ofKey: EntryTimes, isThere: UnsafeRow => Boolean): EntryTimes = new EntryTimes {
+    override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
+      ofKey.dueAt(key, value, after)
+
+    override def bearsOnOthers(value: UnsafeRow): Boolean = value == null || !isThere(value)
+  }
 
   /** A copy of an entry of the state. */
   final class Entry(val key: UnsafeRow, val value: UnsafeRow)

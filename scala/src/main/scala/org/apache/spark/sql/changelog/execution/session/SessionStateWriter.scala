@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.execution.session
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.execution.UnaryChangelogStateWriter
 
@@ -29,9 +30,12 @@ private[execution] trait SessionStateWriter extends UnaryChangelogStateWriter {
     }
 
   /** Removes what is kept of the sessions that no further change can reach. */
-  protected def removeEnded(sessions: SessionState): Iterator[SessionState.Entry] =
+  protected def removeEnded(
+      store: StateStore,
+      sessions: SessionState): Iterator[SessionState.Entry] =
     eventTimeBound.flatMap(_.moved) match {
-      case Some(moved) => sessions.removeEnded(DateTimeUtils.millisToMicros(moved))
+      case Some(moved) =>
+        sessions.removeEnded(entriesDue(store, moved), DateTimeUtils.millisToMicros(moved))
       case None => Iterator.empty
     }
 }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.{BinaryExecNode, SparkPlan}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 
 /**
@@ -97,14 +98,14 @@ case class ChangelogTemporalJoinExec(
         store,
         inTime(leftRows, layout.left, left.output, time),
         inTime(rightRows, layout.right, right.output, time),
-        time.flatMap(certain),
+        time.flatMap(_.moved),
+        time.flatMap(_.moved).map(entriesDue(store, _)).getOrElse(Iterator.empty),
         unmatchedRetractions())
     }
   }
 
-  /** The time, in microseconds, up to which everything is certain after this batch; none if it was before. */
-  private def certain(time: BatchTime): Option[Long] =
-    time.overWatermark.filter(_ > time.lateWatermark.getOrElse(0L)).map(_ * 1000)
+  override protected def entryTimes: Option[EntryTimes] =
+    if (isTimed) Some(new TemporalEntryTimes(layout)) else None
 
   private def inTime(
       rows: Iterator[InternalRow],

@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.LeftOuter
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
@@ -20,7 +21,9 @@ import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
  * comes out, if it has not yet, and goes from state.
  *
  * @param certain
- *   the time, in microseconds, up to which everything is certain after this batch
+ *   the watermark, in ms, up to which everything is certain after this batch
+ * @param due
+ *   the entries with something that has become certain, once the batch's changes are done
  */
 private[temporal] final class TemporalJoinChanges(
     join: ChangelogTemporalJoinExec,
@@ -28,6 +31,7 @@ private[temporal] final class TemporalJoinChanges(
     leftRows: Iterator[InternalRow],
     rightRows: Iterator[InternalRow],
     certain: Option[Long],
+    due: => Iterator[UnsafeRowPair],
     unmatched: UnmatchedRetractions)
     extends KeyedChanges(
       join.output.size - 1,
@@ -59,9 +63,11 @@ private[temporal] final class TemporalJoinChanges(
     KeyedChanges.commonKey(layout.left.key))
   private val nullMatchesNothing = join.matchesNull.indices.filterNot(join.matchesNull).toArray
 
+  private lazy val certainTime = DateTimeUtils.millisToMicros(certain.get)
+
   // the keys that may have rows that are certain, once the batch's changes are done
   private lazy val certainKeys: Iterator[UnsafeRow] =
-    if (certain.isEmpty) Iterator.empty else keysInState().iterator
+    keysOf(due).iterator
 
   private var isProcessing = false
   private var isForgetting = false
@@ -104,18 +110,14 @@ private[temporal] final class TemporalJoinChanges(
     }
   }
 
-  private def keysInState(): Iterable[UnsafeRow] = {
+  private def keysOf(due: Iterator[UnsafeRowPair]): Iterable[UnsafeRow] = {
     val joinKey = GenerateUnsafeProjection.generate(
       layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
-    val runOrdinal = layout.keySchema.size - 1
     val keys = mutable.LinkedHashSet.empty[UnsafeRow]
-    val entries = store.iterator()
-    try {
-      // a directory, or the only run
-      entries.foreach { entry =>
-        if (entry.key.getLong(runOrdinal) == 0) keys += joinKey(entry.key).copy()
-      }
-    } finally entries.close()
+    due.foreach { entry =>
+      val key = joinKey(entry.key)
+      if (!keys.contains(key)) keys += key.copy()
+    }
     keys
   }
 
@@ -130,7 +132,7 @@ private[temporal] final class TemporalJoinChanges(
   private def forgetRun(): Boolean = {
     val timeOrdinal = layout.left.timeOrdinal
     val run = if (left.numRuns > 0) left.read(0) else Run.empty
-    val numCertain = run.rows.takeWhile(_.getLong(timeOrdinal) <= certain.get).length
+    val numCertain = run.rows.takeWhile(_.getLong(timeOrdinal) <= certainTime).length
     if (join.appends) {
       (0 until numCertain).foreach { index =>
         processor.emitFinal(run.rows(index), run.counts(index))
@@ -147,7 +149,7 @@ private[temporal] final class TemporalJoinChanges(
         rewrite.finish()
       }
       left.save()
-      versions.forgetBefore(certain.get)
+      versions.forgetBefore(certainTime)
     }
     isAll
   }

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.expiry
+
+import java.util.{HashMap, PriorityQueue}
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+/**
+ * The keys of a state that are due next, in order of time.
+ *
+ * {{{
+ *   time       visited          horizon
+ *   ───────────────┼────────────────┼─────────────▶
+ *   keys    looked at      all here      not here
+ * }}}
+ * Only so many are held, whatever the size of the state: what is due after the horizon is found by
+ * searching the state, once the watermark has come there. As a key may be removed or written anew
+ * meanwhile, the one who takes it looks whether it is there and when it is due.
+ *
+ * @param capacity
+ *   how many keys are held at least, if there are as many; at most it is twice that
+ */
+private[expiry] final class TimeIndex(capacity: Int) {
+  import TimeIndex._
+
+  private val byKey = new HashMap[UnsafeRow, Due]
+  private val queue = new PriorityQueue[Due]
+  private var last = EntryTimes.Never
+
+  /** All keys that are due up to this time are here. */
+  def horizon: Long = last
+
+  /** The time up to which all that was due has been handed out. */
+  var visited: Long = EntryTimes.Always
+
+  def size: Int = byKey.size
+
+  /** Takes note of when a key is due. The first time counts, if there are several. */
+  def enter(key: UnsafeRow, time: Long): Unit =
+    if (time <= last && time != EntryTimes.Never && last != EntryTimes.Always) {
+      val held = byKey.get(key)
+      if (held == null || time < held.time) {
+        val due = new Due(if (held == null) key.copy() else held.key, time)
+        byKey.put(due.key, due)
+        queue.add(due)
+        // those that were entered again with an earlier time count as well
+        if (queue.size > 2 * capacity) keepFirst()
+      }
+    }
+
+  /** Takes the first key that is due at `limit` away; null if there is none. */
+  def take(limit: Long): Due = {
+    var found: Due = null
+    while (found == null && !queue.isEmpty && queue.peek.time <= limit) {
+      val due = queue.poll()
+      if (byKey.get(due.key) eq due) {
+        byKey.remove(due.key)
+        found = due
+      }
+    }
+    found
+  }
+
+  /** Draws the horizon nearer, so that no more keys than the capacity are before it. */
+  private def keepFirst(): Unit = {
+    queue.clear()
+    queue.addAll(byKey.values)
+    if (queue.size > capacity) {
+      val kept = Array.fill(capacity)(queue.poll())
+      val first = queue.peek.time
+      last = if (first == EntryTimes.Always) first else first - 1
+      queue.clear()
+      byKey.clear()
+      if (last != EntryTimes.Always) {
+        kept.iterator.takeWhile(_.time <= last).foreach { due =>
+          byKey.put(due.key, due)
+          queue.add(due)
+        }
+      }
+    }
+  }
+}
+
+private[expiry] object TimeIndex {
+
+  /** A key and when it is due. */
+  final class Due(val key: UnsafeRow, val time: Long) extends Comparable[Due] {
+    override def compareTo(other: Due): Int = java.lang.Long.compare(time, other.time)
+  }
+}
