@@ -125,7 +125,12 @@ object OperatorQuery {
       passed = Some("e")),
     OperatorQuery(
       "shared parts",
-      "WITH s AS (SELECT g, sum(v) AS s FROM t GROUP BY g) SELECT a.g, a.s, b.c FROM s a JOIN (SELECT s % 3 AS m, count(*) AS c FROM s GROUP BY s % 3) b ON a.s % 3 = b.m"))
+      "WITH s AS (SELECT g, sum(v) AS s FROM t GROUP BY g) SELECT a.g, a.s, b.c FROM s a JOIN (SELECT s % 3 AS m, count(*) AS c FROM s GROUP BY s % 3) b ON a.s % 3 = b.m"),
+    OperatorQuery(
+      "the best of windows that are over",
+      "SELECT w.end AS e, g, v FROM (SELECT *, row_number() OVER (PARTITION BY w ORDER BY v DESC, id, g, x, at) AS r FROM (SELECT window(at, '30 seconds') AS w, * FROM timed_t)) WHERE r <= 3",
+      mode = "append",
+      passed = Some("e")))
 
   def named(name: String): OperatorQuery =
     all.find(_.name == name).getOrElse(throw new NoSuchElementException(name))

@@ -66,7 +66,7 @@ class RankInferenceSuite extends InferenceTest {
     assert(modes(root) == "Rank[I] < Source[I]")
     assert(rank(root).reasons.last == "a row is emitted when the watermark on ts has passed it")
     assert(modes(infer(sql)) == "Rank[I,UB,UA,D] < Source[I]")
-    checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map("kinds" -> "update and delete")) {
+    checkRefused("CHANGELOG_RESULT_NOT_FINAL", Map("node" -> "ChangelogRank row_number [c]")) {
       infer(top("timed", "ts DESC", "rn = 1", what = "c, ts"), Append)
     }
   }

@@ -11,6 +11,7 @@ import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans.{
+  EmitOnClose,
   FromChangelog,
   InputMode,
   LookupJoin,
@@ -46,6 +47,7 @@ object DescribeNode {
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: TemporalFilter => "ChangelogTemporalFilter"
     case _: RowTtl => "ChangelogRowTtl"
+    case _: EmitOnClose => "ChangelogEmitOnClose"
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _: RecursiveQuery => "ChangelogRecursion"
@@ -60,6 +62,7 @@ object DescribeNode {
     case filter: Filter => expression(filter.condition)
     case filter: TemporalFilter => expression(filter.condition)
     case hint: RowTtl => Utils.msDurationToString(hint.ttl)
+    case closing: EmitOnClose => bracketed(closingTimes(closing))
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
     case join: MultiJoin => namedInJoin(join, join.condition)
@@ -123,6 +126,20 @@ object DescribeNode {
   /** What an aggregate groups by, each as one would write it. */
   def groups(agg: Aggregate): Seq[String] =
     agg.groupingExpressions.map(named(_, groupName(agg, _)))
+
+  /** The event times of which the latest must be passed: `at`, or `at + 5.0 m`. */
+  def closingTimes(closing: EmitOnClose): Seq[String] =
+    closing.times.map(eventTime).zip(closing.delays).map {
+      case (time, 0L) => time
+      case (time, delay) => s"$time + ${Utils.msDurationToString(delay)}"
+    }
+
+  /** A column, the end of a window, or the first of several that is not NULL. */
+  def eventTime(time: Expression): String = time match {
+    case field: GetStructField => s"${eventTime(field.child)}.${field.extractFieldName}"
+    case Coalesce(times) => times.map(eventTime).mkString("coalesce(", ", ", ")")
+    case other => expression(other)
+  }
 
   private def list(expressions: Seq[Expression]): String = bracketed(expressions.map(expression))
 

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.analysis.inference._
-import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, ToChangelog}
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
@@ -44,21 +44,41 @@ object InferChangelogMode {
     RankInference,
     RecomputeInference,
     RecursionInference,
+    EmitOnCloseInference,
     StockStatefulInference,
     RootInference)
 
   /** Refuses a query with a node that can't take its input's changes, or a key that is none. */
   def apply(root: ToChangelog): AnnotatedPlan = {
-    val inferred = up(root, root.mode)
+    val query = up(root.child, root.mode)
+    val inferred = held(root, query) match {
+      case Some(held) =>
+        val input = infer(held, Seq(query), root.mode)
+        infer(root.copy(child = held), Seq(input), root.mode)
+      case None => infer(root, Seq(query), root.mode)
+    }
     if (hasChanges(root)) check(inferred)
     down(inferred, RootInference.readerDemand(root, inferred.child))
   }
+
+  /** For a reader that takes new rows only, the query whose rows are held until they are final. */
+  private def held(root: ToChangelog, query: InferredNode): Option[EmitOnClose] =
+    if (root.mode == OutputMode.Append && query.kinds.changesRows)
+      EmitOnCloseInference.over(query)
+    else None
 
   private def up(plan: LogicalPlan, mode: OutputMode): InferredNode = {
     val inputs = plan match {
       case _: FromChangelog => plan.children.map(belowSource)
       case _ => plan.children.map(up(_, mode))
     }
+    infer(plan, inputs, mode)
+  }
+
+  private def infer(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): InferredNode = {
     val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
     val rule = if (isStatic) StaticInference else pickRule(plan)
     CheckSubqueries(plan)

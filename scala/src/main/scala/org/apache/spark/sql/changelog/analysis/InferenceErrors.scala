@@ -28,6 +28,12 @@ object InferenceErrors {
         "producer" -> input.producer.name,
         "advice" -> advice))
 
+  /** Rows of `node` can change when the watermark has passed `column`. */
+  def resultNotFinal(column: String, node: String, reason: String): AnalysisException =
+    analysis(
+      "CHANGELOG_RESULT_NOT_FINAL",
+      Map("column" -> column, "node" -> node, "reason" -> reason))
+
   def keyMissing(root: ToChangelog, input: InferredNode): AnalysisException =
     analysis(
       "CHANGELOG_KEY_MISSING",

@@ -3,7 +3,8 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
@@ -38,6 +39,31 @@ object JoinWatermark {
       eventTimeWatermarkForLateEvents = None,
       useFirstEventTimeColumn = true)
     Seq(predicates.left, predicates.right)
+  }
+
+  /**
+   * By which event time of each side rows come too late: once one side's rows go, a late row of either
+   * would miss some. None if no rows go.
+   */
+  def lateBy(
+      leftColumns: Seq[Attribute],
+      rightColumns: Seq[Attribute],
+      leftKey: Seq[Expression],
+      rightKey: Seq[Expression],
+      condition: Option[Expression]): Seq[Option[Expression]] = {
+    val sometime = over(leftColumns, rightColumns, leftKey, rightKey, condition, watermark = 1L)
+    val inKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
+      key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
+    }
+    Seq(leftColumns -> leftKey, rightColumns -> rightKey).map { case (columns, key) =>
+      if (sometime.forall(_.isEmpty)) None
+      else {
+        inKey
+          .map(key(_))
+          .orElse(
+            WatermarkSupport.findEventTimeColumn(columns, allowMultipleEventTimeColumns = true))
+      }
+    }
   }
 
   /** The event time that bounds the rows of each side, where one does. */

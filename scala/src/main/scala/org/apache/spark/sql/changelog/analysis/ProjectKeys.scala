@@ -57,18 +57,19 @@ object ProjectKeys {
     }
 
   /** Pairs of an input column and an output column with its values. */
-  private def carriedColumns(plan: LogicalPlan): Seq[(Attribute, Attribute)] = plan match {
-    case project: Project =>
-      project.projectList.flatMap(e => carriedColumn(e).map(_ -> e.toAttribute))
-    case expand: Expand =>
-      expand.output.zip(expand.projections.transpose).flatMap { case (to, versions) =>
-        val sources = versions.map(carriedColumn).distinct
-        if (sources.size == 1) sources.head.map(_ -> to) else None
-      }
-    case _ =>
-      val input = plan.children.head.outputSet
-      plan.output.filter(input.contains).map(column => column -> column)
-  }
+  private[analysis] def carriedColumns(plan: LogicalPlan): Seq[(Attribute, Attribute)] =
+    plan match {
+      case project: Project =>
+        project.projectList.flatMap(e => carriedColumn(e).map(_ -> e.toAttribute))
+      case expand: Expand =>
+        expand.output.zip(expand.projections.transpose).flatMap { case (to, versions) =>
+          val sources = versions.map(carriedColumn).distinct
+          if (sources.size == 1) sources.head.map(_ -> to) else None
+        }
+      case _ =>
+        val input = plan.children.head.outputSet
+        plan.output.filter(input.contains).map(column => column -> column)
+    }
 
   /** Whether copies of a row come out that nothing tells apart. */
   private def repeatsRows(plan: LogicalPlan): Boolean = plan match {

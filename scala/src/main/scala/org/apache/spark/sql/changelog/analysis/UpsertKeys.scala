@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.plans.{
   ChangelogStatic,
+  EmitOnClose,
   FromChangelog,
   GroupValue,
   LookupJoin,
@@ -64,7 +65,7 @@ object UpsertKeys {
           apply(join, Seq(left, right))
         }
       case _: TemporalJoin => inputs(0)
-      case _: TemporalFilter | _: RowTtl => inputs.head
+      case _: TemporalFilter | _: RowTtl | _: EmitOnClose => inputs.head
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))
       case rank: Rank => ofRank(rank, inputs.head)
       case _: Generate | _: BaseEvalPythonUDTF => Nil

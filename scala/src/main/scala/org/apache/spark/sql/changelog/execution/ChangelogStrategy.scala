@@ -28,6 +28,7 @@ import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
 import org.apache.spark.sql.changelog.execution.time.{
+  ChangelogEmitOnCloseExec,
   ChangelogRowTtlExec,
   ChangelogTemporalFilterExec
 }
@@ -156,6 +157,16 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         hint.outputKind,
         Some(if (hint.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
         planLater(hint.child)) :: Nil
+
+    case closing: ChangelogEmitOnClose =>
+      val state = AssignStateInfo(castToImpl(session), closing.operatorId)
+      ChangelogEmitOnCloseExec(
+        closing.times,
+        closing.delays,
+        closing.placedBy,
+        closing.inputKind,
+        Some(if (closing.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        planLater(closing.child)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
       ChangelogConsolidateExec(

@@ -215,6 +215,7 @@ private[changelog] object CanonicalPlan {
     case filter: TemporalFilter => Seq(filter.condition)
     // how long may change
     case _: RowTtl => Nil
+    case closing: EmitOnClose => Seq(closing.times, closing.delays)
     // what is kept are the rows of its inputs
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)

@@ -54,6 +54,13 @@ private[join] object JoinSideTimeBound {
     else
       JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
 
+  private def lateBy(
+      left: JoinSideLayout,
+      right: JoinSideLayout,
+      condition: Option[Expression]): Seq[Option[Expression]] =
+    if (left.side == JoinSide.Nothing) Seq(None, None)
+    else JoinWatermark.lateBy(left.columns, right.columns, left.key, right.key, condition)
+
   /** The bounds of both sides. */
   def apply(
       left: JoinSideLayout,
@@ -61,19 +68,14 @@ private[join] object JoinSideTimeBound {
       condition: Option[Expression],
       time: BatchTime): Seq[JoinSideTimeBound] = {
     val sometime = over(left, right, condition, Sometime)
-    val isBounded = sometime.map(_.isDefined)
     val ordinalInKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
       key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
     }
-    Seq(left, right).zip(sometime).map { case (side, predicate) =>
-      val eventTime = ordinalInKey
-        .map(side.key(_))
-        .orElse(WatermarkSupport
-          .findEventTimeColumn(side.columns, allowMultipleEventTimeColumns = true))
+    val eventTimes = lateBy(left, right, condition)
+    Seq(left, right).zip(sometime).zip(eventTimes).map { case ((side, predicate), eventTime) =>
       JoinSideTimeBound(
         side,
-        // once one side's rows go, a late row of either would miss some
-        if (isBounded.contains(true)) olderThan(eventTime, time.lateWatermark) else None,
+        olderThan(eventTime, time.lateWatermark),
         if (predicate.exists(_.isInstanceOf[JoinStateKeyWatermarkPredicate])) ordinalInKey
         else None,
         predicate.collect { case row: JoinStateValueWatermarkPredicate =>

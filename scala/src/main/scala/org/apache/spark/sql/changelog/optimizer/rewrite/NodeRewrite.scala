@@ -75,6 +75,7 @@ private[optimizer] object NodeRewrite {
       TemporalJoinRewrite,
       TemporalFilterRewrite,
       RowTtlRewrite,
+      EmitOnCloseRewrite,
       GroupedMapRewrite,
       RecursionRewrite)
 

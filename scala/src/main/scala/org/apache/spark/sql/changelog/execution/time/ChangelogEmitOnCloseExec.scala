@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.time
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.streaming.operators.stateful._
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.CompletionIterator
+
+import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, RowsByKey}
+
+/**
+ * Keeps rows until the watermark has passed them, and gives each then, once.
+ *
+ * {{{
+ *   watermark   in                        out
+ *   12:00       +I a 12:05, +I b 12:20
+ *   12:10       -U b 12:20, +U c 12:20    a 12:05
+ *   12:30       +I d 12:10                c 12:20
+ *   12:30                                           d is late, and counted
+ * }}}
+ *
+ *   - in: any changes, those of equal rows together
+ *   - out: rows that only come
+ *   - state: see [[TimedRows]]; no row is shown
+ *   - law: the rows of the result that the watermark has passed have been given, each once
+ *
+ * A row without a time is never passed; it is counted and not kept. A batch is also run when nothing
+ * arrives and the watermark has come to the next row.
+ *
+ * @param times
+ *   event times of a row, each a timestamp. The row's time is the latest of those that are not NULL
+ * @param delays
+ *   what is added to each of them, in ms
+ */
+case class ChangelogEmitOnCloseExec(
+    times: Seq[Expression],
+    delays: Seq[Long],
+    placedBy: Seq[Attribute],
+    inputKind: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    child: SparkPlan)
+    extends UnaryExecNode
+    with ChangelogStateWriter {
+
+  /** The first time of a row that is kept after the batch. */
+  @transient private lazy val nextTime: NextTime = {
+    val next = new NextTime
+    sparkContext.register(next)
+    next
+  }
+
+  override def shortName: String = "changelogEmitOnClose"
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName(${truncatedString(times, "[", ", ", "]", maxFields)}, " +
+      s"delays=${truncatedString(delays, "[", ", ", "]", maxFields)}, " +
+      s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
+
+  override def output: Seq[Attribute] = child.output.filterNot(_.exprId == inputKind.exprId)
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    if (placedBy.isEmpty) Seq(AllTuples)
+    else Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(placedBy))
+
+  override def stateKeySchema: StructType = TimedRows.keySchema(output)
+
+  override def stateValueSchema: StructType = TimedRows.valueSchema
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 2)
+
+  /** The watermark bounds it. */
+  override protected lazy val ttls: Seq[Long] = Seq(0L)
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
+      ChangelogEmitOnCloseExec.RowsWithoutTime,
+      "number of rows that are not kept because their event time is NULL")
+
+  override protected def closesMoreAt(watermark: Long): Boolean = nextTime.value <= watermark
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    // known on the driver only
+    val time = batchTime
+    val next = nextTime
+    executeWithStore(child.execute()) { (store, rows) =>
+      val closed = new ClosedRows(
+        this,
+        store,
+        time.lateWatermark,
+        time.overWatermark,
+        unmatchedRetractions())
+      CompletionIterator[InternalRow, Iterator[InternalRow]](
+        closed(rows),
+        closed.next.foreach(next.add))
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangelogEmitOnCloseExec =
+    copy(child = newChild)
+}
+
+object ChangelogEmitOnCloseExec {
+  val RowsWithoutTime = "numRowsWithoutTime"
+}
