@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, RowTtl, StateTtl}
 import org.apache.spark.sql.changelog.testing._
 
 /** State that a hint says the age of: per operator, and per side of a join. */
@@ -201,6 +201,36 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
     refuses("STATE_TTL('o', '-1s')", "length", "'-1s'")
     refuses("STATE_TTL(o, '1d', p)", "parameters", "(o, '1d', p)")
     refuses("STATE_TTL", "parameters", "()")
+  }
+
+  test("a hint ROW_TTL is written as STATE_TTL is, and for tables only") {
+    tables()
+    def isLeaving(frame: DataFrame): Boolean =
+      frame.queryExecution.analyzed.collectFirst { case RowTtl(ttl, _) => ttl }.contains(60000L)
+    assert(isLeaving(changes("SELECT /*+ ROW_TTL('o' = '1 minute') */ k FROM o")))
+    assert(isLeaving(changes("SELECT /*+ row_ttl(o, '60s') */ k FROM o")))
+    spark.table("o").hint("row_ttl", "1 minute").createOrReplaceTempView("hinted")
+    assert(isLeaving(changes("SELECT k FROM hinted")))
+    def refuses(hint: String, argument: String, value: String)(sql: String): Unit = {
+      checkError(
+        "CHANGELOG_ARGUMENT_INVALID",
+        "function" -> "the hint ROW_TTL",
+        "argument" -> argument,
+        "value" -> value)(changes(sql.replace("HINT", s"/*+ ROW_TTL($hint) */")))
+      ()
+    }
+    val counts = "SELECT HINT count(*) AS c FROM o"
+    refuses("'x' = '1d'", "name", "'x'")(counts)
+    refuses("'o' = '0'", "length", "'0'")(counts)
+    refuses("'o' = '1 month'", "length", "'1 month'")(counts)
+    refuses("'orders' = '1d'", "place", "a stream")(
+      "SELECT k FROM from_changelog(TABLE(SELECT HINT * FROM orders), change_type => 'op')")
+    // elsewhere it means nothing
+    spark.range(3).createOrReplaceTempView("numbers")
+    val rows = spark.sql("SELECT /*+ ROW_TTL('numbers' = '1ms') */ id FROM numbers WHERE id > 0")
+    assert(rows.count() == 2 && rows.queryExecution.optimizedPlan.collectFirst { case h: RowTtl =>
+      h
+    }.isEmpty)
   }
 
   test("elsewhere a hint means nothing, right or wrong") {

@@ -20,7 +20,8 @@ private[testing] class RememberedRows(ttl: Long) {
 
   /** What happens to the table at a time. */
   def add(changes: Seq[Change], time: Long): Unit = {
-    latest = math.max(latest, time)
+    // what is due leaves first
+    at(time)
     changes.groupBy(_.row).foreach { case (row, same) =>
       val net = same.map(change => if (change.isRetraction) -1 else 1).sum
       val there = times.getOrElse(row, Vector.empty)

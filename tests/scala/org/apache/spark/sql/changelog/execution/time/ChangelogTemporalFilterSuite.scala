@@ -140,6 +140,58 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("a row that meets one of several conditions comes and goes as often as they say") {
+    val flags = Feed("flags", "id INT, since TIMESTAMP, until TIMESTAMP, pinned BOOLEAN")
+    val rows = Seq(
+      "1 2027-01-10T11:00:00 2027-01-10T13:00:00",
+      "2 2027-01-10T12:20:00 2027-01-10T12:40:00",
+      "3 NULL 2027-01-10T12:40:00",
+      "4 2027-01-10T12:20:00 NULL",
+      "5 2027-01-10T13:20:00 2027-01-10T12:10:00",
+      "6 NULL NULL")
+    val all = rows.flatMap(row => Seq("true", "false", "NULL").map(pin => s"$row $pin"))
+    Seq(
+      "until > now() - INTERVAL 10 MINUTES OR pinned",
+      "NOT (now() BETWEEN since AND until)",
+      "NOT (now() BETWEEN since AND until AND pinned) AND id < 6",
+      "since > now() OR until < now()",
+      "(since <= now() AND pinned) OR (until <= now() AND NOT pinned)",
+      "now() NOT IN (since, until) AND NOT (until > now() OR pinned)",
+      "CAST(until AS DATE) <> current_date() OR since > now()",
+      "current_date() IN (CAST(since AS DATE), DATE '2027-01-11') OR pinned IS NULL",
+      "NOT (since > now() AND NOT (until > now() - INTERVAL 1 MONTH))",
+      "(since > now() OR pinned) AND (until > now() OR NOT pinned) AND since <= now() + INTERVAL 1 HOUR",
+      "since <= now() OR (pinned AND id IN (SELECT id FROM days JOIN flags ON v = id))",
+      "since < now() OR until < now() OR pinned").foreach { condition =>
+      val sql = s"SELECT id, since, until, pinned FROM flags WHERE $condition"
+      val run = new TimedRun(spark, Seq(flags, days), sql, start)
+      try
+        withClue(s"$condition ") {
+          run.step(0, flags -> all.map("+I " + _), days -> Seq("+I 2027-01-10 2"))
+          run.step(10 * Minute)
+          run.step(10 * Minute, flags -> all.filter(_.endsWith("e")).map("-D " + _))
+          run.step(0, flags -> all.filter(_.endsWith("true")).map("+I " + _))
+          run.restart()
+          run.step(20 * Minute, days -> Seq("+I 2027-01-10 4"))
+          run.step(1)
+          run.step(20 * Minute, flags -> all.filter(_.endsWith("L")).map("-D " + _))
+          run.step(20 * Minute, flags -> all.filter(_.endsWith("L")).map("+I " + _))
+          run.step(12 * Hour)
+          run.step(50 * Day)
+        }
+      finally run.close()
+    }
+  }
+
+  test("rows that come by one of several conditions and never go are new rows") {
+    val sql =
+      "SELECT id FROM events WHERE at <= now() OR id < 2 AND NOT (at > now() + INTERVAL 1 HOUR)"
+    everyWay(Seq(news), sql, Seq(Variant(mode = "append"))) { run =>
+      run.step(0, news -> Seq("+I 1 2027-01-10T12:30:00", "+I 2 2027-01-10T12:30:00"))
+      assert(run.step(Hour) == Seq("+I 2"))
+    }
+  }
+
   test("state is what is due only, by the time it is due") {
     val sql = "SELECT id, since, until FROM offers WHERE now() BETWEEN since AND until"
     val run = new TimedRun(spark, Seq(offers), sql, start)

@@ -69,7 +69,7 @@ class RowTimesSuite extends AnyFunSuite {
   }
 
   private def check(conditions: Seq[Expression], row: InternalRow, steps: Seq[Long]): Unit = {
-    val times = new RowTimes(conditions, columns)
+    val times = RowTimes(conditions, columns)
     times.find(row)
     var place = times.place(steps.head)
     var shown = times.isShown(row, steps.head)
@@ -116,10 +116,35 @@ class RowTimesSuite extends AnyFunSuite {
     }
   }
 
+  test("rows come and go when batch Spark says, by conditions joined by OR and NOT") {
+    val random = new Random(21)
+    val zone = ZoneId.of("Australia/Lord_Howe")
+    val all = conditions(zone.getId)
+    val monthEnd = LocalDateTime.of(2027, 3, 30, 0, 0).atZone(zone).toInstant.toEpochMilli
+    def some(): Expression = all(random.nextInt(all.size))._1
+    for (_ <- 1 to 150) {
+      val joined = random.nextInt(4) match {
+        case 0 => Or(some(), some())
+        case 1 => Not(And(some(), some()))
+        case 2 => And(Or(some(), Not(some())), Or(some(), some()))
+        case _ => Or(And(some(), some()), And(Not(some()), IsNotNull(at)))
+      }
+      withClue(s"$joined ") {
+        val value = monthEnd - random.nextInt(40) * Day - random.nextInt(Day.toInt)
+        val steps = Iterator
+          .iterate(value - 3 * Day)(
+            _ + random.nextInt(if (random.nextInt(8) == 0) 6 * Day.toInt else 5 * Hour.toInt))
+          .takeWhile(_ < value + 50 * Day)
+          .toSeq
+        check(TemporalCondition.split(joined).get, valuesAt(value, zone), steps)
+      }
+    }
+  }
+
   test("a condition that changes once is not looked at before") {
     val hourAgo =
       TimestampAddInterval(now, Literal(-Hour * 1000, DayTimeIntervalType()), Some("UTC"))
-    val times = new RowTimes(Seq(GreaterThan(at, hourAgo), LessThanOrEqual(at, now)), columns)
+    val times = RowTimes(Seq(GreaterThan(at, hourAgo), LessThanOrEqual(at, now)), columns)
     val row = InternalRow(100 * Hour * 1000 + 500, 0, 0L)
     times.find(row)
     assert(times.place(0) == 100 * Hour + 1)
@@ -131,7 +156,7 @@ class RowTimesSuite extends AnyFunSuite {
 
   test("NULL is never in, and a month without a gap changes once") {
     val month = TimestampAddYMInterval(now, Literal(-1, YearMonthIntervalType()), Some("UTC"))
-    val times = new RowTimes(Seq(GreaterThan(at, month)), columns)
+    val times = RowTimes(Seq(GreaterThan(at, month)), columns)
     times.find(InternalRow(null, null, null))
     assert(times.place(0) == RowTimes.Gone)
     def ms(text: String) = java.time.Instant.parse(text).toEpochMilli

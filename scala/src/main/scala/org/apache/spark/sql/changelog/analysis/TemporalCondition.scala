@@ -9,39 +9,81 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.plans.PassingTime
 
 /**
- * Finds out which way a comparison goes as time passes.
+ * Brings conditions on the time into a form of which it is known how they change: comparisons, joined
+ * by AND and OR. Finds out which way a comparison goes as time passes.
  *
  * {{{
  *   at > now() - INTERVAL 1 HOUR        until some time
  *   current_date() >= valid_from        from some time on
  *   d = current_date()                  both, as two comparisons
+ *   at > now() OR pinned                until some time, or for ever
  * }}}
+ *
+ * In this form NULL may be taken for false, as nothing is negated but what doesn't depend on the time.
  *
  * Its sides must be made of what grows with the time, such as `now() - INTERVAL 1 HOUR`, and of what
  * does not change. Around the change to daylight saving time, and at the ends of months, some of
  * these go back for a while: [[wobble]] says for how long.
  */
-object TemporalCondition {
+object TemporalCondition extends PredicateHelper {
 
-  /** The comparisons `condition` is made of, each of one direction; none if it isn't made so. */
+  /** The conjunction that `condition` is in this form; none if there is none. */
   def split(condition: Expression): Option[Seq[Expression]] = {
-    val compared = condition match {
-      case EqualTo(left, right) =>
-        Seq(GreaterThanOrEqual(left, right), LessThanOrEqual(left, right))
-      case EqualNullSafe(left, right) =>
-        Seq(GreaterThanOrEqual(left, right), LessThanOrEqual(left, right))
-      case other => Seq(other)
-    }
     val isPlain = condition.deterministic && !condition.exists {
       case _: PassingTime | _: Attribute => false
       case _: Unevaluable | _: SubqueryExpression => true
       case _ => false
     }
-    if (isPlain && compared.forall(direction(_).isDefined)) Some(compared) else None
+    if (isPlain) positive(condition).map(splitConjunctivePredicates) else None
   }
 
-  /** Whether it is met from some time on, and not until some time. */
-  def comes(comparison: Expression): Boolean = direction(comparison).contains(1)
+  /** Whether it can become true as time passes, and not false. */
+  def comes(condition: Expression): Boolean = !condition.exists(goes(_, way = -1))
+
+  /** Whether it can become false as time passes, and not true. */
+  def leaves(condition: Expression): Boolean = !condition.exists(goes(_, way = 1))
+
+  private def goes(comparison: Expression, way: Int): Boolean =
+    PassingTime.isIn(comparison) && direction(comparison).contains(way)
+
+  private def positive(condition: Expression): Option[Expression] = condition match {
+    case _ if !PassingTime.isIn(condition) => Some(condition)
+    case And(left, right) => both(positive(left), positive(right))(And(_, _))
+    case Or(left, right) => both(positive(left), positive(right))(Or(_, _))
+    case Not(child) => negative(child)
+    case EqualTo(left, right) => equal(left, right)
+    case EqualNullSafe(left, right) => equal(left, right)
+    case In(value, list) => positive(anyOf(value, list))
+    case comparison if direction(comparison).isDefined => Some(comparison)
+    case _ => None
+  }
+
+  /** That the condition is not met, NULL where it is NULL. */
+  private def negative(condition: Expression): Option[Expression] = condition match {
+    case _ if !PassingTime.isIn(condition) => Some(Not(condition))
+    case And(left, right) => both(negative(left), negative(right))(Or(_, _))
+    case Or(left, right) => both(negative(left), negative(right))(And(_, _))
+    case Not(child) => positive(child)
+    case EqualTo(left, right) =>
+      both(positive(LessThan(left, right)), positive(GreaterThan(left, right)))(Or(_, _))
+    case In(value, list) => negative(anyOf(value, list))
+    case GreaterThan(left, right) => positive(LessThanOrEqual(left, right))
+    case GreaterThanOrEqual(left, right) => positive(LessThan(left, right))
+    case LessThan(left, right) => positive(GreaterThanOrEqual(left, right))
+    case LessThanOrEqual(left, right) => positive(GreaterThan(left, right))
+    case _ => None
+  }
+
+  private def equal(left: Expression, right: Expression): Option[Expression] =
+    both(positive(GreaterThanOrEqual(left, right)), positive(LessThanOrEqual(left, right)))(
+      And(_, _))
+
+  private def anyOf(value: Expression, list: Seq[Expression]): Expression =
+    list.map(EqualTo(value, _)).reduce[Expression](Or(_, _))
+
+  private def both(left: Option[Expression], right: Option[Expression])(
+      join: (Expression, Expression) => Expression): Option[Expression] =
+    for (l <- left; r <- right) yield join(l, r)
 
   /**
    * How long, in ms, `condition` may go to and fro around the time at which it changes for good; 0 if

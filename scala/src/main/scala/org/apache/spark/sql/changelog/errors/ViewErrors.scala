@@ -29,6 +29,9 @@ object ViewErrors {
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
 
+  def notComparable(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
+
   def notFound(view: TableIdentifier, isOther: Boolean): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_NOT_FOUND",

@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.analysis.TemporalCondition
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
 /**
- * Makes a [[TemporalFilter]] of conditions that rows meet from some time on, or until some time.
+ * Makes a [[TemporalFilter]] of conditions on the time.
  * {{{
  *   Filter v > 1 AND at > now() - 1h          TemporalFilter at > now() - 1h
  *   +- events                           =>    +- Filter v > 1
@@ -49,7 +49,7 @@ object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
       }
   }
 
-  /** The conditions of a conjunction that change once as time passes, and the others. */
+  /** The conditions on the time of a conjunction, and the others. */
   private def split(condition: Expression): (Seq[Expression], Seq[Expression]) = {
     val parts = splitConjunctivePredicates(condition).map { part =>
       part -> (if (PassingTime.isIn(part)) TemporalCondition.split(part) else None)

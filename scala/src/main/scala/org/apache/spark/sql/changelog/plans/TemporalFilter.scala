@@ -7,11 +7,10 @@ import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 /**
- * Keeps the rows that meet conditions on the time, which let them in from some time on, or until
- * some time. Present only between normalization and rewriting; a plan is never executed with it.
+ * Keeps the rows that meet conditions on the time. Present only between normalization and rewriting; a plan is never executed with it.
  *
  * @param conditions
- *   each is met from some time on, or until some time
+ *   as [[org.apache.spark.sql.changelog.analysis.TemporalCondition]] makes them
  */
 case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) extends UnaryNode {
 

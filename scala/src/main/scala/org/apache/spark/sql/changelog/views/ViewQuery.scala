@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.optimizer.LowerSources
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, RowTtl, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
 /**
@@ -42,7 +42,11 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
 
   /** Whether its rows change as time passes. */
-  lazy val readsTime: Boolean = ResolvePassingTime.readsTime(analyzed)
+  lazy val readsTime: Boolean = forgetsRows || ResolvePassingTime.readsTime(analyzed)
+
+  /** Whether rows leave it for when they came, which nobody knows later. */
+  lazy val forgetsRows: Boolean =
+    analyzed.collectWithSubqueries { case hint: RowTtl => hint }.nonEmpty
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   lazy val key: Option[Seq[String]] = {

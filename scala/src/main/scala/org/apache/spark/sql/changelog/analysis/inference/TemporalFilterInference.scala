@@ -32,18 +32,22 @@ object TemporalFilterInference extends NodeInference {
     Some(s"${node.name} must see the old row to know that it leaves")
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
-    val (come, leave) =
-      node.plan.asInstanceOf[TemporalFilter].conditions.partition(TemporalCondition.comes)
+    val conditions = node.plan.asInstanceOf[TemporalFilter].conditions
+    val (come, others) = conditions.partition(TemporalCondition.comes)
+    val (leave, either) = others.partition(TemporalCondition.leaves)
     val comes =
       if (come.isEmpty) None else Some("rows come when the time is such that " + texts(come))
     val leaves =
       if (leave.isEmpty) None
       else Some("rows leave when the time is no longer such that " + texts(leave))
+    val comeAndLeave =
+      if (either.isEmpty) None
+      else Some("rows come and leave as the time makes it " + texts(either))
     Decision(
       Seq(Demand.takesBack(node.plan)),
       Some("wait for the next time at which a row comes or leaves"),
       Seq(StateTable("rows", Seq("time", "row"), "count, shown", "the time")),
-      comes.toSeq ++ leaves)
+      comes.toSeq ++ leaves ++ comeAndLeave)
   }
 
   private def texts(conditions: Seq[Expression]): String =

@@ -4,52 +4,30 @@
 package org.apache.spark.sql.changelog.execution.time
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Or}
 
-/** When a row changes by itself, as all conditions on the time together say. */
-private[time] final class RowTimes(conditions: Seq[Expression], input: Seq[Attribute]) {
-  import ConditionTimes.Never
-  import RowTimes._
-
-  private val times = conditions.map(new ConditionTimes(_, input)).toArray
+/** When a row changes by itself, as conditions on the time together say. */
+private[time] trait RowTimes {
 
   /** Looks for the times of a row, for [[place]]. */
-  def find(row: InternalRow): Unit = times.foreach(_.find(row))
+  def find(row: InternalRow): Unit
 
   /** Whether a row meets all conditions at a time, in ms. */
-  def isShown(row: InternalRow, at: Long): Boolean = times.forall(_.isMet(row, at))
+  def isShown(row: InternalRow, at: Long): Boolean
 
   /**
    * Where the row is kept once the time is `now`: the next time, in ms, at which it may come or go, or
    * one of the other places.
    */
-  def place(now: Long): Long = {
-    val entry = latestEntry(now)
-    if (isOver(math.max(now, entry))) Gone
-    else if (entry > now) entry
-    else if (times.exists(time => time.changesFrom <= now && now < time.settledFrom)) Unsettled
-    else nextExit()
-  }
-
-  /** When the last of the conditions that let the row in may do so; `now` if all have. */
-  private def latestEntry(now: Long): Long = {
-    var latest = now
-    times.foreach(time => if (time.comes) latest = math.max(latest, time.changesFrom))
-    latest
-  }
-
-  /** Whether the row is out for good when the time is `at`. */
-  private def isOver(at: Long): Boolean =
-    at == Never || times.exists(time => !time.comes && time.settledFrom <= at)
-
-  private def nextExit(): Long = {
-    var next = Stays
-    times.foreach(time => if (!time.comes) next = math.min(next, time.changesFrom))
-    next
-  }
+  def place(now: Long): Long
 }
 
 private[time] object RowTimes {
+
+  /** Those of rows with columns `input`. */
+  def apply(conditions: Seq[Expression], input: Seq[Attribute]): RowTimes =
+    if (conditions.exists(_.isInstanceOf[Or])) new ConditionTree(conditions, input)
+    else new ConjunctionTimes(conditions, input)
 
   /** It is out, and won't come again. */
   val Gone: Long = Long.MinValue

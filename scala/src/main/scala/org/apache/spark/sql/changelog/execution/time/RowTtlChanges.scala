@@ -51,16 +51,24 @@ private[time] final class RowTtlChanges(
 
   private def come(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
     // what leaves and comes in one batch is not said at all
-    val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
-    numLeft += left
+    val left = leave(row)
     add(row, now, net.count)
     emit(row, net.count - left, net.comes, RowKind.Delete)
   }
 
   private def go(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    // as if a batch had been run before, for what leaves
+    val left = leave(row)
     val gone = remove(row, -net.count, until = now)
     numOfGone += -net.count - gone
-    emit(row, -gone, net.comes, net.goes)
+    emit(row, -left - gone, net.comes, net.goes)
+  }
+
+  /** Lets those of a row leave whose time is over. Gives how many there were. */
+  private def leave(row: UnsafeRow): Long = {
+    val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
+    numLeft += left
+    left
   }
 
   /** Removes so many of a row, the oldest first, that came until some time. Gives how many there were. */

@@ -27,7 +27,7 @@ private[time] final class TemporalFilterChanges(
   private val netted =
     new NetRows(columns, operator.inputKind, operator.placedBy, operator.child.output)
   private val emit = new EmitRows(columns, operator)
-  private val times = new RowTimes(operator.conditions, columns)
+  private val times = RowTimes(operator.conditions, columns)
   private val rows = new TimedRows(columns, store)
 
   private val lastTime = rows.lastTime

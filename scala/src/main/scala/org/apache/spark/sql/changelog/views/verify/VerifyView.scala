@@ -37,6 +37,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
 
   /** The rows that differ, at most [[MostRows]] of them; whether they are too many or missing. */
   def apply(): Seq[Row] = {
+    if (query.isStreaming && query.forgetsRows) throw ViewErrors.notComparable(view.name)
     val at = System.currentTimeMillis()
     val (differences, compared) =
       if (query.isStreaming) compareStream() else compare(stored, query.rows)
@@ -103,7 +104,9 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
   private def compare(stored: DataFrame, expected: DataFrame): (Seq[Row], Long) = {
     val names = expected.columns.toSeq
     val key = if (query.isStreaming) query.key.filter(_.nonEmpty) else None
-    val hashed = columns(key.getOrElse(names))
+    val hashed = key.getOrElse(names).map { name =>
+      RowDifference.comparable(quoted(name), expected.schema(name).dataType)
+    }
     def some(rows: DataFrame) = sample.fold(rows.select(columns(names): _*)) { percent =>
       val bucket = pmod(xxhash64(lit(seed) +: hashed: _*), lit(Buckets))
       rows.select(columns(names): _*).where(bucket < (percent / 100 * Buckets).toLong)
@@ -111,8 +114,8 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     val stays = some(stored).persist()
     val should = some(expected).persist()
     try {
-      val missing = should.exceptAll(stays)
-      val extra = stays.exceptAll(should)
+      val missing = RowDifference(should, stays)
+      val extra = RowDifference(stays, should)
       val found = key match {
         case Some(key) if names.map(expected.schema(_)).exists(isInexact) =>
           unequal(missing, extra, key, names)
@@ -142,8 +145,11 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
       .filterNot(key.contains)
       .map { name =>
         val (left, right) = (of("m", name), of("e", name))
-        if (!isInexact(schema(name))) left <=> right
-        else (left <=> right) || abs(left - right) <= greatest(abs(left), abs(right)) * Tolerance
+        if (!isInexact(schema(name))) {
+          val dataType = schema(name).dataType
+          RowDifference.comparable(left, dataType) <=> RowDifference.comparable(right, dataType)
+        } else
+          (left <=> right) || abs(left - right) <= greatest(abs(left), abs(right)) * Tolerance
       }
       .foldLeft(sameKey)(_ && _)
     val isClose = coalesce(close, lit(false))

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.verify
+
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.classic.DataFrame
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
+
+/** The rows of a table that another one does not have, each as often as it is missing there. */
+private[verify] object RowDifference {
+
+  def apply(rows: DataFrame, others: DataFrame): DataFrame =
+    if (rows.schema.forall(field => isComparable(field.dataType))) rows.exceptAll(others)
+    else byComparable(rows, others)
+
+  /** A column in a form that has an order, the same for equal values. */
+  def comparable(column: Column, dataType: DataType): Column = dataType match {
+    case _ if isComparable(dataType) => column
+    case _: VariantType => to_json(column)
+    case MapType(_, valueType, _) =>
+      transform(
+        array_sort(map_keys(column)),
+        key => struct(key.as("key"), comparable(column(key), valueType).as("value")))
+    case ArrayType(elementType, _) => transform(column, comparable(_, elementType))
+    case StructType(fields) =>
+      val compared = fields.toSeq.map { field =>
+        comparable(column.getField(field.name), field.dataType).as(field.name)
+      }
+      when(column.isNotNull, struct(compared: _*))
+    case _ => column
+  }
+
+  /** Spark compares neither maps nor variants. */
+  private def isComparable(dataType: DataType): Boolean =
+    !dataType.existsRecursively {
+      case _: MapType | _: VariantType => true
+      case _ => false
+    }
+
+  private def byComparable(rows: DataFrame, others: DataFrame): DataFrame = {
+    val names = rows.columns.toSeq
+    val forms = names.indices.map(index => s"c$index")
+    def counted(frame: DataFrame, sign: Int) = {
+      val compared = names.zip(forms).map { case (name, form) =>
+        comparable(quoted(name), frame.schema(name).dataType).as(form)
+      }
+      frame.select(compared :+ struct(names.map(quoted): _*).as("row") :+ lit(sign).as("n"): _*)
+    }
+    counted(rows, 1)
+      .union(counted(others, -1))
+      .groupBy(forms.map(col): _*)
+      .agg(sum("n").as("n"), first(when(col("n") > 0, col("row")), ignoreNulls = true).as("row"))
+      .where(col("n") > 0)
+      .select(explode(array_repeat(col("row"), col("n").cast(IntegerType))).as("row"))
+      .select(names.map(name => col("row").getField(name).as(name)): _*)
+  }
+}
