@@ -8,6 +8,7 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.changelog.analysis.{
   AcceptOffset,
   CheckChangelogSupport,
+  CheckNearestBy,
   CheckPivot,
   CheckRowOrder,
   CheckWatermarks,
@@ -64,6 +65,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => RecognizeTemporalJoin) // of what then is in place
     extensions.injectPostHocResolutionRule(_ => LiftSources)
     extensions.injectCheckRule(_ => CheckPivot)
+    extensions.injectCheckRule(_ => CheckNearestBy)
     extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization

@@ -51,6 +51,37 @@ class RecursionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       |SELECT * FROM r""".stripMargin)
   }
 
+  test("rows that are put aside are let go when the batch is over") {
+    check(s"$walk SELECT * FROM r")
+    val deadline = System.nanoTime() + 10000000000L
+    // events come later
+    while (spark.sparkContext.getPersistentRDDs.nonEmpty && System.nanoTime() < deadline)
+      Thread.sleep(50)
+    assert(spark.sparkContext.getPersistentRDDs.isEmpty)
+  }
+
+  test("a recursion within a subquery is kept, a changing subquery within a recursion refused") {
+    check(s"SELECT id FROM names WHERE id IN ($walk SELECT n FROM r)")
+    check(s"SELECT id, (${walk} SELECT max(depth) FROM r) AS m FROM names")
+    views()
+    Seq(
+      "SELECT id FROM names WHERE id < 3 UNION ALL SELECT n + 1 FROM r WHERE n IN (SELECT src FROM edges) AND n < 9",
+      "SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < (SELECT max(src) FROM edges)").foreach {
+      loop =>
+        withClue(loop) {
+          val error = checkError("CHANGELOG_NODE_NOT_SUPPORTED", "node" -> "WITH RECURSIVE") {
+            spark
+              .sql(s"SELECT * FROM to_changelog(TABLE(WITH RECURSIVE r(n) AS ($loop) SELECT * FROM r))")
+              .writeStream
+              .format("noop")
+              .start()
+              .processAllAvailable()
+          }
+          assert(error.getMessage.contains("subquery"), error)
+        }
+    }
+  }
+
   test("EXPLAIN says that all is computed again") {
     views()
     val text = spark.sql(s"EXPLAIN CHANGELOG $walk SELECT * FROM r").head().getString(0)

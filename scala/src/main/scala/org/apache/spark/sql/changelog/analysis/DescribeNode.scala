@@ -39,6 +39,7 @@ object DescribeNode {
   def node(plan: LogicalPlan): String = plan match {
     case source: FromChangelog if source.input == InputMode.Upsert => "ChangelogNormalize"
     case _: FromChangelog => "ChangelogSource"
+    case _: UnionLoop => "WITH RECURSIVE"
     case _ if StaticInference.isStatic(plan) => plan.nodeName
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
@@ -51,7 +52,7 @@ object DescribeNode {
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _: RecursiveQuery => "ChangelogRecursion"
-    case _: UnionLoop => "WITH RECURSIVE"
+    case _: NearestByJoin => "JOIN ... NEAREST BY"
     case GroupedMap(_) => s"Changelog${plan.nodeName}"
     case _ => plan.nodeName
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.analysis.InferenceErrors
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.plans.{RecursionInput, RecursiveQuery}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, RecursionInput, RecursiveQuery}
 
 /**
  * Takes what changes out of recursive queries, so that it can be kept.
@@ -33,8 +33,9 @@ import org.apache.spark.sql.changelog.plans.{RecursionInput, RecursiveQuery}
  */
 private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDown {
-    case loop: UnionLoop if !StaticInference.isStatic(loop) => extract(loop)
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDownWithSubqueries {
+    case loop: UnionLoop if !StaticInference.isStatic(loop) || readsStreams(loop) =>
+      extract(loop)
   }
 
   private def extract(loop: UnionLoop): RecursiveQuery = {
@@ -53,6 +54,11 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
     RecursiveQuery(extracted, inputs.toSeq)
   }
 
+  private def readsStreams(plan: LogicalPlan): Boolean =
+    plan.collectWithSubqueries {
+      case source: FromChangelog if source.streaming => source
+    }.nonEmpty
+
   private def readsRecursion(plan: LogicalPlan): Boolean =
     plan.collectWithSubqueries { case reference: UnionLoopRef => reference }.nonEmpty
 
@@ -62,7 +68,8 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
   /** Why the same rows might not give the same result again. */
   private def refusal(loop: UnionLoop): Option[String] = {
     val reads = loop.collectWithSubqueries { case leaf: LeafNode => leaf }
-    if (loop.limit.isDefined) Some("it depends on the order of rows where its LIMIT ends it")
+    if (readsStreams(loop)) Some("a subquery within it reads a table that changes")
+    else if (loop.limit.isDefined) Some("it depends on the order of rows where its LIMIT ends it")
     else if (!loop.deterministic) Some("it is not deterministic")
     else
       reads

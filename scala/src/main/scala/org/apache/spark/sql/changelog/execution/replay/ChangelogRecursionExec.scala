@@ -4,13 +4,15 @@
 package org.apache.spark.sql.changelog.execution.replay
 
 import org.apache.spark.rdd.RDD
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.logical.UnionLoop
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.classic.Dataset
-import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution, SparkPlan, UnaryExecNode}
 import org.apache.spark.storage.StorageLevel
 
 import org.apache.spark.sql.changelog.RowKind
@@ -42,6 +44,7 @@ case class ChangelogRecursionExec(
   override protected def doExecute(): RDD[InternalRow] = {
     val kindOrdinal = child.output.size - 1
     val rows = child.execute().map(_.copy()).persist(StorageLevel.MEMORY_AND_DISK)
+    unpersistAfterBatch(rows)
     // all of it, or an operator below would not come to its end
     rows.count()
     val results = Seq(RowKind.Insert, RowKind.Delete).flatMap { version =>
@@ -49,6 +52,19 @@ case class ChangelogRecursionExec(
       if (ofVersion.isEmpty()) None else Some(result(ofVersion, version))
     }
     sparkContext.union(results)
+  }
+
+  /** Sinks may read the result several times. */
+  private def unpersistAfterBatch(rows: RDD[_]): Unit = {
+    val batch = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    sparkContext.addSparkListener(new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case end: SparkListenerSQLExecutionEnd if end.executionId.toString == batch =>
+          rows.unpersist()
+          sparkContext.removeSparkListener(this)
+        case _ =>
+      }
+    })
   }
 
   private def result(rows: RDD[InternalRow], version: Byte): RDD[InternalRow] = {
