@@ -76,6 +76,8 @@ private object SubqueriesSuite {
       "SELECT mode() WITHIN GROUP (ORDER BY (SELECT max(s) FROM u)) AS m FROM t",
       "SELECT id, (SELECT sum(v + (SELECT max(w) FROM u)) FROM t WHERE g = 'a') AS m FROM u",
       "SELECT id, (SELECT mode() WITHIN GROUP (ORDER BY (SELECT max(s) FROM u)) FROM u RIGHT JOIN (SELECT * FROM t WHERE g <> g) r ON u.id BETWEEN u.id AND u.w) AS m FROM t"),
+    "values in set operations" -> Seq(
+      "SELECT s, g FROM u EXCEPT SELECT (SELECT min(s) FROM u WHERE u.s = t.g), g FROM t"),
     "rows skipped for each outer row" -> Seq(
       "SELECT t.id, l.w FROM t, LATERAL (SELECT w FROM u WHERE u.g = t.g ORDER BY w OFFSET 1) l",
       "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g ORDER BY w OFFSET 1)",
