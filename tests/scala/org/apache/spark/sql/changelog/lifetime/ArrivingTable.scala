@@ -17,7 +17,7 @@ import org.json4s.{DefaultFormats, Formats}
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructType, TimestampType}
 
 /**
  * A table whose random changes arrive as files of JSON, and what it held after each of them.
@@ -35,6 +35,8 @@ class ArrivingTable(name: String, feeds: Path, random: Random) {
   private val rows = mutable.Map.empty[Int, Row]
   private val drawn = mutable.Map.empty[Int, Row]
   private val versions = mutable.ArrayBuffer(Seq.empty[Row])
+  private val changed = mutable.Map.empty[Int, Int]
+  private val changedIn = mutable.ArrayBuffer(Map.empty[Int, Int])
   private val events = mutable.ArrayBuffer(Seq.empty[Row])
   private var lsn = 0L
 
@@ -59,17 +61,31 @@ class ArrivingTable(name: String, feeds: Path, random: Random) {
       case (op, row, _) if op.startsWith("-") => rows -= row.getInt(0)
       case (_, row, _) => rows(row.getInt(0)) = row
     }
+    changes.foreach { case (_, row, _) => changed(row.getInt(0)) = size }
     versions += rows.values.toSeq
+    changedIn += changed.toMap
     events += changes.map { case (_, row, lsn) =>
       Row.fromSeq(row.toSeq.init :+ Timestamp.from(Start.plusSeconds(lsn)))
     }
   }
 
-  /** Lets batch queries read the table, and its events, as they are after a number of files. */
-  def read(session: SparkSession, files: Int): Unit = {
-    def view(rows: Seq[Row], name: String): Unit =
-      session.createDataFrame(rows.asJava, Schema).createOrReplaceTempView(name)
-    view(versions(files), name)
+  /**
+   * Lets batch queries read the table, and its events, as they are after a number of files.
+   *
+   * @param times
+   *   when each of the files was read, in ms
+   * @param since
+   *   only the rows that have come after that time
+   */
+  def read(session: SparkSession, files: Int, times: Seq[Long], since: Option[Long]): Unit = {
+    def view(rows: Seq[Row], name: String, schema: StructType = Schema): Unit =
+      session.createDataFrame(rows.asJava, schema).createOrReplaceTempView(name)
+    def came(row: Row): Long = times(changedIn(files)(row.getInt(0)))
+    view(versions(files).filter(row => since.forall(came(row) > _)), name)
+    view(
+      versions(files).map(row => Row.fromSeq(row.toSeq :+ new Timestamp(came(row)))),
+      s"clocked_$name",
+      Schema.add("came", TimestampType))
     view(versions(files), s"newest_$name")
     view(events.take(files + 1).flatten.toSeq, s"events_$name")
     view(events.take(files + 1).flatten.toSeq, s"timed_$name")
@@ -127,7 +143,7 @@ object ArrivingTable {
 
   /**
    * Lets streaming queries read each table: as `t`, a table that changes; `newest_t`, the same by an
-   * upsert feed; `events_t`, its changes, which only come; and `timed_t`, those with a watermark.
+   * upsert feed; `clocked_t`, that with the time at which each change came; `events_t`, its changes, which only come; and `timed_t`, those with a watermark.
    */
   def stream(session: SparkSession, feeds: Path): Unit = Names.foreach { name =>
     val raw = session.readStream
@@ -143,6 +159,13 @@ object ArrivingTable {
     view(
       s"newest_$name",
       s"""SELECT * EXCEPT (lsn) FROM from_changelog(TABLE(raw_$name), 'op',
+         |key => array('id'), input => 'upsert', sequence_by => array('lsn'))""".stripMargin)
+    session
+      .sql(s"SELECT *, current_timestamp() AS came FROM raw_$name")
+      .createOrReplaceTempView(s"raw_clocked_$name")
+    view(
+      s"clocked_$name",
+      s"""SELECT * EXCEPT (lsn) FROM from_changelog(TABLE(raw_clocked_$name), 'op',
          |key => array('id'), input => 'upsert', sequence_by => array('lsn'))""".stripMargin)
     val events =
       s"SELECT id, g, v, x, timestamp_seconds(${Start.getEpochSecond} + lsn) AS at FROM raw_$name"

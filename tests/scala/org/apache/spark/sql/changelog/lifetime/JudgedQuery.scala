@@ -33,6 +33,7 @@ class JudgedQuery(
   private val checkpoint = folder.resolve("checkpoint")
   private val held = mutable.Map.empty[String, Int].withDefaultValue(0)
   private val heldByKey = mutable.Map.empty[String, String]
+  private val times = mutable.Map.empty[(String, String), Long]
   private var judged = -1L
   private var files = Map.empty[String, Int]
 
@@ -91,8 +92,10 @@ class JudgedQuery(
     // a table that several sources read may be read to different ends
     val byTable = bySource.groupMapReduce(_._1)(_._2)(math.max)
     files = tables.keys.map(table => table -> byTable.getOrElse(table, 0)).toMap
+    val time = timeOf(batch)
     val watermark = Watermark.findFirstMatchIn(offsets(1)).get.group(1).toLong
-    val expected = batchRows(files, watermark)
+    noteTimes(arrivals, ends, time)
+    val expected = batchRows(files, time, watermark)
     val actual =
       if (query.keyWidth > 0) count(heldByKey.values.toSeq) else held.toMap
     if (actual != expected) {
@@ -103,10 +106,32 @@ class JudgedQuery(
     compared += 1
   }
 
-  private def batchRows(files: Map[String, Int], watermark: Long): Map[String, Int] = {
-    tables.foreach { case (name, table) => table.read(session, files(name)) }
+  /** What time it was in a batch, in ms. */
+  private def timeOf(batch: Long): Long = {
+    val metadata = Files.readAllLines(checkpoint.resolve(s"offsets/$batch")).get(1)
+    Time.findFirstMatchIn(metadata).get.group(1).toLong
+  }
+
+  /** The files that no batch before has read were read now. */
+  private def noteTimes(arrivals: Seq[SourceFile], ends: Seq[Long], time: Long): Unit =
+    arrivals.filter(file => file.offset <= ends(file.source)).foreach { file =>
+      times.getOrElseUpdate((file.table, file.path), time)
+    }
+
+  private def timesOf(table: String): Seq[Long] =
+    times.toSeq.collect { case ((`table`, path), time) => path -> time }.sorted.map(_._2)
+
+  private def batchRows(
+      files: Map[String, Int],
+      time: Long,
+      watermark: Long): Map[String, Int] = {
+    tables.foreach { case (name, table) =>
+      val since = query.ttl.filter(_ => name == "t").map(time - _)
+      table.read(session, files(name), timesOf(name), since)
+    }
     // as a condition of the query, Spark would ask it of rows before it has made sessions of them
-    val rows = session.sql(query.sql).collect().toSeq
+    val rows =
+      session.sql(query.sql.replace("now()", s"timestamp_millis(${time}L)")).collect().toSeq
     val passed = query.passed.fold(rows) { time =>
       rows.filter(_.getAs[Timestamp](time).getTime <= watermark)
     }
@@ -128,6 +153,7 @@ object JudgedQuery {
   private case class SourceFile(source: Int, table: String, path: String, offset: Long)
 
   private val Offset = "\"logOffset\":(-?\\d+)".r
+  private val Time = "\"batchTimestampMs\":(\\d+)".r
   private val Watermark = "\"batchWatermarkMs\":(\\d+)".r
 
   private def list(folder: Path): Seq[String] =

@@ -12,13 +12,16 @@ package org.apache.spark.sql.changelog.lifetime
  *   in mode `upsert`, how many of the first columns are its key
  * @param passed
  *   in mode `append`, the time that the watermark must have passed before a row is given
+ * @param ttl
+ *   for how long, in ms, rows of `t` are there that nothing changes
  */
 final case class OperatorQuery(
     name: String,
     sql: String,
     mode: String = "retract",
     keyWidth: Int = 0,
-    passed: Option[String] = None) {
+    passed: Option[String] = None,
+    ttl: Option[Long] = None) {
 
   /** The changes of the query, over streams. */
   def changes: String = s"SELECT * FROM to_changelog(TABLE($sql), mode => '$mode'$key)"
@@ -130,7 +133,21 @@ object OperatorQuery {
       "the best of windows that are over",
       "SELECT w.end AS e, g, v FROM (SELECT *, row_number() OVER (PARTITION BY w ORDER BY v DESC, id, g, x, at) AS r FROM (SELECT window(at, '30 seconds') AS w, * FROM timed_t)) WHERE r <= 3",
       mode = "append",
-      passed = Some("e")))
+      passed = Some("e")),
+    OperatorQuery(
+      "set operations",
+      "SELECT g, v % 10 AS m FROM t EXCEPT ALL SELECT g, v % 10 FROM u UNION ALL (SELECT g, v FROM u INTERSECT SELECT g, v FROM t)"),
+    OperatorQuery(
+      "temporal filter",
+      "SELECT id, g, v FROM clocked_t WHERE came > now() - INTERVAL 5 SECONDS OR v > 90 AND came < now() - INTERVAL 8 SECONDS"),
+    OperatorQuery(
+      "rows that leave",
+      "SELECT /*+ ROW_TTL('t' = '5 seconds') */ id, g, v FROM t",
+      ttl = Some(5000)),
+    OperatorQuery(
+      "groups of rows that leave",
+      "SELECT /*+ ROW_TTL('t' = '4 seconds') */ t.g, count(*) AS n, sum(u.v) AS s FROM t JOIN u ON t.id = u.id GROUP BY t.g",
+      ttl = Some(4000)))
 
   def named(name: String): OperatorQuery =
     all.find(_.name == name).getOrElse(throw new NoSuchElementException(name))
