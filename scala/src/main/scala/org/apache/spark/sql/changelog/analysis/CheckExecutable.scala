@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
+import org.apache.spark.sql.types.IndeterminateStringType
 
 import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.plans._
@@ -18,7 +19,7 @@ object CheckExecutable {
 
   /** @param place where the node is, from the node up to the root */
   private def check(node: AnnotatedPlan, place: Seq[String]): Unit = {
-    obstacle(node).foreach { what =>
+    obstacle(node).orElse(collationObstacle(node)).foreach { what =>
       val where = if (place.isEmpty) "root of the query" else place.mkString(", ")
       throw InferenceErrors.notExecutableYet(DescribeNode.short(node.plan), where, what)
     }
@@ -62,6 +63,19 @@ object CheckExecutable {
     case GroupedMap(map) => groupsObstacle(map)
     case plan if GroupedMap.of(plan).isDefined => None
     case _ => Some("there is no operator for it")
+  }
+
+  /** Rows that are kept, or taken back, are looked for by their texts. */
+  private def collationObstacle(node: AnnotatedPlan): Option[String] = {
+    val inputs = if (node.state.isEmpty) Nil else node.children.flatMap(_.plan.output)
+    val outputs =
+      if (node.mode.isInsertOnly || isSparksOwn(node.plan)) Nil else node.plan.output
+    (inputs ++ outputs)
+      .find(_.dataType.existsRecursively(_ == IndeterminateStringType))
+      .map { column =>
+        s"its column ${column.name} is a text made of texts of several collations, and it is not " +
+          "known how that is compared; say so by COLLATE, as in a || b COLLATE UTF8_BINARY"
+      }
   }
 
   private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
