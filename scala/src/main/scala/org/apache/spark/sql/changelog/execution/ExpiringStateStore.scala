@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state._
@@ -31,11 +30,11 @@ final class StateExpiry(schema: StructType, ttls: Seq[Long]) extends Serializabl
 
   /** Adds the time to an entry. */
   def stamp(): UnsafeProjection =
-    GenerateUnsafeProjection.generate(columns :+ changed, columns :+ changed)
+    UnsafeProjection.create(columns :+ changed, columns :+ changed)
 
   /** Takes it off again. */
   def unstamp(): UnsafeProjection =
-    GenerateUnsafeProjection.generate(columns, columns :+ changed)
+    UnsafeProjection.create(columns, columns :+ changed)
 
   /** Whether an entry is too old to be seen. */
   def isExpired(key: UnsafeRow, value: UnsafeRow, now: Long): Boolean = {

@@ -9,7 +9,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.execution.{GroupedIterator, SortPrefixUtils}
 import org.apache.spark.sql.types._
@@ -126,8 +125,8 @@ private[execution] object RowsByKey {
       input: Seq[Attribute]): Iterator[(InternalRow, Iterator[InternalRow])] =
     if (!keys.forall(key => isExact(key.dataType))) GroupedIterator(rows, keys, input)
     else {
-      val keyOf = GenerateUnsafeProjection.generate(keys, input)
-      val hashOf = hash(keys).map(hash => GenerateUnsafeProjection.generate(Seq(hash), input))
+      val keyOf = UnsafeProjection.create(keys, input)
+      val hashOf = hash(keys).map(hash => UnsafeProjection.create(Seq(hash), input))
       new RowsByKey(rows, keyOf(_), hashOf.map(of => of(_)))
     }
 

@@ -5,11 +5,7 @@ package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.{
-  CodegenFallback,
-  GenerateSafeProjection,
-  GenerateUnsafeProjection
-}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenFallback, GenerateSafeProjection}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.types.StructType
 
@@ -40,7 +36,7 @@ case class RowFunctions(
     DataTypeUtils.fromAttributes(serializer.map(_.toAttribute))
 
   @transient private lazy val toObject = GenerateSafeProjection.generate(Seq(deserializer))
-  @transient private lazy val toRow = GenerateUnsafeProjection.generate(serializer)
+  @transient private lazy val toRow = UnsafeProjection.create(serializer)
 
   override def eval(input: InternalRow): IterableOnce[InternalRow] = {
     val first = Iterator[Any](toObject(input).get(0, deserializer.dataType))

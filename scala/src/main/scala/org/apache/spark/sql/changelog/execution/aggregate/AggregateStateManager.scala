@@ -7,7 +7,6 @@ import java.util.{Arrays, Comparator}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtils, UnsafeRowUtils}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -36,7 +35,7 @@ private[aggregate] class AggregateStateManager(
   private val valueOf = valueTypes.map(InternalRow.getAccessor(_, nullable = false))
 
   private val keyTypes = layout.keySchema.map(_.dataType)
-  private val keyProjection = GenerateUnsafeProjection.generate(keyTypes.zipWithIndex.map {
+  private val keyProjection = UnsafeProjection.create(keyTypes.zipWithIndex.map {
     case (dataType, ordinal) => BoundReference(ordinal, dataType, nullable = true)
   })
   private val suffix = new GenericInternalRow(valueTypes.length)
@@ -44,7 +43,7 @@ private[aggregate] class AggregateStateManager(
   private val tableAndGroup = new JoinedRow
   private val keyRow = new JoinedRow
 
-  private val valueProjection = GenerateUnsafeProjection.generate(
+  private val valueProjection = UnsafeProjection.create(
     layout.valueSchema.map(_.dataType).zipWithIndex.map { case (dataType, ordinal) =>
       BoundReference(ordinal, dataType, nullable = true)
     })
@@ -197,7 +196,7 @@ private[aggregate] class AggregateStateManager(
       } finally entries.close()
     }
 
-    private lazy val prefixProjection = GenerateUnsafeProjection.generate(
+    private lazy val prefixProjection = UnsafeProjection.create(
       keyTypes.take(1 + layout.grouping.size).zipWithIndex.map { case (dataType, ordinal) =>
         BoundReference(ordinal, dataType, nullable = true)
       })

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful._
@@ -121,7 +120,7 @@ case class ChangelogAggregateExec(
     private lazy val isGroup: InternalRow => Boolean =
       if (layout.hasExtrema) _.getInt(0) == 0 else _ => true
     private lazy val groupOf =
-      GenerateUnsafeProjection.generate(layout.grouping, layout.keyColumns)
+      UnsafeProjection.create(layout.grouping, layout.keyColumns)
     private var closed: UnsafeRow = _
 
     override protected def before: UnsafeRow = if (emitsClosed) null else processor.before
@@ -158,7 +157,7 @@ case class ChangelogAggregateExec(
       store: StateStore,
       rows: Iterator[InternalRow])
       extends Groups(processor, store) {
-    private val key = GenerateUnsafeProjection.generate(layout.grouping, child.output)
+    private val key = UnsafeProjection.create(layout.grouping, child.output)
 
     override protected def nextGroup(): Boolean = rows.hasNext && {
       val row = rows.next()

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
@@ -63,16 +62,16 @@ private[aggregate] class ChangelogAggregateProcessor(
       case other => other.aggBufferAttributes.map(_ => imperativeColumns.next())
     }
   }
-  private val merge = GenerateUnsafeProjection.generate(
+  private val merge = UnsafeProjection.create(
     mergedColumns,
     record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
   // two in turn, since a projection may not read the row it writes
   private lazy val mergeMore = Array.fill(2)(
-    GenerateUnsafeProjection.generate(
+    UnsafeProjection.create(
       mergedColumns,
       layout.buffers ++ input ++ imperative.bufferAttributes.map(mergedElsewhere)))
   private var turn = 0
-  private val buffersOf = GenerateUnsafeProjection.generate(layout.buffers, record)
+  private val buffersOf = UnsafeProjection.create(layout.buffers, record)
 
   private val extrema = layout.extrema.toArray
   private val bestValues = new GenericInternalRow(extrema.length)
@@ -200,7 +199,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     val expressions = results.map(_.transform {
       case column: AttributeReference if evaluated.contains(column) => evaluated(column)
     })
-    GenerateUnsafeProjection.generate(
+    UnsafeProjection.create(
       expressions :+ Literal(RowKind.Insert),
       layout.grouping ++ record ++ layout.extrema.map(_.result) ++ imperative.resultAttributes)
   }

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
@@ -68,14 +67,14 @@ private[aggregate] final class CombinedValues(
     store: StateStore,
     unmatched: UnmatchedRetractions)
     extends DistinctValues(store) {
-  private val key = GenerateUnsafeProjection.generate(layout.key, input)
-  private val appears = GenerateUnsafeProjection.generate(layout.asGroup(1L), input)
-  private val disappears = GenerateUnsafeProjection.generate(layout.asGroup(-1L), input)
-  private val unchanged = GenerateUnsafeProjection.generate(layout.asItIs, input)
+  private val key = UnsafeProjection.create(layout.key, input)
+  private val appears = UnsafeProjection.create(layout.asGroup(1L), input)
+  private val disappears = UnsafeProjection.create(layout.asGroup(-1L), input)
+  private val unchanged = UnsafeProjection.create(layout.asItIs, input)
 
   private val bits = layout.bits.toArray
   private lazy val named = layout.grouping ++ layout.values
-  private lazy val namedOf = GenerateUnsafeProjection.generate(named, input)
+  private lazy val namedOf = UnsafeProjection.create(named, input)
 
   private val tableOrdinal = ordinalOf(layout.table)
   private val valueOrdinals = layout.values.map(ordinalOf).toArray
@@ -189,7 +188,7 @@ private[aggregate] final class SingleValues(
   }
 
   private def inTable(table: Int, columns: Seq[Expression]): UnsafeProjection =
-    GenerateUnsafeProjection.generate(
+    UnsafeProjection.create(
       columns.map(_.transform {
         case column: Attribute if column.semanticEquals(layout.table) => Literal(table)
       }),

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
@@ -45,7 +44,7 @@ private[aggregate] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
     }
     val numKinds = keys.size
     child.execute().mapPartitionsInternal { rows =>
-      val hashOf = GenerateUnsafeProjection.generate(hashes, child.output)
+      val hashOf = UnsafeProjection.create(hashes, child.output)
       val kept = new OpenHashSet[Long]
       val passed = rows.map { row =>
         numOutputRows += 1

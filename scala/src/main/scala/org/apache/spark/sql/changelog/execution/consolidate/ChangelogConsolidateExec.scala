@@ -10,7 +10,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -80,7 +79,7 @@ case class ChangelogConsolidateExec(
     child.execute().mapPartitionsInternal { rows =>
       val kindOrdinal = child.output.indexWhere(_.exprId == inputKind.exprId)
       val withKind =
-        GenerateUnsafeProjection.generate(columns :+ Literal(RowKind.Insert), child.output)
+        UnsafeProjection.create(columns :+ Literal(RowKind.Insert), child.output)
       RowsByKey(rows, key, child.output).flatMap { case (_, changes) =>
         val change = changes.next()
         val kind = change.getByte(kindOrdinal)

@@ -7,7 +7,6 @@ import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 
 import org.apache.spark.sql.changelog.RowKind
 
@@ -36,9 +35,9 @@ private[join] final class JoinOutput(
   private val joined = new JoinedRow
   private val kindOrdinal = columns.size
   private val rowOf =
-    GenerateUnsafeProjection.generate(columns :+ Literal(RowKind.Insert), columns)
-  private val keyOfGone = pairBy.map(GenerateUnsafeProjection.generate(_, columns)).orNull
-  private val keyOfCome = pairBy.map(GenerateUnsafeProjection.generate(_, columns)).orNull
+    UnsafeProjection.create(columns :+ Literal(RowKind.Insert), columns)
+  private val keyOfGone = pairBy.map(UnsafeProjection.create(_, columns)).orNull
+  private val keyOfCome = pairBy.map(UnsafeProjection.create(_, columns)).orNull
   private val goesKind = if (deletes) RowKind.Delete else RowKind.UpdateBefore
   private val comesKind = if (sendsUpdateBefore) RowKind.Insert else RowKind.UpdateAfter
 

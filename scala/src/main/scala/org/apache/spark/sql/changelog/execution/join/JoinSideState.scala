@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.join
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
@@ -76,8 +75,8 @@ private[join] abstract class JoinSideState(
       BoundReference(index, dataType, nullable = true)
     }
   private val suffixOrdinal = layout.suffixOrdinal(side)
-  private val prefixProjection = GenerateUnsafeProjection.generate(prefixColumns)
-  private val keyProjection = GenerateUnsafeProjection.generate(
+  private val prefixProjection = UnsafeProjection.create(prefixColumns)
+  private val keyProjection = UnsafeProjection.create(
     prefixColumns ++ keySchema.indices.drop(layout.numPrefixColumns).map { ordinal =>
       if (side.suffix.isDefined && ordinal == suffixOrdinal) {
         BoundReference(numJoinKeys, keySchema(ordinal), nullable = false)
@@ -92,7 +91,7 @@ private[join] abstract class JoinSideState(
   private val record =
     new SpecificInternalRow(Seq(side.row.getOrElse(new StructType), LongType, LongType))
   private val valueProjection =
-    GenerateUnsafeProjection.generate(layout.valueSchema.zipWithIndex.map { case (field, index) =>
+    UnsafeProjection.create(layout.valueSchema.zipWithIndex.map { case (field, index) =>
       val ordinal = index match {
         case `rowOrdinal` if side.row.isDefined => 0
         case layout.countOrdinal if side.isCounted => 1

@@ -5,10 +5,7 @@ package org.apache.spark.sql.changelog.execution.normalize
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.{
-  GenerateOrdering,
-  GenerateUnsafeProjection
-}
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.RowKind
@@ -31,16 +28,16 @@ private[normalize] class ChangelogNormalizeProcessor(
   private val kindOrdinal = input.indexWhere(_.exprId == operator.inputKind.exprId)
   private val kind = Literal(RowKind.Insert)
 
-  private val keyOf = GenerateUnsafeProjection.generate(key, input)
-  private val oldRow = GenerateUnsafeProjection.generate(storedColumns :+ kind, stored)
-  private val newRow = GenerateUnsafeProjection.generate(columns :+ kind, input)
+  private val keyOf = UnsafeProjection.create(key, input)
+  private val oldRow = UnsafeProjection.create(storedColumns :+ kind, stored)
+  private val newRow = UnsafeProjection.create(columns :+ kind, input)
   private val newRecord =
-    GenerateUnsafeProjection.generate((columns ++ sequence) :+ Literal(false), input)
-  private val tombstone = GenerateUnsafeProjection.generate(
+    UnsafeProjection.create((columns ++ sequence) :+ Literal(false), input)
+  private val tombstone = UnsafeProjection.create(
     (columns.map(column => Literal(null, column.dataType)) ++ sequence) :+ Literal(true),
     input)
-  private val sequenceOf = GenerateUnsafeProjection.generate(sequence, input)
-  private val storedSequenceOf = GenerateUnsafeProjection.generate(storedSequence, stored)
+  private val sequenceOf = UnsafeProjection.create(sequence, input)
+  private val storedSequenceOf = UnsafeProjection.create(storedSequence, stored)
   private val ordering = GenerateOrdering.generate(sequence.zipWithIndex.map { case (column, i) =>
     SortOrder(BoundReference(i, column.dataType, nullable = true), Ascending)
   })

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.output
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
@@ -44,11 +43,11 @@ case class ChangelogPairExec(key: Seq[Attribute], kind: Attribute, child: SparkP
   override protected def doExecute(): RDD[InternalRow] =
     child.execute().mapPartitionsInternal { rows =>
       val columns = output.filterNot(_.exprId == kind.exprId)
-      val values = GenerateUnsafeProjection.generate(columns, output)
-      val otherValues = GenerateUnsafeProjection.generate(columns, output)
-      val keyOf = GenerateUnsafeProjection.generate(key, output)
-      val otherKeyOf = GenerateUnsafeProjection.generate(key, output)
-      val rowOf = GenerateUnsafeProjection.generate(output, output)
+      val values = UnsafeProjection.create(columns, output)
+      val otherValues = UnsafeProjection.create(columns, output)
+      val keyOf = UnsafeProjection.create(key, output)
+      val otherKeyOf = UnsafeProjection.create(key, output)
+      val rowOf = UnsafeProjection.create(output, output)
       val kindOrdinal = output.indexWhere(_.exprId == kind.exprId)
 
       new Iterator[InternalRow] {

@@ -7,10 +7,7 @@ import java.util.Comparator
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.{
-  GenerateOrdering,
-  GenerateUnsafeProjection
-}
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
@@ -42,7 +39,7 @@ private[rank] final class EarliestRows(
   import operator.ranking.layout
 
   private val numColumns = layout.rowColumns.size
-  private val rowOf = GenerateUnsafeProjection.generate(layout.rowColumns, child.output)
+  private val rowOf = UnsafeProjection.create(layout.rowColumns, child.output)
   private val order: Comparator[UnsafeRow] =
     RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.rowColumns))
   private val value = new GenericInternalRow(1)

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.rank
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
@@ -24,7 +23,7 @@ private[rank] final class FirstRows(
   private val partitions = RowsByKey(changes, layout.key, child.output)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columnsAndNumber = new JoinedRow
-  private val outputOf = GenerateUnsafeProjection.generate(
+  private val outputOf = UnsafeProjection.create(
     (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
     child.output ++ ranking.number)
   private val count = new SpecificInternalRow(Seq(LongType))

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.execution.rank
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -36,7 +35,7 @@ private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
 
   private def projection(schema: StructType): UnsafeProjection = {
     val types: Seq[DataType] = schema.map(_.dataType)
-    GenerateUnsafeProjection.generate(types.zipWithIndex.map { case (dataType, ordinal) =>
+    UnsafeProjection.create(types.zipWithIndex.map { case (dataType, ordinal) =>
       BoundReference(ordinal, dataType, nullable = true)
     })
   }

@@ -7,7 +7,6 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.logical.UnionLoop
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.classic.Dataset
@@ -73,7 +72,7 @@ case class ChangelogRecursionExec(
         BoundReference(ordinal, column.dataType, nullable = true)
       }
       val ofInput: RDD[InternalRow] = rows.mapPartitions { all =>
-        val columnsOf = GenerateUnsafeProjection.generate(places)
+        val columnsOf = UnsafeProjection.create(places)
         all.filter(row => !row.isNullAt(0) && row.getInt(0) == number).map(columnsOf(_))
       }
       LogicalRDD(columns, ofInput)(session)
@@ -81,7 +80,7 @@ case class ChangelogRecursionExec(
     val computed = Dataset.ofRows(session, query).queryExecution
     val columns = computed.executedPlan.output
     computed.toRdd.mapPartitions { results =>
-      val withKind = GenerateUnsafeProjection.generate(columns :+ Literal(version), columns)
+      val withKind = UnsafeProjection.create(columns :+ Literal(version), columns)
       results.map(withKind(_))
     }
   }

@@ -5,10 +5,7 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.{
-  GenerateOrdering,
-  GenerateUnsafeProjection
-}
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful._
@@ -118,7 +115,7 @@ case class ChangelogReplayExec(
       StateColumns.keyText(layout.key, _),
       // rows of a partition age together, or its old version would not be what was given
       refreshes = ttls.exists(_ > 0))
-    val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, child.output)
+    val keyOf = UnsafeProjection.create(layout.keyOfRow, child.output)
     val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
     val versions = new Versions
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
@@ -185,7 +182,7 @@ case class ChangelogReplayExec(
   private class Versions {
     private val kind = Literal(RowKind.Insert)
     private val openings = opening.toSeq
-    private val rowOf = GenerateUnsafeProjection.generate(
+    private val rowOf = UnsafeProjection.create(
       (layout.columns ++ openings.map(_ => Literal(false))) :+ kind,
       layout.key)
     private val openingRow = UnsafeProjection

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.LongType
 
@@ -26,7 +25,7 @@ private[replay] trait CountedRows {
 private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore)
     extends CountedRows {
   private val prefixOf =
-    GenerateUnsafeProjection.generate(layout.key.take(layout.numPrefixColumns), layout.key)
+    UnsafeProjection.create(layout.key.take(layout.numPrefixColumns), layout.key)
   private val countRow = new SpecificInternalRow(Seq(LongType))
   private val valueOf = UnsafeProjection.create(layout.valueSchema)
 

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.replay
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical.{
   HashPartitioning,
   Partitioning,
@@ -48,7 +47,7 @@ case class ReplayedVersionExec(rows: ReplayedVersion, numPartitions: Int) extend
       BoundReference(ordinal, column.dataType, column.nullable)
     }
     rows.versions.rows(rows.version, rows.side).mapPartitionsInternal { replayed =>
-      val columnsOf = GenerateUnsafeProjection.generate(columns)
+      val columnsOf = UnsafeProjection.create(columns)
       replayed.map { row =>
         numOutputRows += 1
         columnsOf(row)

@@ -9,7 +9,6 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.aggregate.MergingSessionsIterator
@@ -135,14 +134,14 @@ case class ChangelogSessionExec(
 
   private final class Changes(store: StateStore, sessions: SessionState) {
     private val input = columns ++ buffers
-    private val keyOf = GenerateUnsafeProjection.generate(layout.keyOfRow, input)
-    private val valueOf = GenerateUnsafeProjection
-      .generate(if (buffers.isEmpty) Seq(Literal(0)) else buffers, input)
-    private val rowOf = GenerateUnsafeProjection.generate(input, layout.key ++ buffers)
-    private val outputOf = GenerateUnsafeProjection.generate(
+    private val keyOf = UnsafeProjection.create(layout.keyOfRow, input)
+    private val valueOf = UnsafeProjection
+      .create(if (buffers.isEmpty) Seq(Literal(0)) else buffers, input)
+    private val rowOf = UnsafeProjection.create(input, layout.key ++ buffers)
+    private val outputOf = UnsafeProjection.create(
       (partition :+ Literal(RowKind.Insert) :+ sessionColumn) ++ buffers,
       input)
-    private val sessionOf = GenerateUnsafeProjection.generate(Seq(sessionColumn), input)
+    private val sessionOf = UnsafeProjection.create(Seq(sessionColumn), input)
     private val joined = new JoinedRow
     private val isLate = lateSessions(sessions)
     private val numOutputRows = longMetric("numOutputRows")

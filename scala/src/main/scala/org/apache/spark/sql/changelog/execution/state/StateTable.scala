@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.execution.state
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 import org.apache.spark.sql.types.StructType
 
@@ -167,7 +166,7 @@ private[state] final class StateTable(
     new StateView(pages.view(), Array.emptyLongArray, ids.allAddresses)
 
   private def prefixProjection(): UnsafeProjection =
-    GenerateUnsafeProjection.generate(keySchema.take(numPrefixColumns).zipWithIndex.map {
+    UnsafeProjection.create(keySchema.take(numPrefixColumns).zipWithIndex.map {
       case (field, ordinal) => BoundReference(ordinal, field.dataType, field.nullable)
     })
 

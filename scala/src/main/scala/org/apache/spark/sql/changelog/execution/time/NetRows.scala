@@ -9,7 +9,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.RowsByKey
@@ -32,7 +31,7 @@ private[time] final class NetRows(
     placedBy: Seq[Attribute],
     input: Seq[Attribute]) {
   private val kindOrdinal = kind.map(kind => input.indexWhere(_.exprId == kind.exprId))
-  private val rowOf = GenerateUnsafeProjection.generate(columns, input)
+  private val rowOf = UnsafeProjection.create(columns, input)
 
   /** A row is overwritten when the next one is looked for. */
   def apply(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] =

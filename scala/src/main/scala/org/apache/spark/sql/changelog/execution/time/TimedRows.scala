@@ -7,7 +7,6 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.{
   StateStore,
   StateStoreIterator,
@@ -36,20 +35,20 @@ import org.apache.spark.sql.changelog.execution.StateColumns
 private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) {
   import TimedRows._
 
-  private val keyOf = GenerateUnsafeProjection.generate(keySchema(columns).zipWithIndex.map {
-    case (field, ordinal) =>
+  private val keyOf =
+    UnsafeProjection.create(keySchema(columns).zipWithIndex.map { case (field, ordinal) =>
       val dataType = if (ordinal < Head) field.dataType else columns(ordinal - Head).dataType
       BoundReference(ordinal, dataType, nullable = true)
-  })
-  private val prefixOf = GenerateUnsafeProjection.generate(
+    })
+  private val prefixOf = UnsafeProjection.create(
     Seq(
       BoundReference(0, ByteType, nullable = true),
       BoundReference(1, LongType, nullable = true)))
-  private val valueOf = GenerateUnsafeProjection.generate(
+  private val valueOf = UnsafeProjection.create(
     Seq(
       BoundReference(0, LongType, nullable = false),
       BoundReference(1, BooleanType, nullable = false)))
-  private val storedRow = GenerateUnsafeProjection.generate(columns.zipWithIndex.map {
+  private val storedRow = UnsafeProjection.create(columns.zipWithIndex.map {
     case (column, ordinal) => BoundReference(Head + ordinal, column.dataType, true)
   })
   private val head = new GenericInternalRow(Head)

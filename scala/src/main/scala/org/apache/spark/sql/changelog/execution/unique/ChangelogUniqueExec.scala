@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution.unique
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
@@ -69,10 +68,10 @@ case class ChangelogUniqueExec(
 
   /** Counts the rows of one key after the other. */
   private final class KeyCounts(store: StateStore) {
-    private val keyOf = GenerateUnsafeProjection.generate(key, child.output)
+    private val keyOf = UnsafeProjection.create(key, child.output)
     private val valueOf =
-      GenerateUnsafeProjection.generate(Seq(BoundReference(0, LongType, nullable = false)))
-    private val textOf = GenerateUnsafeProjection.generate(
+      UnsafeProjection.create(Seq(BoundReference(0, LongType, nullable = false)))
+    private val textOf = UnsafeProjection.create(
       Seq(key, columns).map(part => ToPrettyString(CreateStruct(part), Some("UTC"))),
       child.output)
     private val kindOrdinal = kind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))

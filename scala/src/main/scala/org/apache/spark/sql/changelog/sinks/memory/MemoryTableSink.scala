@@ -9,7 +9,6 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers.normalize
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
@@ -63,7 +62,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     val changeType = output.indexWhere(_.name == batch.input.changeType.name)
     val values = output.patch(changeType, Nil, 1)
     val toRow = ExpressionEncoder(batch.schema).resolveAndBind().createDeserializer()
-    val valuesOf = GenerateUnsafeProjection.generate(values, output)
+    val valuesOf = UnsafeProjection.create(values, output)
     val taken = Set(RowKind.UpdateBefore, RowKind.Delete).map(kind => RowKind.ChangeTypes(kind))
     def isTaken(row: InternalRow) = taken.contains(row.getUTF8String(changeType).toString)
     def rowOf(row: InternalRow): Row = toRow(valuesOf(row))
@@ -91,7 +90,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
 
   /** Equal keys have equal bytes. */
   private def keyProjection(key: Seq[Attribute], output: Seq[Attribute]): UnsafeProjection =
-    GenerateUnsafeProjection.generate(key.map(normalize(_)), output)
+    UnsafeProjection.create(key.map(normalize(_)), output)
 
   /** The rows as the batch before this one has left them. */
   private def continued(batch: ChangelogBatch): CurrentRows = {

@@ -7,7 +7,6 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.StateStore
@@ -30,14 +29,14 @@ private[temporal] final class OrderedRows(
     numUpdated: SQLMetric,
     numRemoved: SQLMetric) {
   private val numColumns = side.columns.size
-  private val keyOf = GenerateUnsafeProjection.generate(
+  private val keyOf = UnsafeProjection.create(
     BoundReference(0, ByteType, nullable = false) +:
       layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)) :+
       BoundReference(layout.joinKey.size + 1, LongType, nullable = false))
-  private val valueOf = GenerateUnsafeProjection.generate(layout.valueSchema.zipWithIndex.map {
-    case (field, ordinal) =>
+  private val valueOf =
+    UnsafeProjection.create(layout.valueSchema.zipWithIndex.map { case (field, ordinal) =>
       BoundReference(ordinal, field.dataType, nullable = true)
-  })
+    })
   private val table = new GenericInternalRow(1)
   private val number = new GenericInternalRow(1)
   private val tableAndKey = new JoinedRow

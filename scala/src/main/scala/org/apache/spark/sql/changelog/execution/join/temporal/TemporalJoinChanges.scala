@@ -7,7 +7,6 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
@@ -111,8 +110,8 @@ private[temporal] final class TemporalJoinChanges(
   }
 
   private def keysOf(due: Iterator[UnsafeRowPair]): Iterable[UnsafeRow] = {
-    val joinKey = GenerateUnsafeProjection.generate(
-      layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
+    val joinKey =
+      UnsafeProjection.create(layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
     val keys = mutable.LinkedHashSet.empty[UnsafeRow]
     due.foreach { entry =>
       val key = joinKey(entry.key)
