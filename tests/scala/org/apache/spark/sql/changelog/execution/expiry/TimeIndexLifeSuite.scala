@@ -73,9 +73,10 @@ class TimeIndexLifeSuite extends AnyFunSuite with TimedChanges {
       val found = Seq(false, true).map { restarts =>
         val random = new Random(number.toLong)
         var (now, lines, mine) = (20, Seq.empty[Seq[String]], Seq.empty[String])
-        runningIn(mode, (if (changes) "op STRING, " else "") + columns, sql, conf) {
+        val quick = ChangelogSession.Quick - "spark.sql.shuffle.partitions" ++ conf
+        runningIn(mode, (if (changes) "op STRING, " else "") + columns, sql, quick) {
           (stream, query) =>
-            for (batch <- 1 to 8) {
+            for (batch <- 1 to 6) {
               now += random.nextInt(10)
               val rows = Seq.fill(1 + random.nextInt(8)) {
                 val at = math.max(0, now - random.nextInt(16))

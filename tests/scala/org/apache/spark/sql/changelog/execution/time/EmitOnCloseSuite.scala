@@ -40,9 +40,13 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
       conf: Map[String, String]): Unit = {
     val random = new Random(seed)
     val schema = if (changing) s"op STRING, $Columns" else Columns
-    runningClosed(schema, Sides + query.sql, conf) { (stream, running) =>
+    // two partitions, and nothing compiled for so few rows
+    val quick = ChangelogSession.Quick - "spark.sql.shuffle.partitions"
+    runningClosed(schema, Sides + query.sql, quick ++ conf) { (stream, running) =>
       val rows = mutable.ArrayBuffer.empty[Event]
       var (now, latest) = (20, 0)
+      // the latest of the batch before the last one: what is late below its watermark is too late now
+      var (settled, last) = (0, 0)
       def add(changes: Seq[(String, Event)]): Unit =
         stream.add(changes.map { case (op, event) =>
           if (changing) s"$op ${event.text}" else event.text
@@ -64,7 +68,9 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
               "insert" -> come
             }
           }
-          val late = if (latest > 48) Seq("insert" -> event(random, latest - 45)) else Nil
+          val late = if (settled >= 20) Seq("insert" -> event(random, settled - 20)) else Nil
+          settled = last
+          last = latest
           add(changes ++ late)
         }
         running.next()
