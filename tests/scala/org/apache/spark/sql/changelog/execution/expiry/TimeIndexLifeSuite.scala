@@ -76,7 +76,7 @@ class TimeIndexLifeSuite extends AnyFunSuite with TimedChanges {
         val quick = ChangelogSession.Quick - "spark.sql.shuffle.partitions" ++ conf
         runningIn(mode, (if (changes) "op STRING, " else "") + columns, sql, quick) {
           (stream, query) =>
-            for (batch <- 1 to 6) {
+            for (batch <- 1 to 8) {
               now += random.nextInt(10)
               val rows = Seq.fill(1 + random.nextInt(8)) {
                 val at = math.max(0, now - random.nextInt(16))
