@@ -37,6 +37,8 @@ class JudgedQuery(
   private var judged = -1L
   private var files = Map.empty[String, Int]
 
+  override def toString: String = query.name
+
   /** How many batches were compared. */
   var compared = 0
 

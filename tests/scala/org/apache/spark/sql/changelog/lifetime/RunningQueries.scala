@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.lifetime
 
 import java.io.File
+import java.nio.charset.StandardCharsets
 import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
@@ -97,17 +98,31 @@ class RunningQueries(
   def finish(process: Process, seconds: Int): Unit = {
     val deadline = System.nanoTime() + seconds * 1000000000L
     val all = tables.map { case (name, table) => name -> table.size }
-    def isDone = judged.forall(query =>
-      query.read.forall { case (name, files) =>
-        files == all(name) || !query.reads(name)
-      } && query.compared > 0)
+    def isDone(query: JudgedQuery) = query.compared > 0 &&
+      query.read.forall { case (name, files) => files == all(name) || !query.reads(name) }
+    def waiting = judged.filterNot(isDone).map { query =>
+      s"$query has read ${query.read} of $all, with ${query.committed} batches"
+    }
     judge()
-    while (!isDone) {
+    while (!judged.forall(isDone)) {
       assert(process.isAlive, s"a query has failed\n${processes.said}")
-      assert(System.nanoTime() < deadline, s"not done after $seconds s\n${processes.said}")
+      if (System.nanoTime() >= deadline) {
+        val why = s"not done after $seconds s:\n${waiting.mkString("\n")}\n${processes.said}"
+        fail(s"$why\n${streamThreads(process)}")
+      }
       Thread.sleep(300)
       judge()
     }
+  }
+
+  /** What the threads of a process do that run its queries, and their tasks. */
+  private def streamThreads(process: Process): String = {
+    val jstack = Paths.get(sys.props("java.home"), "bin", "jstack").toString
+    val stacks = new ProcessBuilder(jstack, process.pid.toString).start().getInputStream
+    val threads = new String(stacks.readAllBytes(), StandardCharsets.UTF_8).split("\n\n")
+    threads
+      .filter(thread => ThreadNames.exists(name => thread.startsWith("\"" + name)))
+      .mkString("\n\n")
   }
 
   /** Ends a process at once, and all that it has started. */
@@ -132,6 +147,7 @@ class RunningQueries(
 
 object RunningQueries {
   private val MostWaiting = 5
+  private val ThreadNames = Seq("stream execution thread", "Executor task launch worker")
 
   /** Each state store provider with its settings, by name. */
   val Providers: Seq[(String, Map[String, String])] = {
