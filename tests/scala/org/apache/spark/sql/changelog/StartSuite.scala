@@ -127,10 +127,11 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     Seq(
       "SELECT id, now() AS x FROM t" -> "now()",
       "SELECT id, current_timestamp() AS x FROM t" -> "current_timestamp()",
-      "SELECT id FROM t WHERE at < localtimestamp() OR fare > 3" -> "localtimestamp()",
+      "SELECT id FROM t WHERE CASE WHEN at < localtimestamp() THEN fare > 1 ELSE fare > 3 END" ->
+        "localtimestamp()",
       "SELECT id, now() AS x FROM plain" -> "now()",
       "SELECT count(*) FROM (SELECT DISTINCT city, now() FROM plain)" -> "now()",
-      "SELECT id FROM t WHERE NOT at = current_date()" -> "current_date()",
+      "SELECT id FROM t WHERE NOT at <=> current_date()" -> "current_date()",
       "SELECT id FROM t WHERE month(current_date()) > 3" -> "current_date()",
       "SELECT id FROM t WHERE current_time() > TIME'12:00:00'" -> "current_time(6)",
       "SELECT city, count(*) FILTER (WHERE at < current_date()) FROM t GROUP BY city" ->
@@ -152,7 +153,8 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
         }
     }
     start("SELECT id FROM plain WHERE current_date() > DATE '2000-01-01'")
-    start("SELECT id FROM t WHERE at < localtimestamp()")
+    start("SELECT id FROM t WHERE at < localtimestamp() OR fare > 3")
+    start("SELECT id FROM t WHERE NOT at = current_date()")
     start("SELECT city, count(*) FROM t WHERE at < DATE '2030-01-01' GROUP BY city")
   }
 
