@@ -12,8 +12,9 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.internal.LogKeys
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
@@ -114,6 +115,11 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       case Some(isLate) => applyRemovingRowsOlderThanWatermark(rows, isLate)
       case None => rows
     }
+
+  /** Rows that agree on `key` together; all of them, if it has no columns. */
+  protected def clusteredBy(key: Seq[Expression]): Distribution =
+    if (key.isEmpty) AllTuples
+    else StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf)
 
   /** When entries of the state are over, or are to be looked at, if a watermark says so. */
   protected def entryTimes: Option[EntryTimes] = None

@@ -7,6 +7,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.{
   FilterExec,
   LocalTableScanExec,
@@ -70,7 +71,6 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         planLater(unique.child)) :: Nil
 
     case replay: ChangelogReplay =>
-      val state = AssignStateInfo(castToImpl(session), replay.operatorId)
       val placedBy = replay.placedBy.getOrElse(replay.partition)
       ChangelogReplayExec(
         ReplayLayout(replay.partition, replay.columns, replay.order),
@@ -80,14 +80,12 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         replay.inputKind,
         replay.opening,
         replay.outputKind,
-        // a store that is never opened would be missed when the batch is committed
-        Some(if (placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(stateOf(replay.operatorId, placedBy)),
         replay.ttl,
         placedBy,
         planLater(replay.child)) :: Nil
 
     case running: ChangelogRunning =>
-      val state = AssignStateInfo(castToImpl(session), running.operatorId)
       ChangelogRunningExec(
         running.partition,
         running.time,
@@ -96,7 +94,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         running.initial,
         running.updates,
         running.results,
-        Some(if (running.partition.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(stateOf(running.operatorId, running.partition)),
         running.ttl,
         planLater(running.child)) :: Nil
 
@@ -139,33 +137,30 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
     case filter: ChangelogTemporalFilter =>
-      val state = AssignStateInfo(castToImpl(session), filter.operatorId)
       ChangelogTemporalFilterExec(
         filter.conditions,
         filter.placedBy,
         filter.inputKind,
         filter.outputKind,
-        Some(if (filter.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(stateOf(filter.operatorId, filter.placedBy)),
         planLater(filter.child)) :: Nil
 
     case hint: ChangelogRowTtl =>
-      val state = AssignStateInfo(castToImpl(session), hint.operatorId)
       ChangelogRowTtlExec(
         hint.ttl,
         hint.placedBy,
         hint.inputKind,
         hint.outputKind,
-        Some(if (hint.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(stateOf(hint.operatorId, hint.placedBy)),
         planLater(hint.child)) :: Nil
 
     case closing: ChangelogEmitOnClose =>
-      val state = AssignStateInfo(castToImpl(session), closing.operatorId)
       ChangelogEmitOnCloseExec(
         closing.times,
         closing.delays,
         closing.placedBy,
         closing.inputKind,
-        Some(if (closing.placedBy.isEmpty) state.copy(numPartitions = 1) else state),
+        Some(stateOf(closing.operatorId, closing.placedBy)),
         planLater(closing.child)) :: Nil
 
     case ChangelogConsolidate(key, pairs, replaces, inputKind, outputKind, child, inPlace) =>
@@ -204,6 +199,15 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
   /** How many partitions the query's operators have. */
   private def numPartitions: Int = AssignStateInfo(castToImpl(session), 0).numPartitions
+
+  /**
+   * Where an operator's state is. Without columns to place rows by it is in one partition: a store that
+   * is never opened would be missed when the batch is committed.
+   */
+  private def stateOf(operatorId: Long, placedBy: Seq[Expression]): StatefulOperatorStateInfo = {
+    val state = AssignStateInfo(castToImpl(session), operatorId)
+    if (placedBy.isEmpty) state.copy(numPartitions = 1) else state
+  }
 
   private def planOutput(output: ChangelogOutput): SparkPlan = {
     val child = planLater(output.child)

@@ -7,8 +7,10 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.execution.state.SingleValueStateStore
+
 /** Does what another state store does, as far as operators here use one: a value per key. */
-abstract class StateStoreWrapper(store: StateStore) extends StateStore {
+abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStore {
   override def get(key: UnsafeRow, family: String): UnsafeRow = store.get(key, family)
 
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit =
@@ -49,19 +51,7 @@ abstract class StateStoreWrapper(store: StateStore) extends StateStore {
       useMultipleValuesPerKey: Boolean,
       isInternal: Boolean): Unit = unused
 
-  override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] = unused
-
-  override def prefixScanWithMultiValues(
-      prefix: UnsafeRow,
-      family: String): StateStoreIterator[UnsafeRowPair] = unused
-
-  override def iteratorWithMultiValues(family: String): StateStoreIterator[UnsafeRowPair] = unused
-
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
-
-  override def merge(key: UnsafeRow, value: UnsafeRow, family: String): Unit = unused
-
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit = unused
+  override protected def oneValuePerKey(): Nothing = unused
 
   private def unused: Nothing =
     throw new UnsupportedOperationException("Operators with state keep one value per key")

@@ -63,12 +63,7 @@ case class ChangelogAggregateExec(
     layout.buffered.map(_.resultAttribute) ++ layout.extrema.map(_.result) :+ outputKind)
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (layout.grouping.isEmpty) Seq(AllTuples)
-    else {
-      Seq(
-        StatefulOperatorPartitioning
-          .getCompatibleDistribution(layout.grouping, getStateInfo, conf))
-    }
+    Seq(clusteredBy(layout.grouping))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(if (layout.hasExtrema) RowsByKey.order(layout.grouping) else Nil)

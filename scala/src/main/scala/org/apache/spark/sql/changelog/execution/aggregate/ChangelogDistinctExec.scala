@@ -66,10 +66,7 @@ case class ChangelogDistinctExec(
     else UnknownPartitioning(child.outputPartitioning.numPartitions)
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (clustering.isEmpty) Seq(AllTuples)
-    else {
-      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(clustering, getStateInfo, conf))
-    }
+    Seq(clusteredBy(clustering))
 
   override def timedColumns: Seq[Attribute] = layout.grouping
 

@@ -66,12 +66,7 @@ case class ChangelogRankExec(
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (ranking.partition.isEmpty) Seq(AllTuples)
-    else {
-      Seq(
-        StatefulOperatorPartitioning
-          .getCompatibleDistribution(ranking.partition, getStateInfo, conf))
-    }
+    Seq(clusteredBy(ranking.partition))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     ranking.strategy match {

@@ -71,10 +71,7 @@ case class ChangelogReplayExec(
     else (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (placedBy.isEmpty) Seq(AllTuples)
-    else {
-      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
-    }
+    Seq(clusteredBy(placedBy))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)))

@@ -67,10 +67,7 @@ case class ChangelogRunningExec(
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (partition.isEmpty) Seq(AllTuples)
-    else {
-      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(partition, getStateInfo, conf))
-    }
+    Seq(clusteredBy(partition))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     val others = child.output.filterNot(column => partition.exists(_.exprId == column.exprId))

@@ -82,10 +82,7 @@ case class ChangelogSessionExec(
     else (partition :+ outputKind :+ sessionColumn).map(SortOrder(_, Ascending))
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (partition.isEmpty) Seq(AllTuples)
-    else {
-      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(partition, getStateInfo, conf))
-    }
+    Seq(clusteredBy(partition))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(columns.map(SortOrder(_, Ascending)))

@@ -22,7 +22,7 @@ private[state] final class PagedStateStore(
     override val version: Long,
     val table: StateTable,
     finish: (PagedStateStore, Boolean) => Unit)
-    extends StateStore {
+    extends SingleValueStateStore {
   import PagedStateStore._
 
   /** Whose the table is until it is committed or aborted. */
@@ -123,24 +123,6 @@ private[state] final class PagedStateStore(
       useMultipleValuesPerKey: Boolean,
       isInternal: Boolean): Unit = throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
 
-  override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] =
-    oneValuePerKey()
-
-  override def prefixScanWithMultiValues(
-      prefix: UnsafeRow,
-      family: String): StateStoreIterator[UnsafeRowPair] = oneValuePerKey()
-
-  override def iteratorWithMultiValues(family: String): StateStoreIterator[UnsafeRowPair] =
-    oneValuePerKey()
-
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit =
-    oneValuePerKey()
-
-  override def merge(key: UnsafeRow, value: UnsafeRow, family: String): Unit = oneValuePerKey()
-
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit =
-    oneValuePerKey()
-
   override def toString: String = s"$Name[id=$id, version=$version]"
 
   private def checkUpdating(operation: String): Unit =
@@ -154,7 +136,7 @@ private[state] final class PagedStateStore(
       throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
     }
 
-  private def oneValuePerKey(): Nothing =
+  override protected def oneValuePerKey(): Nothing =
     throw StateStoreErrors.unsupportedOperationException("multipleValuesPerKey", Name)
 }
 

@@ -6,15 +6,10 @@ package org.apache.spark.sql.changelog.execution.time
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
-
-import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, RowsByKey}
 
 /**
  * Keeps rows until the watermark has passed them, and gives each then, once.
@@ -47,15 +42,7 @@ case class ChangelogEmitOnCloseExec(
     inputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends UnaryExecNode
-    with ChangelogStateWriter {
-
-  /** The first time of a row that is kept after the batch. */
-  @transient private lazy val nextTime: NextTime = {
-    val next = new NextTime
-    sparkContext.register(next)
-    next
-  }
+    extends TimedRowsWriter {
 
   override def shortName: String = "changelogEmitOnClose"
 
@@ -64,25 +51,10 @@ case class ChangelogEmitOnCloseExec(
       s"delays=${truncatedString(delays, "[", ", ", "]", maxFields)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  override def output: Seq[Attribute] = child.output.filterNot(_.exprId == inputKind.exprId)
+  override def columns: Seq[Attribute] =
+    child.output.filterNot(_.exprId == inputKind.exprId)
 
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    if (placedBy.isEmpty) Seq(AllTuples)
-    else Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
-
-  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(placedBy))
-
-  override def stateKeySchema: StructType = TimedRows.keySchema(output)
-
-  override def stateValueSchema: StructType = TimedRows.valueSchema
-
-  override def keyEncoder: KeyStateEncoderSpec =
-    PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 2)
-
-  /** The watermark bounds it. */
-  override protected lazy val ttls: Seq[Long] = Seq(0L)
+  override def output: Seq[Attribute] = columns
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(

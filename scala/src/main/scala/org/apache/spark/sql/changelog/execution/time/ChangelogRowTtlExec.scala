@@ -6,16 +6,13 @@ package org.apache.spark.sql.changelog.execution.time
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.{CompletionIterator, Utils}
 
-import org.apache.spark.sql.changelog.execution.{AssignStateInfo, ChangelogStateWriter, RowsByKey}
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
 
 /**
  * Takes back rows that nothing has changed for some time.
@@ -47,15 +44,7 @@ case class ChangelogRowTtlExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends UnaryExecNode
-    with ChangelogStateWriter {
-
-  /** When the next row leaves after the batch. */
-  @transient private lazy val nextTime: NextTime = {
-    val next = new NextTime
-    sparkContext.register(next)
-    next
-  }
+    extends TimedRowsWriter {
 
   override def shortName: String = "changelogRowTtl"
 
@@ -63,30 +52,12 @@ case class ChangelogRowTtlExec(
     s"$nodeName(${Utils.msDurationToString(rowTtl)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  def columns: Seq[Attribute] =
+  override def columns: Seq[Attribute] =
     child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
 
   override def output: Seq[Attribute] = columns :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    if (placedBy.isEmpty) Seq(AllTuples)
-    else Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
-
-  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(placedBy))
-
-  override def stateKeySchema: StructType = TimedRows.keySchema(columns)
-
-  override def stateValueSchema: StructType = TimedRows.valueSchema
-
-  override def keyEncoder: KeyStateEncoderSpec =
-    PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 2)
-
-  /** Time bounds it. */
-  override protected lazy val ttls: Seq[Long] = Seq(0L)
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics ++ Seq(

@@ -6,16 +6,13 @@ package org.apache.spark.sql.changelog.execution.time
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.execution.{AssignStateInfo, ChangelogStateWriter, RowsByKey}
+import org.apache.spark.sql.changelog.execution.AssignStateInfo
 
 /**
  * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
@@ -42,15 +39,7 @@ case class ChangelogTemporalFilterExec(
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     child: SparkPlan)
-    extends UnaryExecNode
-    with ChangelogStateWriter {
-
-  /** When there is something to do again after the batch. */
-  @transient private lazy val nextTime: NextTime = {
-    val next = new NextTime
-    sparkContext.register(next)
-    next
-  }
+    extends TimedRowsWriter {
 
   override def shortName: String = "changelogTemporalFilter"
 
@@ -58,30 +47,12 @@ case class ChangelogTemporalFilterExec(
     s"$nodeName(${truncatedString(conditions, "[", ", ", "]", maxFields)}, " +
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
-  def columns: Seq[Attribute] =
+  override def columns: Seq[Attribute] =
     child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
 
   override def output: Seq[Attribute] = columns :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def requiredChildDistribution: Seq[Distribution] =
-    if (placedBy.isEmpty) Seq(AllTuples)
-    else Seq(StatefulOperatorPartitioning.getCompatibleDistribution(placedBy, getStateInfo, conf))
-
-  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(placedBy))
-
-  override def stateKeySchema: StructType = TimedRows.keySchema(columns)
-
-  override def stateValueSchema: StructType = TimedRows.valueSchema
-
-  override def keyEncoder: KeyStateEncoderSpec =
-    PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 2)
-
-  /** Time bounds it. */
-  override protected lazy val ttls: Seq[Long] = Seq(0L)
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics ++ Seq(

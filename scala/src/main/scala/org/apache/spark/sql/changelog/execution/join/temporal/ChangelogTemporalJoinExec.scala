@@ -65,10 +65,8 @@ case class ChangelogTemporalJoinExec(
 
   override def outputPartitioning: Partitioning = left.outputPartitioning
 
-  override def requiredChildDistribution: Seq[Distribution] = sides.map { side =>
-    if (side.key.isEmpty) AllTuples
-    else StatefulOperatorPartitioning.getCompatibleDistribution(side.key, getStateInfo, conf)
-  }
+  override def requiredChildDistribution: Seq[Distribution] =
+    sides.map(side => clusteredBy(side.key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     sides.map(side => side.key.map(SortOrder(_, Ascending)) ++ side.order)
