@@ -107,6 +107,8 @@ private object SubqueriesSuite {
     "a value anywhere" -> Seq(
       "SELECT id, explode(array(v, (SELECT max(w) FROM u))) AS x FROM t",
       "SELECT id FROM t ORDER BY v + (SELECT max(w) FROM u), id LIMIT 2",
+      "SELECT id, (SELECT max(w) FROM u) AS m FROM (SELECT * FROM t ORDER BY v DESC, id LIMIT 2 OFFSET 1)",
+      "SELECT id, EXISTS (SELECT w FROM u WHERE u.g = t.g) AS e FROM (SELECT * FROM t ORDER BY v, id LIMIT 2) t",
       "SELECT id, (SELECT max(w) FROM u WHERE u.g = t.g) AS m FROM t ORDER BY m DESC, id LIMIT 2",
       "SELECT id, sum(v + (SELECT max(w) FROM u)) OVER (PARTITION BY g ORDER BY id) AS s FROM t"),
     "a value beside aggregates" -> Seq(

@@ -21,11 +21,14 @@ class Oracle(spark: SparkSession) {
   /** Does something, such as registering a function, in all sessions that queries run in. */
   def inSessions(body: SparkSession => Unit): Unit = sessions.inAll(body)
 
-  /** Whether batch Spark takes the program's query. */
+  /**
+   * Whether batch Spark plans the program's query, over tables of which it knows no row: what it
+   * knows to be empty it leaves out, and with it what it can't plan.
+   */
   def accepts(program: Program): Boolean = {
     program.feeds.foreach { feed =>
       sessions.batch
-        .createDataFrame(java.util.Collections.emptyList[Row](), feed.schema)
+        .createDataFrame(spark.sparkContext.emptyRDD[Row], feed.schema)
         .createOrReplaceTempView(feed.name)
     }
     program.createViews(sessions.batch)

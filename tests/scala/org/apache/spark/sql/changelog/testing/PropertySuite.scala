@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.testing
 import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -26,7 +27,9 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
     oracle.check(program, variant)
 
   test("programs that failed once") {
-    keptSeeds.foreach(check)
+    val seeds = keptSeeds
+    val failed = failing(seeds.iterator)
+    assert(failed.isEmpty, s"of ${seeds.size}")
   }
 
   private val seconds = sys.env.get("CHANGELOG_PROPERTY_SECONDS").map(_.toLong)
@@ -49,18 +52,22 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
           .takeWhile(_ => end.forall(System.nanoTime() < _))
           .map(first + _)
         var numPrograms = 0
-        // said at once: a long run may be cut short
-        val failed = seeds.filter { seed =>
+        val failed = failing(seeds.map { seed =>
           numPrograms += 1
           if (numPrograms % 100 == 0) println(s"$numPrograms programs")
-          val outcome = scala.util.Try(check(seed))
-          outcome.failed.foreach(error => println(error.getMessage))
-          outcome.isFailure
-        }.toSeq
+          seed
+        })
         info(s"$numPrograms programs, ${failed.size} failed")
         assert(failed.isEmpty, s"seeds ${failed.mkString(" ")} failed")
       }
   }
+
+  /** The seeds that fail, each told of at once: a long run may be cut short. */
+  private def failing(seeds: Iterator[Long]): Seq[Long] = seeds.filter { seed =>
+    val outcome = Try(check(seed))
+    outcome.failed.foreach(error => println(error.getMessage))
+    outcome.isFailure
+  }.toSeq
 
   private def check(seed: Long): Unit = {
     val (drawn, way) = this.program(seed)

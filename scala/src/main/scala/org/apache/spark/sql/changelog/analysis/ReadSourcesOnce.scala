@@ -5,7 +5,12 @@ package org.apache.spark.sql.changelog.analysis
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeReference,
+  NamedExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
@@ -37,7 +42,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable}
  */
 object ReadSourcesOnce extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan =
+  override def apply(plan: LogicalPlan): LogicalPlan = SeparateSubqueries(once(plan))
+
+  private def once(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED) || !keepsApart(plan)) plan
     else {
       val known = mutable.Map.empty[Reading, FromChangelog]
@@ -46,7 +53,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
           val reading = Reading(source.canonicalized, source.collectLeaves().map(originOf))
           known.get(reading) match {
             case Some(first) if source.streaming && first.output != source.output =>
-              readAs(source, first)
+              readAs(first, source.output)
             case Some(first) => source.copy(number = first.number)
             case None =>
               known(reading) = source.copy(number = known.size + 1)
@@ -92,14 +99,19 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     case _ => None
   })
 
-  private def readAs(source: FromChangelog, first: FromChangelog): LogicalPlan = {
-    val columns = first.output.zip(source.output).map { case (read, column) =>
+  /** What a source gives, in other columns. */
+  private[analysis] def readAs(source: FromChangelog, columns: Seq[Attribute]): LogicalPlan = {
+    val named = source.output.zip(columns).map { case (read, column) =>
       val marked =
         new MetadataBuilder().withMetadata(column.metadata).putBoolean(Mark, true).build()
       Alias(read, column.name)(column.exprId, column.qualifier, Some(marked))
     }
-    Project(columns, first)
+    Project(named, source)
   }
+
+  /** Whether a column is one that [[readAs]] has made. */
+  private[analysis] def isMarked(column: NamedExpression): Boolean =
+    column.metadata.contains(Mark)
 
   /**
    * Marks the columns of what is read once more. To Spark an alias with metadata of its own is never

@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - functions of typed datasets are called for rows, and those of Python not within aggregates
  *   - each reading of a source has its own columns
  *   - parts that differ in what their readers leave out become equal, so that they are computed once
+ *   - limits go below columns that hold subqueries
  *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
  *     so do scalar subqueries; what only they have read is not kept
  *   - columns have names without expression ids
@@ -51,8 +52,8 @@ object NormalizeChangelogQuery {
   private def joinSubqueries(root: LogicalPlan): LogicalPlan =
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
-      val joined = JoinScalarSubqueries(
-        RewritePredicateSubquery(LiftSubqueryFilters(KeepCalls.show(root))))
+      val placed = LiftSubqueryFilters(LimitBelowSubqueries(KeepCalls.show(root)))
+      val joined = JoinScalarSubqueries(RewritePredicateSubquery(placed))
       tidying.foldLeft(joined)((plan, rule) => rule(plan))
     }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
   AttributeMap,
+  AttributeSet,
   ExprId,
   NamedExpression
 }
@@ -79,25 +80,35 @@ object SeparateSources extends Rule[LogicalPlan] {
    * Names the rows that `EXCEPT ALL` and `INTERSECT ALL` repeat. Spark gives them the very columns they
    * are made of, and where those are renamed below, it takes the ones in the generator for its own.
    */
-  private def withOwnRepeatedRows(plan: LogicalPlan): LogicalPlan = plan.transformUp {
-    case project @ Project(columns, generate: Generate) if repeats(generate) =>
-      val made = generate.generatorOutput.map(_.newInstance())
-      val repeated = AttributeMap(generate.generatorOutput.zip(made))
-      val used = generate.child.output.indices.filter { index =>
-        repeated.contains(generate.child.output(index))
-      }
-      project.copy(
-        projectList = columns.map {
-          case column: Attribute if repeated.contains(column) =>
-            Alias(repeated(column), column.name)(column.exprId, column.qualifier)
-          case other =>
-            other
-              .transform { case column: Attribute => repeated.getOrElse(column, column) }
-              .asInstanceOf[NamedExpression]
-        },
-        child = generate.copy(
-          unrequiredChildIndex = (generate.unrequiredChildIndex ++ used).distinct,
-          generatorOutput = made))
+  private def withOwnRepeatedRows(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case project @ Project(columns, generate: Generate)
+        if repeats(generate) && AttributeSet(columns.map(_.toAttribute)).size == columns.size =>
+      val (own, named) = withOwnRows(generate)
+      project.copy(projectList = columns.map(named), child = own)
+    case generate: Generate if repeats(generate) =>
+      val (own, named) = withOwnRows(generate)
+      Project(generate.outputSet.toSeq.map(named), own)
+  }
+
+  /** The same with other columns for what it makes, and a column of the first in those of the second. */
+  private def withOwnRows(generate: Generate): (Generate, NamedExpression => NamedExpression) = {
+    val made = generate.generatorOutput.map(_.newInstance())
+    val repeated = AttributeMap(generate.generatorOutput.zip(made))
+    val used = generate.child.output.indices.filter { index =>
+      repeated.contains(generate.child.output(index))
+    }
+    val own = generate.copy(
+      unrequiredChildIndex = (generate.unrequiredChildIndex ++ used).distinct,
+      generatorOutput = made)
+    def named(column: NamedExpression): NamedExpression = column match {
+      case column: Attribute if repeated.contains(column) =>
+        Alias(repeated(column), column.name)(column.exprId, column.qualifier)
+      case other =>
+        other
+          .transform { case column: Attribute => repeated.getOrElse(column, column) }
+          .asInstanceOf[NamedExpression]
+    }
+    (own, named)
   }
 
   private def repeats(generate: Generate): Boolean =

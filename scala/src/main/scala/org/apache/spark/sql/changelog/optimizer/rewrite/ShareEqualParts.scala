@@ -89,8 +89,12 @@ private[optimizer] object ShareEqualParts {
     node.plan.canonicalized,
     node.required,
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
-    node.plan.collect { case operator =>
-      operator.children.indices.map(StateTtl.hinted(operator, _))
-    }.flatten)
+    ttls(node.plan))
 
+  /** What hints say of the state of operators. How a stream is read below its source may differ. */
+  private def ttls(plan: LogicalPlan): Seq[Option[Long]] =
+    plan.children.indices.map(StateTtl.hinted(plan, _)) ++ (plan match {
+      case _: FromChangelog => Nil
+      case _ => plan.children.flatMap(ttls)
+    })
 }
