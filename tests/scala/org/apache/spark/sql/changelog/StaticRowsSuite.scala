@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Rows that never change, among rows that do. */
 class StaticRowsSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
+
   private lazy val oracle = new Oracle(spark)
   private val rides = Feed("rides", "id INT, city STRING, fare INT", key = Seq("id"))
   private val steps = Seq(

@@ -5,9 +5,14 @@ package org.apache.spark.sql.changelog.functions
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 class FromCanalFunctionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
+
   private val records = RecordFeed.read("canal/orders.jsonl")
   private val orders = new RecordFeed(spark, records)
   private val columns =

@@ -5,9 +5,13 @@ package org.apache.spark.sql.changelog.functions
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
 
   private def call(schema: String, arguments: String): String =
     s"from_debezium(TABLE(records), schema => '$schema', $arguments)"

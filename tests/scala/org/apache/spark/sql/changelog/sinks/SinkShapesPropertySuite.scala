@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
  * what is kept is compared after every batch, after a batch that is done once more, and after a
  * restart. A sink may refuse a query, but only by an error that says so.
  */
-class SinkShapesPropertySuite extends PropertySuite(numSeeds = 10) {
+class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
   private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
   private var seed = 0L
   private var isPrepared = false

@@ -116,7 +116,8 @@ final case class Program(
  * @param mode
  *   what `to_changelog` is asked for
  * @param restart
- *   whether the query is stopped after every step, and begun again from its text
+ *   whether the query is stopped after every second step, from the first, and begun again from its
+ *   text
  * @param conf
  *   session settings
  * @param sources

@@ -21,7 +21,7 @@ trait ViewTest
   protected val warehouse = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
 
   protected val orders =
     "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"

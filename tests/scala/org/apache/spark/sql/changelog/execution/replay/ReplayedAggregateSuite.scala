@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.expressions.Aggregator
 import org.apache.spark.sql.{Encoder, Encoders, functions}
 
@@ -12,6 +13,9 @@ import org.apache.spark.sql.changelog.testing._
 
 /** Aggregates that are computed anew from the rows of each group that changes. */
 class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
+
   private lazy val oracle = new Oracle(spark)
   private val variants = Seq(Variant(), Variant(restart = true, conf = Variant.RocksDB))
   private val words = Feed("words", "word STRING, n INT")

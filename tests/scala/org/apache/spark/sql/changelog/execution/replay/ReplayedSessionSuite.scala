@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Aggregates by `session_window`, whose bounds any row may move. */
 class ReplayedSessionSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
+
   private lazy val oracle = new Oracle(spark)
   private val variants = Seq(Variant(), Variant(restart = true, conf = Variant.RocksDB))
   private val clicks = Feed("clicks", "who STRING, at TIMESTAMP, n INT")

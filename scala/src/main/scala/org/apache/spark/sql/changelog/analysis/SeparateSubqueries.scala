@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
@@ -33,15 +31,14 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      separate(plan, mutable.Set.empty)
+      separate(plan, Set.empty)
     }
 
-  private def separate(plan: LogicalPlan, taken: mutable.Set[ExprId]): LogicalPlan = {
-    taken ++= sources(plan).flatMap(_.output).map(_.exprId)
+  /** Two subqueries side by side stay the same if they are: one may be in GROUP BY, and one in SELECT. */
+  private def separate(plan: LogicalPlan, around: Set[ExprId]): LogicalPlan = {
+    val taken = around ++ sources(plan).flatMap(_.output).map(_.exprId)
     plan.transformAllExpressions { case subquery: SubqueryExpression =>
-      val own =
-        if (subquery.isCorrelated) withOwnColumns(subquery, taken.toSet)
-        else subquery.plan
+      val own = if (subquery.isCorrelated) withOwnColumns(subquery, taken) else subquery.plan
       subquery.withNewPlan(separate(own, taken))
     }
   }
