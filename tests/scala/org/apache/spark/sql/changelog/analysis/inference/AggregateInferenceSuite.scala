@@ -3,7 +3,8 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.changelog.analysis.{InferenceTest, StateTable}
+import org.apache.spark.sql.changelog.analysis.InferenceTest
+import org.apache.spark.sql.changelog.plans.StateTable
 
 class AggregateInferenceSuite extends InferenceTest {
 

@@ -3,8 +3,8 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, InferenceTest, StateTable}
-import org.apache.spark.sql.changelog.plans.InputMode
+import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, InferenceTest}
+import org.apache.spark.sql.changelog.plans.{InputMode, StateTable}
 
 class JoinInferenceSuite extends InferenceTest {
 

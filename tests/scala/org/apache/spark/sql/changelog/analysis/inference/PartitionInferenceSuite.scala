@@ -13,7 +13,8 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.analysis.{InferenceTest, StateTable}
+import org.apache.spark.sql.changelog.analysis.InferenceTest
+import org.apache.spark.sql.changelog.plans.StateTable
 
 /** Nodes that see all rows of a partition: those that are computed again, and Spark's own. */
 class PartitionInferenceSuite extends InferenceTest {

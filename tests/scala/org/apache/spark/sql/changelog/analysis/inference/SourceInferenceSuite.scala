@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.types.IntegerType
 
 import org.apache.spark.sql.changelog.ModifyKindSet
-import org.apache.spark.sql.changelog.analysis.{InferenceTest, StateTable}
-import org.apache.spark.sql.changelog.plans.InputMode
+import org.apache.spark.sql.changelog.analysis.InferenceTest
+import org.apache.spark.sql.changelog.plans.{InputMode, StateTable}
 
 class SourceInferenceSuite extends InferenceTest {
 

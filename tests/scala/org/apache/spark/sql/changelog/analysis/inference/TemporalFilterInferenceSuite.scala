@@ -3,7 +3,8 @@
 
 package org.apache.spark.sql.changelog.analysis.inference
 
-import org.apache.spark.sql.changelog.analysis.{CheckExecutable, InferenceTest, StateTable}
+import org.apache.spark.sql.changelog.analysis.{CheckExecutable, InferenceTest}
+import org.apache.spark.sql.changelog.plans.StateTable
 
 class TemporalFilterInferenceSuite extends InferenceTest {
 

@@ -6,8 +6,6 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
-import org.apache.spark.sql.changelog.explain.ExplainNode
-
 /**
  * Hands the changes of a query to its reader: the rewritten form of [[ToChangelog]].
  *

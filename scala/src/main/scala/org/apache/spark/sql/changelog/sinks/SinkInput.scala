@@ -10,8 +10,7 @@ import org.apache.spark.sql.types.{DataType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
-import org.apache.spark.sql.changelog.explain.ExplainNode
-import org.apache.spark.sql.changelog.plans.ChangelogOutput
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode}
 
 /**
  * What a sink knows of the changes it is asked.

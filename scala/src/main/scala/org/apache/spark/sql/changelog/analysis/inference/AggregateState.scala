@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.internal.SQLConf
 
-import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode, StateTable}
+import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.StateTtl
+import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl}
 
 /**
  * Chooses what an aggregate keeps of each group: as little as its functions allow.

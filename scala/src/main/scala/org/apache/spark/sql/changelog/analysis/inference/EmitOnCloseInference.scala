@@ -6,14 +6,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.analysis.{
-  DescribeNode,
-  EventTime,
-  InferenceErrors,
-  StateTable
-}
-import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, InferenceErrors}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, StateTable}
 
 /**
  * Gives new rows only of a query whose rows change: each once, when the watermark has passed its time

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTable, StateTtl}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.

@@ -6,16 +6,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Window, WindowGroupLimit}
 
-import org.apache.spark.sql.changelog.analysis.{
-  DescribeNode,
-  EventTime,
-  GroupedMap,
-  RunningWindow,
-  StateTable,
-  WindowStack
-}
-import org.apache.spark.sql.changelog.plans.StateTtl
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, GroupedMap, RunningWindow, WindowStack}
+import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl}
 
 /**
  * Nodes that compute something from all rows of a partition: window functions, and functions of the

@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.explain
+package org.apache.spark.sql.changelog.plans
 
 import org.json4s.JsonDSL._
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{pretty, render}
-
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, DescribeNode, StateTable}
 
 /**
  * What EXPLAIN says about one node: the model behind the text, the JSON and the golden files.
@@ -78,23 +76,4 @@ final case class ExplainNode(
       }) ~
       ("reasons" -> reasons) ~
       ("children" -> children.map(_.json))
-}
-
-object ExplainNode {
-
-  /** What EXPLAIN says about an annotated query. */
-  def apply(annotated: AnnotatedPlan): ExplainNode = {
-    val isReadAgain = annotated.shared.exists(!_.computes)
-    ExplainNode(
-      DescribeNode.node(annotated.plan),
-      DescribeNode.detail(annotated.plan),
-      annotated.mode.toString,
-      annotated.mode.symbols,
-      annotated.required.toString,
-      annotated.upsertKeys.map(key => annotated.plan.output.filter(key.contains).map(_.name)),
-      if (isReadAgain) None else annotated.strategy,
-      if (isReadAgain) Nil else annotated.state,
-      annotated.reasons ++ annotated.shared.map(_.toString),
-      if (isReadAgain) Nil else annotated.children.map(apply))
-  }
 }

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.apache.spark.util.Utils
+
+/**
+ * One table kept in an operator's state store, as EXPLAIN shows it.
+ *
+ * @param table
+ *   what it is called, such as `groups` or `left rows`
+ * @param key
+ *   the columns it is looked up by
+ * @param value
+ *   what is kept per key
+ * @param boundedBy
+ *   what keeps it from growing for ever, such as `a watermark on ts`, or `unbounded`
+ */
+final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String) {
+  override def toString: String = s"$table: ${key.mkString("(", ", ", ")")} → $value, $boundedBy"
+}
+
+object StateTable {
+
+  /**
+   * What bounds a table that no watermark does: nothing, unless there is a TTL.
+   *
+   * @param ttl
+   *   in ms, 0 for none
+   */
+  def unbounded(ttl: Long): String = if (ttl == 0) "unbounded" else forgotten(ttl)
+
+  /** What bounds a table that `bound` does too. */
+  def boundedBy(bound: String, ttl: Long): String =
+    if (ttl == 0) bound else s"$bound, ${forgotten(ttl)}"
+
+  private def forgotten(ttl: Long): String =
+    s"forgotten ${Utils.msDurationToString(ttl)} after its last change"
+}
