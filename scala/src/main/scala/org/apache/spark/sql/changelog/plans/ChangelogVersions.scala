@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics}
 
-import org.apache.spark.sql.changelog.execution.replay.ReplayedVersions
+import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
  * Computes something of Spark's own once over the new and once over the old rows of groups, where

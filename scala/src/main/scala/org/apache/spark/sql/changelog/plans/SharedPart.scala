@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.execution.shared.SharedChanges
+import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
  * Computes a part of a query whose changes are read in several places: here, and by

@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
  * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogVersions]]: in one task the replay,

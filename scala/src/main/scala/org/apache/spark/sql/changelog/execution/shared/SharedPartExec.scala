@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.exchange.{
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.plans.SharedPart
+import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
  * Executes a [[org.apache.spark.sql.changelog.plans.SharedPart]]: its operators run in the tasks that

@@ -9,6 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.LeafExecNode
 
+import org.apache.spark.sql.changelog.shared.SharedChanges
+
 /** Executes a [[org.apache.spark.sql.changelog.plans.SharedReading]]: reads the shuffle again. */
 case class SharedReadingExec(
     changes: SharedChanges,

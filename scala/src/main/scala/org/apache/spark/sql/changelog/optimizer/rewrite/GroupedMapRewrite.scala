@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.{IntegerType, Metadata}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, EventTime, GroupedMap}
-import org.apache.spark.sql.changelog.execution.replay.ReplayedVersions
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
  * Calls a function of the user anew for each group that changes.

@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.execution.shared.SharedChanges
 import org.apache.spark.sql.changelog.plans.{FromChangelog, SharedPart, SharedReading}
+import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
  * Rewrites all nodes of a query, inputs first, so that operator ids count from the sources up, left
