@@ -17,8 +17,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String, VariantVal}
 
+import org.apache.spark.sql.changelog.plans.KeyCheck
+import org.apache.spark.sql.changelog.sources.ChangeTypes
 import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults}
-import org.apache.spark.sql.changelog.sources.{ChangeTypes, KeyCheck}
 
 /**
  * Writes expressions so that two that mean the same at two starts of a query have the same text.

@@ -6,8 +6,6 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
-import org.apache.spark.sql.changelog.sources.KeyCheck
-
 /**
  * Counts the rows of each key, and lets all changes pass.
  *

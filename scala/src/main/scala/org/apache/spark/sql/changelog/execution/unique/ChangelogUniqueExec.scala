@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.{LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.sources.KeyCheck
+import org.apache.spark.sql.changelog.plans.KeyCheck
 
 /**
  * Finds keys that have several rows when a batch ends, though they are said to identify one.
