@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, NearestByJoin}
 
-import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   Window
 }
 
-import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

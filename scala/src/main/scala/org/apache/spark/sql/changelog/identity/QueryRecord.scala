@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.internal.SQLConf
 
-import org.apache.spark.sql.changelog.optimizer.LowerSources
+import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**

@@ -10,10 +10,9 @@ import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
+import org.apache.spark.sql.changelog.analysis.{LowerSources, ResolvePassingTime}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.optimizer.LowerSources
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, RowTtl, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
