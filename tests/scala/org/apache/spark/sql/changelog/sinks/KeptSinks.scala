@@ -15,9 +15,9 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.sinks.files.FilesSinkProvider
 import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.views.ViewCatalog
+import org.apache.spark.sql.changelog.views.files.FilesSinkProvider
 
 /** Every sink, and every format of views, by name, ready to keep a program's query. */
 class KeptSinks(spark: SparkSession) {

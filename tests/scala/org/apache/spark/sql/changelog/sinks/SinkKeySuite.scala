@@ -7,8 +7,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
 
-import org.apache.spark.sql.changelog.sinks.files.FilesSinkProvider
 import org.apache.spark.sql.changelog.testing._
+import org.apache.spark.sql.changelog.views.files.FilesSinkProvider
 
 /** The key by which a sink replaces rows is the one by which the query leaves out old rows. */
 class SinkKeySuite extends AnyFunSuite with ChangelogSession with ErrorChecks {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.sinks.files.{FilesSinkProvider, Snapshots}
+import org.apache.spark.sql.changelog.views.files.{FilesSinkProvider, Snapshots}
 
 /**
  * Files that can't be changed in place. Each batch writes all rows anew, and then a view of Spark's
