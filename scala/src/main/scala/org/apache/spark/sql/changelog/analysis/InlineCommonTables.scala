@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
@@ -37,7 +36,7 @@ object InlineCommonTables extends Rule[LogicalPlan] {
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         InlineCTE(alwaysInline = true)(plan).transformUp { case root: ToChangelog =>
-          ToChangelogFunction.overStreams(root)
+          ReadStreams(root)
         }
       }
     }

@@ -9,16 +9,10 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
 
-import org.apache.spark.sql.changelog.analysis.{ReadSourcesOnce, TtlHint}
+import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  InputMode,
-  RowTtl,
-  StateTtl,
-  ToChangelog
-}
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, RowKind}
+import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
  * The SQL table function `to_changelog`: the changes of a query's result.
@@ -97,83 +91,6 @@ object ToChangelogFunction {
             s"${column.name} AS `${column.name}_1`.")
     }
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
-    overStreams(ToChangelog(mode, key, streaming = false, changeType, query))
+    ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query))
   }
-
-  /** The same once more, when more of the query below is known. */
-  private[changelog] def overStreams(root: ToChangelog): ToChangelog = {
-    root.child
-      .collectWithSubqueries { case StateTtl(scala.util.Left(problem), _) => problem }
-      .foreach(throw _)
-    val streams = root.child.collectWithSubqueries {
-      case leaf: LeafNode if isStream(leaf) => leaf
-    }
-    val read = readCommonTables(wrapStreams(root.child))
-    checkRowTtls(read)
-    root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(read))
-  }
-
-  /** The rows of a stream come and never go. */
-  private def checkRowTtls(plan: LogicalPlan): Unit = plan
-    .collectWithSubqueries { case source: FromChangelog => source.child }
-    .flatMap(_.collectFirst { case hint: RowTtl => hint })
-    .foreach { _ =>
-      throw TtlHint.Row.invalid(
-        "place",
-        "a stream",
-        "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark")
-    }
-
-  /** References to what was a stream when they were made, and is a changelog now. */
-  private def readCommonTables(plan: LogicalPlan): LogicalPlan =
-    AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      plan.transformUpWithSubqueries {
-        case reference: CTERelationRef if reference.isStreaming =>
-          reference.copy(isStreaming = false)
-      }
-    }
-
-  /**
-   * Reads every stream that is not yet below `from_changelog` as an insert-only changelog, above
-   * its watermark, since Spark allows watermarks on streams only.
-   */
-  private def wrapStreams(plan: LogicalPlan): LogicalPlan = plan match {
-    case changelog: FromChangelog => changelog
-    case stream if isRawStream(stream) =>
-      FromChangelog(
-        None,
-        ModifyKindSet.InsertOnly,
-        InputMode.Retract,
-        Nil,
-        Nil,
-        skipsBadRows = false,
-        streaming = true,
-        stream.output,
-        stream)
-    case other =>
-      other.mapChildren(wrapStreams).transformExpressions { case subquery: SubqueryExpression =>
-        subquery.withNewPlan(wrapStreams(subquery.plan))
-      }
-  }
-
-  private def isRawStream(plan: LogicalPlan): Boolean = plan match {
-    case leaf: LeafNode => isStream(leaf)
-    case watermark: EventTimeWatermark => isPlainStream(watermark.child)
-    case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
-        _: TransformWithStateInPySpark =>
-      plan.isStreaming && !plan.exists(_.isInstanceOf[FromChangelog])
-    case _ => false
-  }
-
-  private def isPlainStream(plan: LogicalPlan): Boolean = plan match {
-    case leaf: LeafNode => isStream(leaf)
-    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark |
-        _: StateTtl =>
-      isPlainStream(plan.children.head)
-    case _ => false
-  }
-
-  /** What a reference to a common table expression stands for is known once it is inlined. */
-  private def isStream(leaf: LeafNode): Boolean =
-    leaf.isStreaming && !leaf.isInstanceOf[CTERelationRef]
 }
