@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.analysis
+package org.apache.spark.sql.changelog.start
 
 import org.apache.hadoop.fs.Path
 
@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan,
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
+import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.execution.AssignStateInfo
 import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
