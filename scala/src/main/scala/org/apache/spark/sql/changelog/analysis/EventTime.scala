@@ -3,8 +3,9 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
+import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 
 /** Finds columns a watermark is set on, as Spark marks them. */
 object EventTime {
@@ -15,4 +16,8 @@ object EventTime {
       Some(named.name)
     case _ => None
   }
+
+  /** The first event time, or window of one, among `columns`: that by which Spark bounds a state. */
+  def firstOf(columns: Seq[Attribute]): Option[Attribute] =
+    WatermarkSupport.findEventTimeColumn(columns, allowMultipleEventTimeColumns = true)
 }

@@ -24,6 +24,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.analysis.EventTime
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
@@ -77,7 +78,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
    * whose number the key begins with. Not for those that a watermark bounds.
    */
   protected lazy val ttls: Seq[Long] =
-    Seq(if (EventTimeBound.columnOf(timedColumns).isDefined) 0L else StateTtl.orSession(ttl))
+    Seq(if (EventTime.firstOf(timedColumns).isDefined) 0L else StateTtl.orSession(ttl))
 
   private lazy val expiry: Option[StateExpiry] =
     if (ttls.forall(_ == 0)) None else Some(new StateExpiry(stateValueSchema, ttls))

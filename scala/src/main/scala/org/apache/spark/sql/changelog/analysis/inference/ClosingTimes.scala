@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
 import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
 
 import org.apache.spark.sql.changelog.analysis.{EventTime, ProjectKeys, RunningWindow}
-import org.apache.spark.sql.changelog.execution.EventTimeBound
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -173,7 +172,7 @@ private[inference] object ClosingTimes {
       times: Seq[ClosingTime],
       key: Seq[Attribute],
       shared: AttributeSet): Seq[ClosingTime] =
-    if (EventTimeBound.columnOf(key).forall(isFinal(times, _))) times.filter(_.isMadeOf(shared))
+    if (EventTime.firstOf(key).forall(isFinal(times, _))) times.filter(_.isMadeOf(shared))
     else Nil
 
   /** Whether rows are final once the watermark has passed a column. */
