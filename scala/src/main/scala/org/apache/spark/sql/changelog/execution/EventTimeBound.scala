@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, BasePredicate, Pred
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 
 import org.apache.spark.sql.changelog.analysis.EventTime
+import org.apache.spark.sql.changelog.microbatch.BatchTime
 
 /**
  * How a watermark bounds a state whose key holds an event time, or a window of one: nobody will

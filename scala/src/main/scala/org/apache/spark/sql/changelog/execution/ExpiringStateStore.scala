@@ -9,6 +9,8 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
+import org.apache.spark.sql.changelog.microbatch.BatchTime
+
 /**
  * How long an operator keeps an entry of its state that nothing changes.
  *

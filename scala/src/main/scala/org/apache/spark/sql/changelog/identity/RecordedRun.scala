@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.identity
 
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.microbatch.PlannedBatch
+
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
  *

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupp
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
 import org.apache.spark.sql.changelog.analysis.JoinWatermark
-import org.apache.spark.sql.changelog.execution.BatchTime
+import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.JoinSide
 
 /**

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
-import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ExplainNode
 
 /** Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched. */

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.{CompletionIterator, Utils}
 
-import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
  * Takes back rows that nothing has changed for some time.

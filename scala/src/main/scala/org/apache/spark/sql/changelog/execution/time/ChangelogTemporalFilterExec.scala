@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.execution.AssignStateInfo
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
  * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.

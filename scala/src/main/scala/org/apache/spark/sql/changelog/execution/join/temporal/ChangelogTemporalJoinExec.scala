@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
+import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.identity
+package org.apache.spark.sql.changelog.microbatch
 
 import org.apache.hadoop.fs.Path
 

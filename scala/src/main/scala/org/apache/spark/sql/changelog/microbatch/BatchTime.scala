@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.execution
+package org.apache.spark.sql.changelog.microbatch
 
 /**
  * What time it is for one operator in one batch.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.execution
+package org.apache.spark.sql.changelog.microbatch
 
 import java.util.UUID
 
@@ -14,8 +14,6 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
-
-import org.apache.spark.sql.changelog.identity.PlannedBatch
 
 /**
  * Finds where an operator's state lives, while its query's batch is being planned, and what time
