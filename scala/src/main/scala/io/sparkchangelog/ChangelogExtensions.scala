@@ -5,11 +5,30 @@ package io.sparkchangelog
 
 import org.apache.spark.sql.SparkSessionExtensions
 
-import org.apache.spark.sql.changelog.analysis.{AcceptOffset, CheckNearestBy, CheckPivot, CheckRowOrder, CheckWatermarks, InlineCommonTables, LiftSources, LowerSources, RecognizeLookupJoin, RecognizeTemporalJoin, ResolvePassingTime, ResolveTtlHints}
+import org.apache.spark.sql.changelog.analysis.{
+  AcceptOffset,
+  CheckNearestBy,
+  CheckPivot,
+  CheckRowOrder,
+  CheckWatermarks,
+  InlineCommonTables,
+  LiftSources,
+  LowerSources,
+  RecognizeLookupJoin,
+  RecognizeTemporalJoin,
+  ResolvePassingTime,
+  ResolveTtlHints
+}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStrategy
 import org.apache.spark.sql.changelog.functions._
-import org.apache.spark.sql.changelog.optimizer.{DropTtls, LiftStateTtl, PushThroughRowTtl, ReadLookupTables, RewriteChangelogQuery}
+import org.apache.spark.sql.changelog.optimizer.{
+  DropTtls,
+  LiftStateTtl,
+  PushThroughRowTtl,
+  ReadLookupTables,
+  RewriteChangelogQuery
+}
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
 import org.apache.spark.sql.changelog.views.ResolveViewStatements

@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.analysis
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 import org.apache.spark.sql.changelog.plans.StateTable
+import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**
  * One of the places where a part is read that is computed once.

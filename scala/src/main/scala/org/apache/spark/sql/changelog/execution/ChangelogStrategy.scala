@@ -28,7 +28,11 @@ import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
 import org.apache.spark.sql.changelog.execution.running.ChangelogRunningExec
 import org.apache.spark.sql.changelog.execution.shared.{SharedPartExec, SharedReadingExec}
-import org.apache.spark.sql.changelog.execution.time.{ChangelogEmitOnCloseExec, ChangelogRowTtlExec, ChangelogTemporalFilterExec}
+import org.apache.spark.sql.changelog.execution.time.{
+  ChangelogEmitOnCloseExec,
+  ChangelogRowTtlExec,
+  ChangelogTemporalFilterExec
+}
 import org.apache.spark.sql.changelog.execution.unique.ChangelogUniqueExec
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans._

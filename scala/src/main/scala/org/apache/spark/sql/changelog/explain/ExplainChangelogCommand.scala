@@ -11,7 +11,13 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.{CheckRowOrder, LowerSources, RecognizeLookupJoin, RecognizeTemporalJoin, ResolvePassingTime}
+import org.apache.spark.sql.changelog.analysis.{
+  CheckRowOrder,
+  LowerSources,
+  RecognizeLookupJoin,
+  RecognizeTemporalJoin,
+  ResolvePassingTime
+}
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
 

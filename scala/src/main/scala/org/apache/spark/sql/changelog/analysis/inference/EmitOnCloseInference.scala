@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, EventTime, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, StateTable}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Gives new rows only of a query whose rows change: each once, when the watermark has passed its time

@@ -6,9 +6,15 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 import org.apache.spark.sql.changelog.analysis._
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.{
+  Rank,
+  RankFunction,
+  RankStrategy,
+  StateTable,
+  StateTtl
+}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
  * The best rows of each partition.

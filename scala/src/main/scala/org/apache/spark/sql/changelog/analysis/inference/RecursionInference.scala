@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * A recursive query: any row of its inputs may bear on any row of its result. The rows of all inputs

@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.util.Utils
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.plans.{RowTtl, StateTable}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /** Takes back rows that nothing has changed for some time: it deletes, whatever the input does. */
 object RowTtlInference extends NodeInference {

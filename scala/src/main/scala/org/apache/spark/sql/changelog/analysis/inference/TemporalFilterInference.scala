@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.analysis.inference
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.analysis.{DescribeNode, TemporalCondition}
 import org.apache.spark.sql.changelog.plans.{StateTable, TemporalFilter}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Filters by what time it is. Rows come and go by themselves, so the result may insert and delete
