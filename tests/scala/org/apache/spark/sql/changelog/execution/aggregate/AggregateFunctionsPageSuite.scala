@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.{Literal, UnsafeProjection, UnsafeRow}
 
-import org.apache.spark.sql.changelog.analysis.AggregateForm
 import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
+import org.apache.spark.sql.changelog.inference.AggregateForm
 import org.apache.spark.sql.changelog.testing.{ChangelogSession, GoldenFiles}
 
 /** The table in docs/operators/aggregate-functions.md, measured. */

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import org.apache.spark.sql.changelog.analysis.TemporalCondition
+import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.PassingTime
 
 /** Rows are looked at when [[RowTimes]] says so, at times drawn at random, and are as they should be. */

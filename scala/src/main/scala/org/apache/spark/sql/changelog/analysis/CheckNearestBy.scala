@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, NearestByJoin}
 
+import org.apache.spark.sql.changelog.inference.InferenceErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

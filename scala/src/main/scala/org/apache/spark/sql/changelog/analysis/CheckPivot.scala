@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sort}
 
+import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

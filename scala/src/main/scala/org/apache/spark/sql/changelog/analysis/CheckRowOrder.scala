@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   Window
 }
 
+import org.apache.spark.sql.changelog.inference.InferenceErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**

@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{LookupJoin, LookupTable, StateTtl, ToChangelog}
 
 /**

@@ -11,7 +11,8 @@ import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.{AS_OF_JOIN, LATERAL_JOIN, OUTER_REFERENCE}
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.inference.EquiJoin
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{TemporalJoin, ToChangelog}
 
 /**

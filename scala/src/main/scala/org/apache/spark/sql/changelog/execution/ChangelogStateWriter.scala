@@ -24,11 +24,11 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.analysis.EventTime
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
 import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
+import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
 import org.apache.spark.sql.changelog.plans.StateTtl
 

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.execution
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BasePredicate, Predicate}
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 
-import org.apache.spark.sql.changelog.analysis.EventTime
+import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 
 /**

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.internal.UDFAdaptors
 import org.apache.spark.util.IndylambdaScalaClosures
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{ObjectFunction, RowFunctions}
 
 /**

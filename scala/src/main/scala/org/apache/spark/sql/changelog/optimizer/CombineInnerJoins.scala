@@ -8,9 +8,10 @@ import org.apache.spark.sql.catalyst.plans.InnerLike
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.analysis.{EquiJoin, JoinWatermark}
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.inference.EquiJoin
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, StateTtl}
 
 /**

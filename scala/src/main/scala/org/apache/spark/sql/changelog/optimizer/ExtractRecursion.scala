@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.InferenceErrors
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.inference.InferenceErrors
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RecursionInput, RecursiveQuery}
 
 /**

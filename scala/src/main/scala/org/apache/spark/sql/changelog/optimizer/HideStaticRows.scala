@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.inference.{StaticInference, StaticSide}
+import org.apache.spark.sql.changelog.inference.nodes.{StaticInference, StaticSide}
 import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog}
 
 /**

@@ -8,8 +8,9 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
-import org.apache.spark.sql.changelog.analysis.{EquiJoin, UpsertKeys}
+import org.apache.spark.sql.changelog.inference.EquiJoin
+import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, TemporalJoin}
 
 /**

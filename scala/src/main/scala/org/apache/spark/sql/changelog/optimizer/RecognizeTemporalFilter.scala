@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.InnerLike
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.analysis.TemporalCondition
+import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
 /**
@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, Tempora
  * }}}
  * Those in the condition of an inner join that read both sides stand above the join then; Spark has
  * pushed the others down. It keeps no columns that nobody reads. Leaves other uses of the time where
- * they are, for [[org.apache.spark.sql.changelog.analysis.CheckDeterminism]] to refuse.
+ * they are, for [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] to refuse.
  */
 object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
 

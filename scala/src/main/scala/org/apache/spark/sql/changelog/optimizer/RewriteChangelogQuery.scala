@@ -12,13 +12,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{
-  AnnotatedPlan,
-  CheckExecutable,
-  DescribeNode,
-  InferChangelogMode
-}
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, OperatorRecord, RecordedRun}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, CheckExecutable, DescribeNode, InferChangelogMode}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
  *
  * @param conditions
- *   as [[org.apache.spark.sql.changelog.analysis.TemporalCondition]] makes them
+ *   as [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]] makes them
  * @param placedBy
  *   the columns rows are shuffled by; equal rows agree on them
  * @param inputKind

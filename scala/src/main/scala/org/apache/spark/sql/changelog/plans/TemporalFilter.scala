@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  * Keeps the rows that meet conditions on the time. Present only between normalization and rewriting; a plan is never executed with it.
  *
  * @param conditions
- *   as [[org.apache.spark.sql.changelog.analysis.TemporalCondition]] makes them
+ *   as [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]] makes them
  */
 case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) extends UnaryNode {
 

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
+import org.apache.spark.sql.changelog.inference.DescribeNode
 
 /**
  * The smallest or largest of a group's values, where values can be taken back.

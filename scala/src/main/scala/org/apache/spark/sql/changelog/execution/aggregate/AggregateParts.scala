@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.{LongType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.execution.aggregate.signed.{SignedCount, SignedFunction}
+import org.apache.spark.sql.changelog.inference.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.plans.GroupValue
 
 /**

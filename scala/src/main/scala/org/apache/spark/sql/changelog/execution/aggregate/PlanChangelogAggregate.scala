@@ -12,9 +12,9 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.{ExpandExec, ProjectExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.RowOrder
+import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
 /**

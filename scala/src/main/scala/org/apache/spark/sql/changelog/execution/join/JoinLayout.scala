@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.analysis.DescribeNode
 import org.apache.spark.sql.changelog.execution.StateColumns
+import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.JoinSide
 
 /**

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
-import org.apache.spark.sql.changelog.analysis.JoinWatermark
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.JoinSide
 

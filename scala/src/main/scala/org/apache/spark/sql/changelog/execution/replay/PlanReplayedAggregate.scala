@@ -15,9 +15,9 @@ import org.apache.spark.sql.execution.aggregate.{
   SortAggregateExec
 }
 
-import org.apache.spark.sql.changelog.analysis.AggregateForm
 import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
 import org.apache.spark.sql.changelog.execution.session.PlanChangelogSession
+import org.apache.spark.sql.changelog.inference.AggregateForm
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 

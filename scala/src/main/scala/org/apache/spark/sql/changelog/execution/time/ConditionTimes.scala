@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.TimestampType
 
-import org.apache.spark.sql.changelog.analysis.TemporalCondition
+import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.PassingTime
 
 /**

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AggregateForm, AnnotatedPlan}
+import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
 import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate, StateTtl}
 
 /**

@@ -8,8 +8,9 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.UpdateKind
-import org.apache.spark.sql.changelog.analysis.inference.{JoinState, StaticInference}
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, ProjectKeys, UpsertKeys}
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.keys.{ProjectKeys, UpsertKeys}
+import org.apache.spark.sql.changelog.inference.nodes.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, JoinSide, Rank}
 
 /**

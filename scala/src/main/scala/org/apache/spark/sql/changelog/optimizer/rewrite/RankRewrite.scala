@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.inference.RankInference
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, UpsertKeys}
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.nodes.RankInference
 import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, StateTtl}
 
 /**

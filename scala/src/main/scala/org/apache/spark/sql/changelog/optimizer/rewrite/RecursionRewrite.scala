@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Union}
 import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans._
 
 /**

@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AggregateForm, AnnotatedPlan}
+import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
 import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
 
 /**

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans.{FromChangelog, SharedPart, SharedReading}
 import org.apache.spark.sql.changelog.shared.SharedChanges
 

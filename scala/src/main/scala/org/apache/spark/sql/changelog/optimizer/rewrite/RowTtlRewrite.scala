@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans.{ChangelogRowTtl, RowTtl}
 
 /**

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, RunningWindow}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, RunningWindow}
 import org.apache.spark.sql.changelog.plans.{ChangelogReplay, ChangelogRunning, StateTtl}
 
 /**

@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.UpdateKind
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, PartReading}
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
 
 /**

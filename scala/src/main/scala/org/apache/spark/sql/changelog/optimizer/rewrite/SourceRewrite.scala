@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.{AnnotatedPlan, SignedMetrics}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, SignedMetrics}
 
 /**
  * Lets the row kind pass through nodes that treat each row by itself.

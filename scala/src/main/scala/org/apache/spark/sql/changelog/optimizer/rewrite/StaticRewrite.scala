@@ -5,8 +5,8 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.analysis.inference.StaticInference
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 
 /**
  * Leaves alone what never changes: Spark computes it as in a batch query, in the first batch only if

@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
-import org.apache.spark.sql.changelog.analysis.inference.TemporalJoinInference
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.nodes.TemporalJoinInference
 import org.apache.spark.sql.changelog.plans.{ChangelogTemporalJoin, StateTtl, TemporalJoin}
 
 /**

@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Union}
 
-import org.apache.spark.sql.changelog.analysis.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 
 /**
  * Gives all inputs of a union the same columns; rows of an insert-only input beside a changing

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.inference.DescribeNode
 
 /**
  * An aggregate function whose buffer takes values back: each input row adds its value times

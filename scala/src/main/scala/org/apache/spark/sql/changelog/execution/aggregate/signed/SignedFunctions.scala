@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.analysis.DescribeNode
+import org.apache.spark.sql.changelog.inference.DescribeNode
 
 /** `count(values)` that takes rows back. */
 private[aggregate] case class SignedCount(values: Seq[Expression], sign: Expression)

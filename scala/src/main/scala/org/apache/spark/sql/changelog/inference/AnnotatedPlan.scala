@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference
+
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
+import org.apache.spark.sql.changelog.plans.StateTable
+import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
+
+/**
+ * One of the places where a part is read that is computed once.
+ *
+ * @param number
+ *   counts the parts of a query, from 1
+ * @param readers
+ *   how many places there are
+ * @param computes
+ *   whether this is the place where it is computed
+ */
+final case class PartReading(number: Int, readers: Int, computes: Boolean) {
+  override def toString: String =
+    if (computes) s"part $number: computed once for its $readers readers"
+    else s"part $number: read again, not computed again"
+}
+
+/**
+ * What inference found out about one node of a query below `to_changelog`.
+ *
+ * @param plan
+ *   the node, unchanged
+ * @param mode
+ *   the row kinds it sends to its consumer
+ * @param required
+ *   how the consumer wants updates to be sent
+ * @param requiredKey
+ *   the key by which the consumer replaces rows, if it wants updates without before images: rows
+ *   are the same row of the consumer exactly when they agree on it
+ * @param upsertKeys
+ *   every known set of output columns that identifies a row; the empty set means at most one row
+ * @param strategy
+ *   how the node will be executed, where there is a choice
+ * @param state
+ *   the tables it keeps
+ * @param reasons
+ *   sentences that say why the mode and the strategy are what they are
+ * @param shared
+ *   which of the parts it is that are computed once and read several times
+ */
+final case class AnnotatedPlan(
+    plan: LogicalPlan,
+    mode: ChangelogMode,
+    required: UpdateKind,
+    requiredKey: Option[AttributeSet],
+    upsertKeys: Seq[AttributeSet],
+    strategy: Option[String],
+    state: Seq[StateTable],
+    reasons: Seq[String],
+    children: Seq[AnnotatedPlan],
+    shared: Option[PartReading] = None) {
+
+  /** Visits this node and all below it, inputs first. */
+  def foreachUp(visit: AnnotatedPlan => Unit): Unit = {
+    children.foreach(_.foreachUp(visit))
+    visit(this)
+  }
+}

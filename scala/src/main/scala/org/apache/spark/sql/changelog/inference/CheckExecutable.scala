@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
+import org.apache.spark.sql.types.IndeterminateStringType
+
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Refuses a query with a node that is understood but can't be executed yet, so that it never gives
+ * a wrong answer. EXPLAIN shows such queries all the same.
+ */
+object CheckExecutable {
+  def apply(root: AnnotatedPlan): Unit = check(root, Nil)
+
+  /** @param place where the node is, from the node up to the root */
+  private def check(node: AnnotatedPlan, place: Seq[String]): Unit = {
+    obstacle(node).orElse(collationObstacle(node)).foreach { what =>
+      val where = if (place.isEmpty) "root of the query" else place.mkString(", ")
+      throw InferenceErrors.notExecutableYet(DescribeNode.short(node.plan), where, what)
+    }
+    if (!isSparksOwn(node.plan)) {
+      val name = DescribeNode.short(node.plan)
+      node.children.zip(inputNames(node)).foreach { case (child, input) =>
+        check(child, s"$input of $name" +: place)
+      }
+    }
+  }
+
+  /** Whether Spark computes the node and all below it. */
+  private def isSparksOwn(plan: LogicalPlan): Boolean =
+    plan.isInstanceOf[FromChangelog] || StaticInference.appliesTo(plan)
+
+  /** What about the node can't be executed; none if nothing. */
+  private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
+    case _: ToChangelog => None
+    case plan if isSparksOwn(plan) => None
+    case _: Project | _: Filter | _: TypedFilter | _: Union => None
+    case _: Generate | _: Expand | _: Sort => None
+    case watermark: EventTimeWatermark => leavingObstacle(watermark)
+    case _: RepartitionOperation | _: RebalancePartitions => None
+    case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
+    case _: RecursiveQuery | _: EmitOnClose => None
+    case metrics: CollectMetrics =>
+      if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
+    case agg: Aggregate => aggregateObstacle(agg, node)
+    case filter: TemporalFilter =>
+      watermarkObstacle(
+        filter.child,
+        "leave the watermark out, for the condition bounds the rows")
+    case hint: RowTtl =>
+      watermarkObstacle(hint.child, "leave the watermark out, for the hint bounds the rows")
+    case rank: Rank =>
+      unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
+    case window: Window =>
+      unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
+    // the columns a Scala function groups by
+    case _: AppendColumns => None
+    case GroupedMap(map) => groupsObstacle(map)
+    case plan if GroupedMap.of(plan).isDefined => None
+    case _ => Some("there is no operator for it")
+  }
+
+  /** Rows that are kept, or taken back, are looked for by their texts. */
+  private def collationObstacle(node: AnnotatedPlan): Option[String] = {
+    val inputs = if (node.state.isEmpty) Nil else node.children.flatMap(_.plan.output)
+    val outputs =
+      if (node.mode.isInsertOnly || isSparksOwn(node.plan)) Nil else node.plan.output
+    (inputs ++ outputs)
+      .find(_.dataType.existsRecursively(_ == IndeterminateStringType))
+      .map { column =>
+        s"its column ${column.name} is a text made of texts of several collations, and it is not " +
+          "known how that is compared; say so by COLLATE, as in a || b COLLATE UTF8_BINARY"
+      }
+  }
+
+  private def aggregateObstacle(agg: Aggregate, node: AnnotatedPlan): Option[String] = {
+    val retracts = !node.children.head.mode.isInsertOnly
+    if (!AggregateForm.needsRows(agg, AggregateForm.calls(agg), retracts)) None
+    else unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
+  }
+
+  /** What comes or goes as time passes may be what a watermark has closed. */
+  private def watermarkObstacle(child: LogicalPlan, remedy: String): Option[String] =
+    child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
+      s"it has rows come and go by the time, also where the watermark on $column has passed; $remedy"
+    }
+
+  /** A watermark would take rows that leave for late ones. */
+  private def leavingObstacle(watermark: EventTimeWatermark): Option[String] =
+    if (!watermark.exists(_.isInstanceOf[RowTtl])) None
+    else {
+      Some(
+        "rows below it leave by the hint ROW_TTL, also where the watermark has passed; " +
+          "leave the watermark out, for the hint bounds the rows")
+    }
+
+  private def groupsObstacle(map: GroupedMap): Option[String] = {
+    val mixed = map.groups.transpose.find(_.map(_.dataType).distinct.size > 1).map { columns =>
+      val types = columns.map(column => s"${column.name}, of type ${column.dataType.sql}")
+      s"it groups one input by ${types.mkString(", and the other by ")}"
+    }
+    mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
+  }
+
+  /** What about these expressions, with what they are called, can't be sorted by. */
+  private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
+    groups.collectFirst {
+      case (group, name) if !RowOrdering.isOrderable(group.dataType) =>
+        s"it groups by $name, of type ${group.dataType.sql}, whose values have no order"
+    }
+
+  private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {
+    case 1 => Seq("input")
+    case 2 => Seq("left input", "right input")
+    case count => (1 to count).map(index => s"input $index")
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
+import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
+import org.apache.spark.sql.changelog.analysis.inference._
+import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.nodes.{AggregateInference, Demand, EmitOnCloseInference, FilterInference, InferredNode, JoinInference, LookupJoinInference, MultiJoinInference, NodeInference, RankInference, RecomputeInference, RecursionInference, RootInference, RowTtlInference, SourceInference, StatelessInference, StaticInference, StockStatefulInference, TemporalFilterInference, TemporalJoinInference, UnionInference}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, ToChangelog}
+
+/**
+ * Finds out which changes every node of a query sends, which it has to send, and why.
+ *
+ * Walks the optimized plan below `to_changelog` twice. On the way up each node says what it can do
+ * to rows it has emitted (insert, update, delete) and which columns identify them. On the way down
+ * each consumer says whether it needs the old row of an update or finds it by key. What a kind of
+ * node answers is in [[inference]], one object each; this object only picks the rule and walks.
+ *
+ * {{{
+ *   ToChangelog upsert (cnt)                    [I,UA,D]
+ *   +- ChangelogAggregate [cnt] [count(1)]      [I,UA,D]     the reader replaces rows by key
+ *      +- ChangelogAggregate [word] [count(1)]  [I,UB,UA]    the aggregate above takes rows back
+ *         +- ChangelogSource                    [I]
+ * }}}
+ *
+ * The plan stays as it is: the result is a tree beside it, with `children` as in the plan.
+ */
+object InferChangelogMode {
+
+  private val rules: Seq[NodeInference] = Seq(
+    StaticInference,
+    SourceInference,
+    StatelessInference,
+    FilterInference,
+    TemporalFilterInference,
+    RowTtlInference,
+    UnionInference,
+    AggregateInference,
+    JoinInference,
+    MultiJoinInference,
+    TemporalJoinInference,
+    LookupJoinInference,
+    RankInference,
+    RecomputeInference,
+    RecursionInference,
+    EmitOnCloseInference,
+    StockStatefulInference,
+    RootInference)
+
+  /** Refuses a query with a node that can't take its input's changes, or a key that is none. */
+  def apply(root: ToChangelog): AnnotatedPlan = {
+    val query = up(root.child, root.mode)
+    val inferred = held(root, query) match {
+      case Some(held) =>
+        val input = infer(held, Seq(query), root.mode)
+        infer(root.copy(child = held), Seq(input), root.mode)
+      case None => infer(root, Seq(query), root.mode)
+    }
+    if (hasChanges(root)) check(inferred)
+    down(inferred, RootInference.readerDemand(root, inferred.child))
+  }
+
+  /** For a reader that takes new rows only, the query whose rows are held until they are final. */
+  private def held(root: ToChangelog, query: InferredNode): Option[EmitOnClose] =
+    if (root.mode == OutputMode.Append && query.kinds.changesRows)
+      EmitOnCloseInference.over(query)
+    else None
+
+  private def up(plan: LogicalPlan, mode: OutputMode): InferredNode = {
+    val inputs = plan match {
+      case _: FromChangelog => plan.children.map(belowSource)
+      case _ => plan.children.map(up(_, mode))
+    }
+    infer(plan, inputs, mode)
+  }
+
+  private def infer(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): InferredNode = {
+    val isStatic = StaticInference.isStatic(plan, inputs.forall(_.isStatic))
+    val rule = if (isStatic) StaticInference else pickRule(plan)
+    CheckSubqueries(plan)
+    InferredNode(
+      plan,
+      rule,
+      rule.kinds(plan, inputs, mode),
+      UpsertKeys(plan, inputs.map(_.upsertKeys)),
+      isStatic,
+      inputs)
+  }
+
+  /** What only reads tables is computed anew each time. */
+  private def hasChanges(root: LogicalPlan): Boolean = root.exists {
+    case source: FromChangelog => source.streaming
+    case leaf => leaf.children.isEmpty && leaf.isStreaming
+  }
+
+  private def check(node: InferredNode): Unit = node.plan match {
+    case _: FromChangelog =>
+    case _ =>
+      node.children.foreach(check)
+      CheckDeterminism(node)
+  }
+
+  /** What is below `from_changelog` is an ordinary stream of rows; Spark plans and runs it. */
+  private def belowSource(plan: LogicalPlan): InferredNode = {
+    val inputs = plan.children.map(belowSource)
+    InferredNode(
+      plan,
+      SourceInference,
+      SourceInference.kinds(plan, inputs, OutputMode.Append),
+      upsertKeys = Nil,
+      isStatic = false,
+      inputs)
+  }
+
+  private def down(node: InferredNode, wanted: Demand): AnnotatedPlan = {
+    val demand = wanted.on(node.kinds)
+    val decision = node.rule.decide(node, demand)
+    assert(decision.inputs.size == node.children.size, node.name)
+    AnnotatedPlan(
+      node.plan,
+      ChangelogMode(node.kinds, demand.kind),
+      demand.kind,
+      demand.key,
+      node.upsertKeys,
+      decision.strategy,
+      decision.state,
+      demand.text.toSeq ++ decision.reasons,
+      node.children.zip(decision.inputs).map { case (input, asked) => down(input, asked) })
+  }
+
+  private def pickRule(plan: LogicalPlan): NodeInference =
+    rules.find(_.appliesTo(plan)).getOrElse(throw InferenceErrors.nodeNotSupported(plan))
+}

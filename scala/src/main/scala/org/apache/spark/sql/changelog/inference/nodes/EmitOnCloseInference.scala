@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.nodes
+
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.plans.logical._
+
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
+import org.apache.spark.sql.changelog.inference.times.{ClosingTimes, EventTime}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, StateTable}
+
+/**
+ * Gives new rows only of a query whose rows change: each once, when the watermark has passed its time
+ * and nothing can change it any more.
+ */
+object EmitOnCloseInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[EmitOnClose]
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = ModifyKindSet.InsertOnly
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val closing = node.plan.asInstanceOf[EmitOnClose]
+    val columns = closing.times.map(DescribeNode.eventTime).mkString(" and ")
+    val times = DescribeNode.closingTimes(closing)
+    val latest =
+      if (times.size == 1) times.head else times.mkString("the latest of ", " and ", "")
+    Decision(
+      Seq(Demand.takesBack(closing)),
+      Some("hold rows until the watermark has passed them"),
+      Seq(StateTable("rows", Seq("time", "row"), "count", s"watermark on $columns")),
+      Seq(s"a row is emitted when the watermark has passed $latest"))
+  }
+
+  /**
+   * The query `node`, each row once. None if its rows have no event time; refuses one of which rows
+   * can change after the watermark has passed them.
+   */
+  def over(node: InferredNode): Option[EmitOnClose] = {
+    val times = ClosingTimes(node).filter(_.parts.nonEmpty)
+    times.minByOption(time => (time.parts.size, time.parts.map(_.delay).max)) match {
+      case Some(time) =>
+        val output = node.plan.output
+        Some(EmitOnClose(time.parts.map(_.time(output)), time.parts.map(_.delay), node.plan))
+      case None =>
+        node.plan.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
+          val (obstacle, reason) = changing(node)
+          throw InferenceErrors.resultNotFinal(column, obstacle.name, reason)
+        }
+    }
+  }
+
+  /** The first node whose rows are never final, and why. */
+  private def changing(node: InferredNode): (InferredNode, String) =
+    node.plan match {
+      case _: FromChangelog | _: LeafNode =>
+        node -> "none of its columns that the query reads is an event time with a watermark"
+      case _ =>
+        node.children.find(ClosingTimes(_).isEmpty) match {
+          case Some(child) => changing(child)
+          case None => node -> reason(node.plan)
+        }
+    }
+
+  private def reason(plan: LogicalPlan): String = plan match {
+    case _: Join =>
+      "its condition does not say until when a row can find, or lose, a match: set the event times " +
+        "of both sides, as columns, against each other"
+    case _: Rank | _: Window | _: WindowGroupLimit =>
+      "a later row of a partition changes what comes of the earlier ones: partition by the event " +
+        "time, or a window of it"
+    case _: Aggregate => "it does not group by the event time that tells when its input is final"
+    case _: Project => "it leaves out the event time that tells when its input is final"
+    case _: Union => "its inputs do not have their event times in the same columns"
+    case _ => "it is not known which event times its rows depend on"
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.nodes
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.Join
+
+import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
+import org.apache.spark.sql.changelog.analysis._
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark
+import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTable, StateTtl}
+
+/**
+ * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
+ *
+ * {{{
+ *   the join key holds a key of the side    join key            -> row
+ *   the side has another key                join key, key       -> row
+ *   the side has no key                     join key, row       -> count
+ *   the same, and its rows only come        join key, batch     -> rows
+ *   only whether there are matches matters  join key            -> count
+ *   its rows are never looked up            nothing
+ * }}}
+ *
+ * A side whose rows come out without a match too needs to know how many matches a row has. Without
+ * a further condition all rows of a join key have the same number, that of the other side's rows.
+ * With one each row is kept with its own, unless it can be no more than one row, which is
+ * at hand and does not go before the rows it matches.
+ */
+final case class JoinState(
+    join: Join,
+    equi: EquiJoin,
+    left: JoinState.Input,
+    right: JoinState.Input,
+    isLookup: Boolean = false) {
+
+  private val hasCondition = equi.rest.nonEmpty
+  private val timedBy =
+    if (isLookup) Seq(None, None)
+    else JoinWatermark.columns(join.left.output, join.right.output, equi)
+
+  /** How the rows of a side are kept. */
+  def side(isLeft: Boolean): JoinSide = byKeys(isLeft) match {
+    case JoinSide.RowCount if isAppended(isLeft) && !tracksMatches(isLeft) => JoinSide.RowList
+    case other => other
+  }
+
+  private def byKeys(isLeft: Boolean): JoinSide =
+    if (isLeft && isLookup) JoinSide.Nothing
+    else if (!isLeft && JoinState.countsRight(join, equi)) JoinSide.KeyCount
+    else {
+      val keys = keysOf(isLeft)
+      if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
+      else if (keys.nonEmpty) JoinSide.RowByKey
+      else JoinSide.RowCount
+    }
+
+  /** The columns that tell the rows of a join key apart, where they are kept by key. */
+  def rowKey(isLeft: Boolean): Seq[Attribute] =
+    if (side(isLeft) != JoinSide.RowByKey) Nil
+    else {
+      val key = keysOf(isLeft).head -- equi.columns(isLeft)
+      (if (isLeft) join.left else join.right).output.filter(key.contains)
+    }
+
+  /** Whether each row of a side is kept with the number of its matches. */
+  def tracksMatches(isLeft: Boolean): Boolean =
+    byKeys(isLeft) != JoinSide.Nothing &&
+      JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
+      (byKeys(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
+
+  /** Whether rows only come, and have more to them than the join key. */
+  private def isAppended(isLeft: Boolean): Boolean =
+    (if (isLeft) left else right).isInsertOnly &&
+      !(if (isLeft) join.left else join.right).outputSet.subsetOf(equi.columns(isLeft))
+
+  /** Whether rows of a side go when the watermark has passed them. */
+  private def isTimed(isLeft: Boolean): Boolean = timedBy(if (isLeft) 0 else 1).isDefined
+
+  /** What is asked of the inputs, with the state and how it is described. */
+  private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
+    inputs,
+    Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
+    Seq(table(isLeft = true, "left"), table(isLeft = false, "right")).flatten,
+    if (equi.pairs.isEmpty) Seq("no equality between the sides: all rows meet in one partition")
+    else Nil)
+
+  /** Where old rows are left out the new ones are found by the key they were asked for by. */
+  private def keysOf(isLeft: Boolean): Seq[AttributeSet] = {
+    val input = if (isLeft) left else right
+    input.replacedBy.map(Seq(_)).getOrElse(input.upsertKeys)
+  }
+
+  private def form(isLeft: Boolean): String =
+    if (tracksMatches(isLeft)) s"${side(isLeft)} with matches" else side(isLeft).toString
+
+  /** What is kept of a side, which EXPLAIN calls by `name`. */
+  private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
+    val joinKey = equi.key(isLeft).map(DescribeNode.expression)
+    val bound = timedBy(if (isLeft) 0 else 1) match {
+      case Some(column) => s"a watermark on $column"
+      case None => StateTable.unbounded(StateTtl.of(join, if (isLeft) 0 else 1))
+    }
+    val matches = if (tracksMatches(isLeft)) ", matches" else ""
+    side(isLeft) match {
+      case JoinSide.Nothing => None
+      case JoinSide.OneRow => Some(StateTable(s"$name rows", joinKey, s"row$matches", bound))
+      case JoinSide.RowByKey =>
+        val key = joinKey ++ rowKey(isLeft).map(_.name)
+        Some(StateTable(s"$name rows", key, s"row$matches", bound))
+      case JoinSide.RowCount =>
+        Some(StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound))
+      case JoinSide.RowList =>
+        Some(StateTable(s"$name rows", joinKey :+ "batch", "rows", bound))
+      case JoinSide.KeyCount => Some(StateTable(s"$name counts", joinKey, "count", bound))
+    }
+  }
+}
+
+object JoinState {
+
+  /**
+   * One side of a join.
+   *
+   * @param replacedBy
+   *   the key by which new rows replace old ones, where old ones are left out
+   */
+  final case class Input(
+      upsertKeys: Seq[AttributeSet],
+      replacedBy: Option[AttributeSet],
+      isInsertOnly: Boolean)
+
+  /** The state of a join of which all is known. */
+  def apply(node: AnnotatedPlan): JoinState = {
+    val (join, isLookup) = node.plan match {
+      case lookup: LookupJoin => (lookup.toJoin, true)
+      case other => (other.asInstanceOf[Join], false)
+    }
+    val Seq(left, right) = node.children.map(input)
+    JoinState(join, EquiJoin(join), left, right, isLookup)
+  }
+
+  private[inference] def input(side: AnnotatedPlan): Input =
+    Input(side.upsertKeys, side.requiredKey, side.mode.isInsertOnly)
+
+  private[inference] def input(side: InferredNode, asked: Demand): Input = {
+    val demand = asked.on(side.kinds)
+    Input(
+      side.upsertKeys,
+      if (demand.kind == OnlyUpdateAfter) demand.key else None,
+      side.kinds.isInsertOnly)
+  }
+
+  /** Whether rows of the side come out, or change, by having no match. */
+  def isPreserved(joinType: JoinType, isLeft: Boolean): Boolean = joinType match {
+    case _: InnerLike => false
+    case FullOuter => true
+    case RightOuter => !isLeft
+    case _ => isLeft
+  }
+
+  /** Whether nothing but the number of right rows matters. */
+  def countsRight(join: Join, equi: EquiJoin): Boolean =
+    equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.nodes
+
+import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
+import org.apache.spark.sql.changelog.analysis._
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTable, StateTtl}
+
+/**
+ * The best rows of each partition.
+ *
+ * A better row pushes others out, so a rank inserts, updates and deletes even over insert-only
+ * input. It only inserts where no later row can be better: without an order the first rows to
+ * arrive stay; in order of event time the first row is certain once the watermark has passed it,
+ * which a reader that takes new rows only waits for. An ascending order on any other column is no
+ * such promise.
+ *
+ * The strategies, the first that fits:
+ *   - first-come: the input only inserts, and there is no order; nothing is kept but how many rows
+ *     there were
+ *   - earliest: the first row by event time, for a reader that takes new rows only
+ *   - append-fast: the input only inserts; rows beyond the last rank are forgotten
+ *   - update-fast: the input updates but never deletes, by a key that holds the partition, and
+ *     every update can only make a row better; again rows beyond the last rank are forgotten, and
+ *     old versions need not be sent
+ *   - retract: all rows are kept
+ */
+object RankInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Rank]
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = {
+    val rank = plan.asInstanceOf[Rank]
+    val staysFirst = inputs.head.kinds.isInsertOnly &&
+      (keepsArrival(rank) || mode == OutputMode.Append && keepsEarliest(rank).isDefined)
+    if (staysFirst) ModifyKindSet.InsertOnly else ModifyKindSet.All
+  }
+
+  /**
+   * With rank numbers, or one row per partition, rows are replaced slot by slot: then only the slot
+   * is a key by which old rows can be left out.
+   */
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] = {
+    val slot = UpsertKeys.slotKey(node.plan.asInstanceOf[Rank])
+    if (slot.forall(_ == key)) None
+    else {
+      Some(
+        s"${node.name} replaces rows by ${slot.map(DescribeNode.key(_)).mkString}, " +
+          s"not by ${DescribeNode.key(key)}")
+    }
+  }
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val rank = node.plan.asInstanceOf[Rank]
+    val partition = rank.partitionBy.map(DescribeNode.expression)
+    val ttl = StateTtl.of(rank)
+    def head(rows: String, bound: String) =
+      StateTable("head", partition, rows, StateTable.boundedBy(bound, ttl))
+    val best = head(s"first ${rank.end} rows", "the last rank")
+    if (node.child.kinds.isInsertOnly && keepsArrival(rank)) {
+      Decision(
+        Seq(Demand.nothing),
+        Some(RankStrategy.FirstCome.toString),
+        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded(ttl))),
+        Seq("the input only inserts, and any rows will do: the first ones stay"))
+    } else if (waitsForWatermark(rank, node.kinds)) {
+      val column = keepsEarliest(rank).mkString
+      Decision(
+        Seq(Demand.nothing),
+        Some(RankStrategy.Earliest.toString),
+        Seq(
+          StateTable(
+            "earliest",
+            partition,
+            "row, or that it has been emitted",
+            partitionBound(rank, ttl))),
+        Seq(s"a row is emitted when the watermark on $column has passed it"))
+    } else if (node.child.kinds.isInsertOnly) {
+      Decision(
+        Seq(Demand.nothing),
+        Some(RankStrategy.AppendFast.toString),
+        Seq(best),
+        Seq("the input only inserts: a row beyond the last rank never comes back"))
+    } else {
+      updateFastKey(rank, node.child) match {
+        case Right(key) =>
+          Decision(
+            Seq(
+              Demand
+                .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
+            Some(RankStrategy.UpdateFast.toString),
+            Seq(best),
+            Seq("an update can only make a row better: a row beyond the last rank is not missed"))
+        case Left(why) =>
+          Decision(
+            Seq(Demand.takesBack(rank)),
+            Some(RankStrategy.Retract.toString),
+            Seq(
+              head("first rows", "the last rank and some"),
+              StateTable("rows", partition :+ "row", "count", StateTable.unbounded(ttl))),
+            Seq(s"keeps all rows: $why"))
+      }
+    }
+  }
+
+  private def partitionBound(rank: Rank, ttl: Long): String =
+    rank.partitionBy
+      .flatMap(EventTime.columnOf)
+      .headOption
+      .map(column => s"watermark on $column")
+      .getOrElse(StateTable.unbounded(ttl))
+
+  /** The strategy that was decided on for a rank. */
+  def strategy(rank: Rank, node: AnnotatedPlan): RankStrategy = {
+    val input = node.children.head
+    if (waitsForWatermark(rank, node.mode.kinds)) RankStrategy.Earliest
+    else if (input.mode.isInsertOnly) {
+      if (keepsArrival(rank)) RankStrategy.FirstCome else RankStrategy.AppendFast
+    } else if (input.required == UpdateKind.OnlyUpdateAfter) RankStrategy.UpdateFast
+    else RankStrategy.Retract
+  }
+
+  /** Whether a row is held back until no better one can come. */
+  private def waitsForWatermark(rank: Rank, produced: ModifyKindSet): Boolean =
+    produced.isInsertOnly && !keepsArrival(rank)
+
+  /** Whether the first rows to arrive keep their ranks. */
+  private def keepsArrival(rank: Rank): Boolean =
+    rank.orderBy.isEmpty && rank.function == RankFunction.RowNumber
+
+  /** The event time column whose earliest row is kept. */
+  private def keepsEarliest(rank: Rank): Option[String] = rank.orderBy match {
+    case Seq(order)
+        if rank.function == RankFunction.RowNumber && rank.start == 1 && rank.end == 1 &&
+          rank.rankNumber.isEmpty && order.direction == Ascending =>
+      EventTime.columnOf(order.child)
+    case _ => None
+  }
+
+  /** The key to replace rows by, or why rows beyond the last rank can't be forgotten. */
+  private def updateFastKey(rank: Rank, input: InferredNode): Either[String, AttributeSet] = {
+    val partition = AttributeSet(rank.partitionBy)
+    if (input.kinds.delete) {
+      Left("a row that is deleted makes room for the next one")
+    } else if (rank.function == RankFunction.DenseRank) {
+      Left("when a value is left by its last row, the next value takes its rank")
+    } else if (!rank.orderBy.forall(Monotonicity.onlyImproves(input, _))) {
+      Left("an update can make a row worse")
+    } else {
+      val keys = input.upsertKeys.filter(partition.subsetOf(_))
+      keys.find(input.objection(_).isEmpty) match {
+        case Some(key) => Right(key)
+        case None =>
+          Left(
+            keys
+              .flatMap(input.objection(_))
+              .headOption
+              .getOrElse("no key of the input holds the partition"))
+      }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.times
+
+import org.apache.spark.sql.catalyst.expressions.{Rank => _, _}
+import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
+
+import org.apache.spark.sql.changelog.inference.RunningWindow
+import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
+import org.apache.spark.sql.changelog.inference.nodes.{FilterInference, InferredNode, StatelessInference, StaticInference, StaticSide, TemporalJoinInference}
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Finds out when rows of a node are final, see [[ClosingTime]].
+ *
+ * {{{
+ *   source               its event time
+ *   group, partition     event times that all its rows have in common
+ *   inner join           the later of both sides' times
+ *   left outer join      the left row's time, and when no right row can meet it any more
+ *   union                the latest of all inputs' times
+ * }}}
+ * An operator drops what comes too late by an event time of its own. If its input's rows can still
+ * change then, so can what comes of them, without anybody hearing of it.
+ */
+private[inference] object ClosingTimes {
+
+  /** Some of them, simple ones first; none if rows are never final. */
+  def apply(node: InferredNode): Seq[ClosingTime] = some(derive(node))
+
+  private def some(times: Seq[ClosingTime]): Seq[ClosingTime] =
+    times.distinct.sortBy(_.parts.size).take(Most)
+
+  private def derive(node: InferredNode): Seq[ClosingTime] = node.plan match {
+    case _ if node.rule eq StaticInference => Seq(ClosingTime(Nil))
+    case _: FromChangelog | _: LeafNode => eventTimes(node.plan.output)
+    case watermark: EventTimeWatermark =>
+      if (node.child.kinds.isInsertOnly) {
+        eventTimes(watermark.output.filter(_.exprId == watermark.eventTime.exprId))
+      } else Nil
+    case project: Project =>
+      carry(
+        apply(node.child),
+        ProjectKeys.carriedColumns(project),
+        project.projectList.flatMap(derived) ++ ends(project))
+    case expand: Expand =>
+      carry(apply(node.child), ProjectKeys.carriedColumns(expand), windows(expand))
+    case agg: Aggregate => ofGroups(agg, apply(node.child))
+    case rank: Rank => ofRank(rank, node)
+    case RunningWindow(time) if node.kinds.isInsertOnly =>
+      if (isFinal(apply(node.child), time)) Seq(ClosingTime(time)) else Nil
+    case window: Window => ofPartition(node.child, window.partitionSpec)
+    case limit: WindowGroupLimit => ofPartition(node.child, limit.partitionSpec)
+    case union: Union => ofUnion(union, node.children)
+    case join: Join => ofJoin(join, node.children)
+    case join: MultiJoin =>
+      join.joins.zip(node.children.tail).foldLeft(apply(node.child)) {
+        case (left, (join, right)) => some(JoinClosingTimes(join, left, apply(right)))
+      }
+    case join: TemporalJoin => ofTemporalJoin(join, node.children)
+    case _: LookupJoin => apply(node.child)
+    case plan if FilterInference.appliesTo(plan) || StatelessInference.appliesTo(plan) =>
+      carry(apply(node.child), ProjectKeys.carriedColumns(plan), Nil)
+    case _ => Nil
+  }
+
+  private def eventTimes(columns: Seq[Attribute]): Seq[ClosingTime] =
+    columns.filter(EventTime.columnOf(_).isDefined).map(ClosingTime(_))
+
+  /**
+   * Times by the names that columns have above.
+   *
+   * @param same
+   *   columns, and what else they are called
+   * @param later
+   *   columns, and others that are never earlier
+   */
+  private def carry(
+      times: Seq[ClosingTime],
+      same: Seq[(Attribute, Attribute)],
+      later: Seq[(Seq[Attribute], Attribute)]): Seq[ClosingTime] = {
+    def named(part: ClosingTime.Part): Seq[ClosingTime.Part] = {
+      val choices = part.columns.toSeq.map { column =>
+        same.collect { case (from, to) if from.exprId == column.exprId => to }
+      }
+      ProjectKeys
+        .combinations(choices)
+        .map(columns => part.copy(columns = AttributeSet(columns))) ++
+        later.collect {
+          case (from, to) if AttributeSet(from) == part.columns =>
+            part.copy(columns = AttributeSet(to))
+        }
+    }
+    times.flatMap(time => ProjectKeys.combinations(time.parts.map(named)).map(ClosingTime(_)))
+  }
+
+  /** The columns whose time `result` has, or one that is not earlier, if it is another column. */
+  private def derived(result: NamedExpression): Option[(Seq[Attribute], Attribute)] =
+    result match {
+      case alias: Alias if !alias.child.isInstanceOf[Attribute] =>
+        timeOf(alias.child)
+          .orElse(EventTime.columnOf(alias).map(_ => alias.references.toSeq))
+          .map(_ -> alias.toAttribute)
+      case _ => None
+    }
+
+  /** The columns of which `expression` is the time: the first that is not NULL, the end of a window. */
+  private def timeOf(expression: Expression): Option[Seq[Attribute]] = expression match {
+    case column: Attribute => Some(Seq(column))
+    case Coalesce(several) =>
+      val times = several.map(timeOf)
+      if (times.forall(_.isDefined)) Some(times.flatten.flatten) else None
+    case field: GetStructField if field.extractFieldName == "end" => timeOf(field.child)
+    case _ => None
+  }
+
+  /** Sliding windows: a copy of a row for each of them. */
+  private def windows(expand: Expand): Seq[(Seq[Attribute], Attribute)] =
+    expand.output.zip(expand.projections.transpose).flatMap { case (column, versions) =>
+      val read = versions.map(_.references).distinct
+      if (EventTime.columnOf(column).isDefined && read.size == 1) Some(read.head.toSeq -> column)
+      else None
+    }
+
+  private def ofGroups(agg: Aggregate, input: Seq[ClosingTime]): Seq[ClosingTime] = {
+    val groups = agg.groupingExpressions.collect { case column: Attribute => column }
+    val same = agg.aggregateExpressions.flatMap { result =>
+      ProjectKeys.carriedColumn(result).map(_ -> result.toAttribute)
+    }
+    carry(
+      inTime(input, groups, AttributeSet(groups)),
+      same,
+      agg.aggregateExpressions.flatMap(derived))
+  }
+
+  private def ofPartition(input: InferredNode, partition: Seq[Expression]): Seq[ClosingTime] = {
+    val columns = partition.collect { case column: Attribute => column }
+    inTime(apply(input), columns, AttributeSet(columns ++ endsOf(input.plan, columns)))
+  }
+
+  /** Columns that hold the end of a window among `columns`. */
+  private def endsOf(plan: LogicalPlan, columns: Seq[Attribute]): Seq[Attribute] = plan match {
+    case project: Project =>
+      windowsByEnd(project).collect {
+        case (window, end) if columns.exists(_.exprId == window.exprId) => end
+      } ++ project.projectList.collect {
+        case alias @ Alias(field: GetStructField, _)
+            if timeOf(field).exists(_.forall(AttributeSet(columns).contains)) =>
+          alias.toAttribute
+      }
+    case _: Filter | _: Window | _: Rank => endsOf(plan.children.head, columns)
+    case _ => Nil
+  }
+
+  /** The ends of windows that are made in the same place, where Spark has simplified `w.end`. */
+  private def ends(project: Project): Seq[(Seq[Attribute], Attribute)] =
+    for {
+      (window, end) <- windowsByEnd(project)
+      (times, _) <- derived(window).toSeq
+    } yield times -> end
+
+  private def windowsByEnd(project: Project): Seq[(NamedExpression, Attribute)] =
+    for {
+      alias @ Alias(window: CreateNamedStruct, _) <- project.projectList
+      if window.names.contains("end")
+      end = window.valExprs(window.names.indexOf("end"))
+      other @ Alias(value, _) <- project.projectList
+      if value.semanticEquals(end)
+    } yield alias -> other.toAttribute
+
+  /** Times of `shared` columns, if an operator may drop rows by `key` when they are late. */
+  private def inTime(
+      times: Seq[ClosingTime],
+      key: Seq[Attribute],
+      shared: AttributeSet): Seq[ClosingTime] =
+    if (EventTime.firstOf(key).forall(isFinal(times, _))) times.filter(_.isMadeOf(shared))
+    else Nil
+
+  /** Whether rows are final once the watermark has passed a column. */
+  def isFinal(times: Seq[ClosingTime], column: Attribute): Boolean =
+    times.exists(_.isNotAfter(column))
+
+  /** The first row by event time is given when the watermark has passed it. */
+  private def ofRank(rank: Rank, node: InferredNode): Seq[ClosingTime] = {
+    val first = rank.orderBy.map(_.child) match {
+      case Seq(time: Attribute) if node.kinds.isInsertOnly && isFinal(apply(node.child), time) =>
+        Seq(ClosingTime(time))
+      case _ => Nil
+    }
+    first ++ ofPartition(node.child, rank.partitionBy)
+  }
+
+  private def ofUnion(union: Union, inputs: Seq[InferredNode]): Seq[ClosingTime] = {
+    val times = inputs.map { input =>
+      carry(apply(input), input.plan.output.zip(union.output), Nil)
+    }
+    times.reduce { (found, more) => some(for (one <- found; other <- more) yield one.and(other)) }
+  }
+
+  private def ofJoin(join: Join, sides: Seq[InferredNode]): Seq[ClosingTime] = {
+    if (StaticSide.looksUp(join)) apply(StaticSide.other(sides(0), sides(1)))
+    else {
+      val times = sides.map(apply)
+      val late = JoinClosingTimes.lateBy(join)
+      val isInTime = times.zip(late).forall {
+        case (_, None) => true
+        case (times, Some(column: Attribute)) => isFinal(times, column)
+        case _ => false
+      }
+      if (isInTime) JoinClosingTimes(join, times(0), times(1)) else Nil
+    }
+  }
+
+  /** Versions of one time bear on rows of that time and later. */
+  private def ofTemporalJoin(join: TemporalJoin, sides: Seq[InferredNode]): Seq[ClosingTime] =
+    TemporalJoinInference.eventTimes(join) match {
+      case Some((left, right))
+          if isFinal(apply(sides(0)), left) && isFinal(apply(sides(1)), right) =>
+        Seq(ClosingTime(left))
+      case _ => Nil
+    }
+
+  private val Most = 16
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.times
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.plans.PassingTime
+
+/**
+ * Brings conditions on the time into a form of which it is known how they change: comparisons, joined
+ * by AND and OR. Finds out which way a comparison goes as time passes.
+ *
+ * {{{
+ *   at > now() - INTERVAL 1 HOUR        until some time
+ *   current_date() >= valid_from        from some time on
+ *   d = current_date()                  both, as two comparisons
+ *   at > now() OR pinned                until some time, or for ever
+ * }}}
+ *
+ * In this form NULL may be taken for false, as nothing is negated but what doesn't depend on the time.
+ *
+ * Its sides must be made of what grows with the time, such as `now() - INTERVAL 1 HOUR`, and of what
+ * does not change. Around the change to daylight saving time, and at the ends of months, some of
+ * these go back for a while: [[wobble]] says for how long.
+ */
+object TemporalCondition extends PredicateHelper {
+
+  /** The conjunction that `condition` is in this form; none if there is none. */
+  def split(condition: Expression): Option[Seq[Expression]] = {
+    val isPlain = condition.deterministic && !condition.exists {
+      case _: PassingTime | _: Attribute => false
+      case _: Unevaluable | _: SubqueryExpression => true
+      case _ => false
+    }
+    if (isPlain) positive(condition).map(splitConjunctivePredicates) else None
+  }
+
+  /** Whether it can become true as time passes, and not false. */
+  def comes(condition: Expression): Boolean = !condition.exists(goes(_, way = -1))
+
+  /** Whether it can become false as time passes, and not true. */
+  def leaves(condition: Expression): Boolean = !condition.exists(goes(_, way = 1))
+
+  private def goes(comparison: Expression, way: Int): Boolean =
+    PassingTime.isIn(comparison) && direction(comparison).contains(way)
+
+  private def positive(condition: Expression): Option[Expression] = condition match {
+    case _ if !PassingTime.isIn(condition) => Some(condition)
+    case And(left, right) => both(positive(left), positive(right))(And(_, _))
+    case Or(left, right) => both(positive(left), positive(right))(Or(_, _))
+    case Not(child) => negative(child)
+    case EqualTo(left, right) => equal(left, right)
+    case EqualNullSafe(left, right) => equal(left, right)
+    case In(value, list) => positive(anyOf(value, list))
+    case comparison if direction(comparison).isDefined => Some(comparison)
+    case _ => None
+  }
+
+  /** That the condition is not met, NULL where it is NULL. */
+  private def negative(condition: Expression): Option[Expression] = condition match {
+    case _ if !PassingTime.isIn(condition) => Some(Not(condition))
+    case And(left, right) => both(negative(left), negative(right))(Or(_, _))
+    case Or(left, right) => both(negative(left), negative(right))(And(_, _))
+    case Not(child) => positive(child)
+    case EqualTo(left, right) =>
+      both(positive(LessThan(left, right)), positive(GreaterThan(left, right)))(Or(_, _))
+    case In(value, list) => negative(anyOf(value, list))
+    case GreaterThan(left, right) => positive(LessThanOrEqual(left, right))
+    case GreaterThanOrEqual(left, right) => positive(LessThan(left, right))
+    case LessThan(left, right) => positive(GreaterThanOrEqual(left, right))
+    case LessThanOrEqual(left, right) => positive(GreaterThan(left, right))
+    case _ => None
+  }
+
+  private def equal(left: Expression, right: Expression): Option[Expression] =
+    both(positive(GreaterThanOrEqual(left, right)), positive(LessThanOrEqual(left, right)))(
+      And(_, _))
+
+  private def anyOf(value: Expression, list: Seq[Expression]): Expression =
+    list.map(EqualTo(value, _)).reduce[Expression](Or(_, _))
+
+  private def both(left: Option[Expression], right: Option[Expression])(
+      join: (Expression, Expression) => Expression): Option[Expression] =
+    for (l <- left; r <- right) yield join(l, r)
+
+  /**
+   * How long, in ms, `condition` may go to and fro around the time at which it changes for good; 0 if
+   * it changes once.
+   */
+  def wobble(condition: Expression): Long = condition.collect {
+    case part if PassingTime.isIn(part) => wobbleOf(part)
+  }.sum
+
+  private def direction(comparison: Expression): Option[Int] = (comparison match {
+    case GreaterThan(left, right) => sum(trend(left), trend(right).map(-_))
+    case GreaterThanOrEqual(left, right) => sum(trend(left), trend(right).map(-_))
+    case LessThan(left, right) => sum(trend(right), trend(left).map(-_))
+    case LessThanOrEqual(left, right) => sum(trend(right), trend(left).map(-_))
+    case _ => None
+  }).filter(_ != 0)
+
+  /** 1 if the value grows with the time, -1 if it falls, 0 if it stays; none if it isn't known. */
+  private def trend(value: Expression): Option[Int] = value match {
+    case _ if !PassingTime.isIn(value) => Some(0)
+    case time: PassingTime => if (time.goesOn) Some(1) else None
+    case cast: Cast if keepsOrder(cast.child.dataType, cast.dataType) => trend(cast.child)
+    case TimestampAddInterval(start, interval, _) => shifted(start, interval)
+    case TimestampAddYMInterval(start, interval, _) => shifted(start, interval)
+    case TimestampAdd(_, quantity, start, _) => shifted(start, quantity)
+    case DateAdd(start, days) => shifted(start, days)
+    case DateSub(start, days) => shifted(start, days)
+    case DateAddInterval(start, interval, _, _) => shifted(start, interval)
+    case DateAddYMInterval(start, interval) => shifted(start, interval)
+    case AddMonths(start, months) => shifted(start, months)
+    case TruncTimestamp(format, time, _) => shifted(time, format)
+    case TruncDate(date, format) => shifted(date, format)
+    case LastDay(date) => trend(date)
+    case Year(date) => trend(date)
+    case UnixSeconds(time) => trend(time)
+    case UnixMillis(time) => trend(time)
+    case UnixMicros(time) => trend(time)
+    case UnixDate(date) => trend(date)
+    case unix: UnixTime if unix.left.dataType != StringType => trend(unix.left)
+    case DateDiff(end, start) => sum(trend(end), trend(start).map(-_))
+    case SubtractDates(left, right, false) => sum(trend(left), trend(right).map(-_))
+    case SubtractTimestamps(left, right, false, _) => sum(trend(left), trend(right).map(-_))
+    case TimestampDiff(_, start, end, _) => sum(trend(end), trend(start).map(-_))
+    case Add(left, right, _) => sum(trend(left), trend(right))
+    case Subtract(left, right, _) => sum(trend(left), trend(right).map(-_))
+    case _ => None
+  }
+
+  private def shifted(value: Expression, by: Expression): Option[Int] =
+    if (by.foldable) trend(value) else None
+
+  private def sum(left: Option[Int], right: Option[Int]): Option[Int] =
+    for (l <- left; r <- right; if l * r >= 0) yield if (l == 0) r else l
+
+  private def keepsOrder(from: DataType, to: DataType): Boolean = (from, to) match {
+    case (
+          _: DateType | _: TimestampType | _: TimestampNTZType,
+          _: DateType | _: TimestampType | _: TimestampNTZType) =>
+      true
+    case (_: TimestampType, LongType) => true
+    case (_: NumericType, _: NumericType) => Cast.canUpCast(from, to)
+    case _ => false
+  }
+
+  private def wobbleOf(part: Expression): Long = part match {
+    case PassingTime(date: CurrentDate) => ofZone(date)
+    case PassingTime(local: LocalTimestamp) => ofZone(local)
+    // a later day begins later, in every zone
+    case cast: Cast if cast.child.dataType == DateType => 0L
+    case cast: Cast if Cast.needsTimeZone(cast.child.dataType, cast.dataType) => ofZone(cast)
+    case add: TimestampAddInterval =>
+      if (addsTimeOnly(add.interval)) 0L else EndOfMonth + ofZone(add)
+    case add: TimestampAddYMInterval => EndOfMonth + ofZone(add)
+    case add: TimestampAdd => EndOfMonth + ofZone(add)
+    case trunc: TruncTimestamp => ofZone(trunc)
+    case unix: UnixTime => ofZone(unix)
+    case difference: SubtractTimestamps => ofZone(difference)
+    case difference: TimestampDiff => ofZone(difference)
+    case _ => 0L
+  }
+
+  private def addsTimeOnly(interval: Expression): Boolean = interval.dataType match {
+    case _: DayTimeIntervalType =>
+      Option(interval.eval()).forall(micros => math.abs(micros.asInstanceOf[Long]) < MicrosPerDay)
+    case _ => false
+  }
+
+  private def ofZone(expression: TimeZoneAwareExpression): Long =
+    if (expression.zoneId.getRules.isFixedOffset) 0L else Shift
+
+  private val Day = 24L * 60 * 60 * 1000
+  private val MicrosPerDay = Day * 1000
+
+  /** February has three days less than some months. */
+  private val EndOfMonth = 4 * Day
+
+  /** Clocks have been set by a whole day. */
+  private val Shift = 2 * Day
+}

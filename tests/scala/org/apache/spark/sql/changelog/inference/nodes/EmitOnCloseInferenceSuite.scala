@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.nodes
+
+import org.apache.spark.sql.changelog.inference.InferenceTest
+
+class EmitOnCloseInferenceSuite extends InferenceTest {
+  private val Condition = "CHANGELOG_RESULT_NOT_FINAL"
+
+  private def declareTables(): Unit = {
+    changelog("a", "id INT, ts TIMESTAMP, v INT", All, key = Seq("id"), watermark = Some("ts"))
+    changelog("b", "id INT, ts TIMESTAMP, w INT", All, watermark = Some("ts"))
+    changelog("users", "id INT, name STRING", All, key = Seq("id"))
+    appends("ev", "id INT, ts TIMESTAMP, v INT", watermark = Some("ts"))
+  }
+
+  private def detail(sql: String): String = {
+    val held = find(infer(sql, Append), "ChangelogEmitOnClose")
+    assert(held.mode.toString == "[I]")
+    held.reasons.mkString
+  }
+
+  private def refused(sql: String, node: String, reason: String, column: String = "ts"): Unit = {
+    declareTables()
+    checkRefused(Condition, Map("node" -> node, "column" -> column, "reason" -> reason)) {
+      infer(sql, Append)
+    }
+  }
+
+  private val unboundedJoin =
+    "its condition does not say until when a row can find, or lose, a match: set the event times " +
+      "of both sides, as columns, against each other"
+
+  private val untimed =
+    "none of its columns that the query reads is an event time with a watermark"
+
+  private val laterRow =
+    "a later row of a partition changes what comes of the earlier ones: partition by the event " +
+      "time, or a window of it"
+
+  test("rows that change are held until the watermark has passed their event time") {
+    declareTables()
+    val root = infer("SELECT * FROM a", Append)
+    assert(root.mode.toString == "[I]")
+    assert(modes(root) == "EmitOnClose[I] < Source[I,UB,UA,D]")
+    val held = find(root, "ChangelogEmitOnClose")
+    assert(held.strategy.contains("hold rows until the watermark has passed them"))
+    assert(held.state.mkString == "rows: (time, row) → count, watermark on ts")
+    assert(held.reasons == Seq("a row is emitted when the watermark has passed ts"))
+    assert(
+      find(root, "ChangelogSource").reasons ==
+        Seq("sends -U because ChangelogEmitOnClose [ts] must take the old row back"))
+  }
+
+  test("a row without a match is final when no match can come any more") {
+    declareTables()
+    def joined(join: String, condition: String) =
+      detail(s"SELECT a.ts, b.w FROM a $join JOIN b ON a.id = b.id AND $condition")
+    assert(
+      joined("LEFT", "b.ts <= a.ts + INTERVAL 5 MINUTES") ==
+        "a row is emitted when the watermark has passed ts + 5.0 m")
+    // matches come before the row
+    assert(
+      joined("LEFT", "b.ts < a.ts - INTERVAL 5 MINUTES") ==
+        "a row is emitted when the watermark has passed ts")
+    assert(joined("LEFT", "b.ts = a.ts") == "a row is emitted when the watermark has passed ts")
+  }
+
+  test("a pair is final when both rows are") {
+    declareTables()
+    assert(
+      detail("SELECT a.ts, b.ts AS other FROM a JOIN b ON a.id = b.id") ==
+        "a row is emitted when the watermark has passed the latest of ts and other")
+  }
+
+  test("what is left of a join's times must tell") {
+    refused("SELECT a.ts FROM a JOIN b ON a.id = b.id", "ChangelogSource [id]", untimed)
+    refused(
+      "SELECT a.ts, b.ts AS other FROM a LEFT JOIN b ON a.id = b.id",
+      "ChangelogJoin LeftOuter",
+      unboundedJoin)
+    refused(
+      "SELECT a.ts, w FROM a LEFT JOIN b ON a.id = b.id AND b.ts > a.ts",
+      "ChangelogJoin LeftOuter",
+      unboundedJoin)
+    refused(
+      "SELECT a.ts, name FROM a JOIN users ON a.id = users.id",
+      "ChangelogSource [id, name]",
+      untimed)
+  }
+
+  test("an event time in the partition tells when a rank is final") {
+    declareTables()
+    def best(partition: String, columns: String) =
+      s"""SELECT $columns FROM (
+         |  SELECT *, row_number() OVER (PARTITION BY $partition ORDER BY v) AS rn
+         |  FROM (SELECT *, window(ts, '5 minutes') AS w FROM ev)) WHERE rn <= 2""".stripMargin
+    assert(detail(best("w, id", "w, v")).endsWith("passed w.end"))
+    // the row's own time is earlier than its window's
+    assert(detail(best("w", "ts, w, v")).endsWith("passed w.end"))
+    refused(best("id", "ts, id, v"), "ChangelogRank row_number [id]", laterRow)
+    refused(
+      best("w", "ts, v"),
+      "Project",
+      "it leaves out the event time that tells when its input is final")
+  }
+
+  test("what a join or an aggregate drops as late must be final before") {
+    declareTables()
+    // the outer join's rows change until five minutes after their time
+    val outer =
+      "SELECT a.id, a.ts, b.w FROM a LEFT JOIN b ON a.id = b.id AND b.ts <= a.ts + INTERVAL 5 MINUTES"
+    refused(
+      s"SELECT x.ts, x.w, y.v FROM ($outer) x LEFT JOIN ev y ON x.id = y.id AND x.ts = y.ts",
+      "ChangelogJoin LeftOuter",
+      unboundedJoin)
+  }
+
+  test("all inputs of a union must have their times in one place") {
+    declareTables()
+    assert(
+      detail("SELECT ts, id FROM a UNION ALL SELECT ts, id FROM ev") ==
+        "a row is emitted when the watermark has passed ts")
+    assert(
+      detail("SELECT ts, id FROM a UNION ALL SELECT TIMESTAMP'2020-01-01', 1") ==
+        "a row is emitted when the watermark has passed ts")
+    refused(
+      "SELECT ts, id FROM a UNION ALL SELECT current_timestamp() - INTERVAL 1 DAY, id FROM users",
+      "ChangelogSource [id]",
+      untimed)
+  }
+
+  test("without an event time in the result there is nothing to wait for") {
+    declareTables()
+    checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map("kinds" -> "update and delete")) {
+      infer("SELECT id, v FROM a", Append)
+    }
+  }
+}
