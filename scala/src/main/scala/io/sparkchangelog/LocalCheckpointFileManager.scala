@@ -6,7 +6,7 @@ package io.sparkchangelog
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.changelog.execution.checkpoint.CheckpointFiles
+import org.apache.spark.sql.changelog.checkpoint.CheckpointFiles
 
 /**
  * Writes checkpoints of any streaming query to local disks without starting a process per file.

@@ -3,7 +3,7 @@
 
 package io.sparkchangelog
 
-import org.apache.spark.sql.changelog.execution.state.PagedStateProvider
+import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
  * A state store provider for any streaming query whose state fits into memory.

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 
 import org.apache.spark.sql.changelog.execution.StateStoreWrapper
-import org.apache.spark.sql.changelog.execution.state.{PagedStateProvider, ProviderFixture}
+import org.apache.spark.sql.changelog.state.{PagedStateProvider, ProviderFixture}
 import org.apache.spark.sql.changelog.testing.QuickFileSystem
 
 /** Entries are found when they are due, and others are not looked at. */

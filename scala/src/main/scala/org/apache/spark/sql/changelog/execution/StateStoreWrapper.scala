@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.execution.state.SingleValueStateStore
+import org.apache.spark.sql.changelog.state.SingleValueStateStore
 
 /** Does what another state store does, as far as operators here use one: a value per key. */
 abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStore {

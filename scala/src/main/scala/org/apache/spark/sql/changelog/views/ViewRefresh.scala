@@ -10,8 +10,8 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
 
 /** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
 class ViewRefresh(session: SparkSession, view: KeptView) {

@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.execution.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 
 /**
  * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.checkpoint
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.checkpointing.{
+  CommitLog,
+  OffsetMap,
+  OffsetSeq,
+  OffsetSeqBase,
+  OffsetSeqLog
+}
+
+/** Which batches of a query were begun, and which are done, as its checkpoint says. */
+class BatchLogs(session: SparkSession, checkpoint: Path) {
+  private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
+
+  def lastBegun: Option[Long] = last("offsets")
+
+  def lastDone: Option[Long] = last("commits")
+
+  /** The latest time at which a batch up to `batch` was begun, in ms; none if that isn't known. */
+  def timeOf(batch: Long): Option[Long] = {
+    val log = offsetLog
+    log.listBatchesOnDisk
+      .filter(_ <= batch)
+      .flatMap(log.get(_).flatMap(_.metadataOpt).map(_.batchTimestampMs))
+      .maxOption
+  }
+
+  /**
+   * Notes that a batch was begun at `time` to which nothing new belongs, if the one before is done. A
+   * query that starts then runs it. No other may run meanwhile.
+   */
+  def begin(time: Long): Unit = lastDone.filter(lastBegun.contains(_)).foreach { done =>
+    val watermark =
+      new CommitLog(session, new Path(checkpoint, "commits").toString)
+        .get(done)
+        .map(_.nextBatchWatermarkMs)
+    for {
+      watermark <- watermark
+      offsets <- offsetLog.get(done)
+      begun <- at(offsets, time, watermark)
+    } offsetLog.add(done + 1, begun)
+  }
+
+  private def at(offsets: OffsetSeqBase, time: Long, watermark: Long): Option[OffsetSeqBase] =
+    offsets match {
+      case several: OffsetSeq =>
+        several.metadataOpt.map { metadata =>
+          val timed = metadata.copy(batchWatermarkMs = watermark, batchTimestampMs = time)
+          several.copy(metadataOpt = Some(timed))
+        }
+      case named: OffsetMap =>
+        val timed = named.metadata.copy(batchWatermarkMs = watermark, batchTimestampMs = time)
+        Some(named.copy(metadata = timed))
+      case _ => None
+    }
+
+  private def offsetLog: OffsetSeqLog =
+    new OffsetSeqLog(session, new Path(checkpoint, "offsets").toString)
+
+  private def last(log: String): Option[Long] = {
+    val folder = new Path(checkpoint, log)
+    if (!files.exists(folder)) None
+    else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).maxOption
+  }
+}

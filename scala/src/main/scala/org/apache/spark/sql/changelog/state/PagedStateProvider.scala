@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.internal.{LogKeys, Logging}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.NextIterator
+
+import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
+
+/**
+ * Keeps one version of a partition's state in memory, in pages of bytes, and changes it in place.
+ *
+ * Spark's in-memory provider copies its map for every batch, and holds each row as objects. Here
+ * a batch costs what it changes. What it changed can be taken back until the next one begins,
+ * for a task that fails or runs again; any other version is read from the files.
+ *
+ * The files are those of Spark's provider, which also cleans them up here: a query may go from one
+ * provider to the other.
+ */
+class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedReplay with Logging {
+  import PagedStateProvider._
+
+  private var newTable: () => StateTable = _
+  private var storeConf: StateStoreConf = _
+  private var files: StateFiles = _
+  private var snapshots: StateSnapshots = _
+  private var hadoopConf: Configuration = _
+  private var storeId: StateStoreId = _
+
+  /** Removes files that are no longer needed, and reads for those who look into a checkpoint. */
+  private var sparkProvider: HDFSBackedStateStoreProvider = _
+
+  // guarded by this
+  private var table: StateTable = _
+  private var version = -1L
+  private var canRollBack = false
+  private var store: PagedStateStore = _
+
+  override def init(
+      stateStoreId: StateStoreId,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useColumnFamilies: Boolean,
+      storeConfs: StateStoreConf,
+      hadoopConf: Configuration,
+      useMultipleValuesPerKey: Boolean,
+      stateSchemaProvider: Option[StateSchemaProvider]): Unit = {
+    val numPrefixColumns = keyStateEncoderSpec match {
+      case PrefixKeyScanStateEncoderSpec(_, numColumns) => numColumns
+      case _ => 0
+    }
+    if (storeConfs.enableStateStoreCheckpointIds) {
+      throw CheckpointFileErrors.formatNotSupported(storeConfs.stateStoreCheckpointFormatVersion)
+    }
+    // it refuses what neither of us can do
+    sparkProvider = new HDFSBackedStateStoreProvider
+    sparkProvider.init(
+      stateStoreId,
+      keySchema,
+      valueSchema,
+      keyStateEncoderSpec,
+      useColumnFamilies,
+      storeConfs,
+      hadoopConf,
+      useMultipleValuesPerKey,
+      stateSchemaProvider)
+    newTable = () => new StateTable(keySchema, valueSchema.length, numPrefixColumns)
+    storeConf = storeConfs
+    storeId = stateStoreId
+    this.hadoopConf = hadoopConf
+    files = new StateFiles(
+      stateStoreId.storeCheckpointLocation(),
+      new RowLayout(stateStoreId, keySchema, valueSchema, storeConfs),
+      storeConfs,
+      hadoopConf)
+    snapshots = new StateSnapshots(files, stateStoreId, storeConfs)
+  }
+
+  override def stateStoreId: StateStoreId = storeId
+
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] =
+    Seq(PagedStateStore.EntryBytes)
+
+  override def getStore(
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean): StateStore = synchronized {
+    refuseIds(stateStoreCkptId)
+    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
+    awaitStore()
+    if (store != null) store.abort()
+    load(version)
+    table.begin()
+    canRollBack = false
+    store = new PagedStateStore(storeId, version, table, finish(_, _, forceSnapshotOnCommit))
+    store
+  }
+
+  override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
+    synchronized {
+      refuseIds(uniqueId)
+      awaitStore()
+      load(version)
+      new WrappedReadStateStore(new PagedStateStore(storeId, version, table, (_, _) => ()))
+    }
+
+  override def doMaintenance(): Unit =
+    try {
+      snapshots.maintain()
+      sparkProvider.doMaintenance()
+    } catch {
+      case NonFatal(e) =>
+        logWarning(log"Error in maintenance of ${MDC(LogKeys.STATE_STORE_PROVIDER, this)}", e)
+    }
+
+  override def close(): Unit = synchronized {
+    forget()
+    sparkProvider.close()
+  }
+
+  override def toString: String = s"PagedStateProvider[id=$storeId]"
+
+  /** One task at a time: another attempt waits until the one before it has ended. */
+  private def awaitStore(): Unit = {
+    val deadline = System.nanoTime() + LongestWait * 1000000
+    while (store != null && (store.owner ne Thread.currentThread()) &&
+      System.nanoTime() < deadline) {
+      wait(100)
+    }
+    if (store != null && (store.owner ne Thread.currentThread())) {
+      throw QueryExecutionErrors.unreleasedThreadError(
+        toString,
+        "load",
+        Thread.currentThread().toString,
+        store.owner.toString,
+        LongestWait,
+        store.owner.getStackTrace.mkString("\n"))
+    }
+  }
+
+  /** Makes the table that of a version. */
+  private def load(wanted: Long): Unit =
+    if (table == null || version != wanted) {
+      if (wanted < 0) throw QueryExecutionErrors.unexpectedStateStoreVersion(wanted)
+      val isBefore = table != null && canRollBack && version == wanted + 1
+      val before = table
+      // until it is that version, it is none
+      forget()
+      if (isBefore) before.rollback()
+      snapshots.continueFrom(wanted, isBefore)
+      table = if (isBefore) before else files.read(wanted, newTable)
+      version = wanted
+    }
+
+  /** What is in memory may not be what is in the files; the next one who asks reads them. */
+  private def forget(): Unit = {
+    table = null
+    version = -1
+    canRollBack = false
+  }
+
+  private def finish(finished: PagedStateStore, isCommit: Boolean, forceSnapshot: Boolean): Unit =
+    synchronized {
+      if (finished eq store) {
+        try if (isCommit) commit(finished, forceSnapshot) else finished.table.rollback()
+        catch {
+          case e: Throwable =>
+            forget()
+            throw e
+        } finally {
+          store = null
+          notifyAll()
+        }
+      } else if (isCommit) {
+        throw new IllegalStateException("Cannot commit what another attempt has taken over")
+      }
+    }
+
+  /** What is in the delta is committed, whether or not a snapshot is written too. */
+  private def commit(committed: PagedStateStore, forceSnapshot: Boolean): Unit = {
+    val (table, newVersion) = (committed.table, committed.version + 1)
+    snapshots.beforeCommit(newVersion)
+    files.writeDelta(newVersion, table.changes())
+    // unless the provider was closed meanwhile
+    if (table eq this.table) {
+      version = newVersion
+      canRollBack = true
+    }
+    snapshots.afterCommit(newVersion, forceSnapshot, () => table.view())
+    if (storeConf.commitValidationEnabled) {
+      StateStore.reportCommitToCoordinator(newVersion, storeId, hadoopConf)
+    }
+  }
+
+  private def refuseIds(stateStoreCkptId: Option[String]): Unit =
+    if (stateStoreCkptId.isDefined) {
+      throw StateStoreErrors.stateStoreCheckpointIdsNotSupported(
+        s"$Name does not support checkpointFormatVersion > 1")
+    }
+
+  override def replayStateFromSnapshot(
+      snapshotVersion: Long,
+      endVersion: Long,
+      readOnly: Boolean,
+      snapshotVersionStateStoreCkptId: Option[String],
+      endVersionStateStoreCkptId: Option[String]): StateStore =
+    sparkProvider.replayStateFromSnapshot(
+      snapshotVersion,
+      endVersion,
+      readOnly,
+      snapshotVersionStateStoreCkptId,
+      endVersionStateStoreCkptId)
+
+  override def getStateStoreChangeDataReader(
+      startVersion: Long,
+      endVersion: Long,
+      colFamilyNameOpt: Option[String],
+      endVersionStateStoreCkptId: Option[String])
+      : NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] =
+    sparkProvider.getStateStoreChangeDataReader(
+      startVersion,
+      endVersion,
+      colFamilyNameOpt,
+      endVersionStateStoreCkptId)
+}
+
+private[state] object PagedStateProvider {
+  private val Name = "PagedStateStoreProvider"
+
+  /** How long a task waits for another to let go of the state, in ms. */
+  private val LongestWait = 60000L
+}

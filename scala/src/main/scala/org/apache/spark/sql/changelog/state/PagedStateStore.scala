@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+/**
+ * The table of a provider while one task changes it from one version to the next.
+ *
+ * @param version
+ *   the version it begins with
+ * @param finish
+ *   told at the end whether the changes are to stay
+ */
+private[state] final class PagedStateStore(
+    override val id: StateStoreId,
+    override val version: Long,
+    val table: StateTable,
+    finish: (PagedStateStore, Boolean) => Unit)
+    extends SingleValueStateStore {
+  import PagedStateStore._
+
+  /** Whose the table is until it is committed or aborted. */
+  val owner: Thread = Thread.currentThread()
+
+  // leaves Updating under the table's lock: who changes it later, as a thread that outlives its
+  // task, is refused
+  @volatile private var state: Stage = Updating
+
+  Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => abort()))
+
+  override def get(key: UnsafeRow, family: String): UnsafeRow = {
+    checkFamily(family)
+    table.get(key)
+  }
+
+  override def multiGet(keys: Array[UnsafeRow], family: String): Iterator[UnsafeRow] = {
+    checkFamily(family)
+    keys.iterator.map(table.get)
+  }
+
+  override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
+    checkFamily(family)
+    table.synchronized {
+      checkUpdating("put")
+      table.put(key, value)
+    }
+  }
+
+  override def remove(key: UnsafeRow, family: String): Unit = {
+    checkFamily(family)
+    table.synchronized {
+      checkUpdating("remove")
+      table.remove(key)
+    }
+  }
+
+  override def prefixScan(
+      prefix: UnsafeRow,
+      family: String): StateStoreIterator[UnsafeRowPair] = {
+    checkFamily(family)
+    new StateStoreIterator(table.entries(prefix))
+  }
+
+  override def iterator(family: String): StateStoreIterator[UnsafeRowPair] = {
+    checkFamily(family)
+    new StateStoreIterator(table.entries())
+  }
+
+  override def commit(): Long =
+    try {
+      table.synchronized {
+        checkUpdating("commit")
+        state = Committing
+      }
+      finish(this, true)
+      state = Committed
+      version + 1
+    } catch {
+      case e: Throwable =>
+        // what is left of it the provider knows; a second commit is refused
+        if (state == Committing) state = Aborted
+        throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
+    }
+
+  override def abort(): Unit = {
+    val isFirst = table.synchronized {
+      val isFirst = state == Updating
+      if (isFirst) state = Aborted
+      isFirst
+    }
+    if (isFirst) finish(this, false)
+  }
+
+  /** A store that is only read has nothing to let go of. */
+  override def release(): Unit = ()
+
+  override def hasCommitted: Boolean = state == Committed
+
+  override def metrics: StateStoreMetrics = StateStoreMetrics(
+    table.size,
+    table.numBytes,
+    Map(PagedStateStore.EntryBytes -> table.numEntryBytes))
+
+  override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
+    StateStoreCheckpointInfo(id.partitionId, version + 1, None, None)
+
+  override def allColumnFamilyNames: Set[String] = Set(StateStore.DEFAULT_COL_FAMILY_NAME)
+
+  override def removeColFamilyIfExists(family: String): Boolean =
+    throw StateStoreErrors.removingColumnFamiliesNotSupported(Name)
+
+  override def createColFamilyIfAbsent(
+      family: String,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyEncoder: KeyStateEncoderSpec,
+      useMultipleValuesPerKey: Boolean,
+      isInternal: Boolean): Unit = throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
+
+  override def toString: String = s"$Name[id=$id, version=$version]"
+
+  private def checkUpdating(operation: String): Unit =
+    if (state != Updating) {
+      throw new IllegalStateException(s"Cannot $operation after already committed or aborted")
+    }
+
+  private def checkFamily(family: String): Unit =
+    if ((family ne StateStore.DEFAULT_COL_FAMILY_NAME) &&
+      family != StateStore.DEFAULT_COL_FAMILY_NAME) {
+      throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
+    }
+
+  override protected def oneValuePerKey(): Nothing =
+    throw StateStoreErrors.unsupportedOperationException("multipleValuesPerKey", Name)
+}
+
+private[state] object PagedStateStore {
+  val Name = "PagedStateStore"
+
+  /** Named as Spark's in-memory provider names it. */
+  val EntryBytes: StateStoreCustomMetric = StateStoreCustomSizeMetric(
+    "stateOnCurrentVersionSizeBytes",
+    "estimated size of state only on current version")
+
+  private sealed trait Stage
+  private case object Updating extends Stage
+  private case object Committing extends Stage
+  private case object Committed extends Stage
+  private case object Aborted extends Stage
+}

@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import java.util.Arrays
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.array.ByteArrayMethods
+
+/**
+ * Records of a key and a value, written one after the other into pages of bytes.
+ *
+ * A record that is written stays as it is: another value for its key is another record. So a row
+ * handed out stays valid, an earlier version needs the earlier addresses only, and a snapshot can
+ * be written while the next batch goes on. What nobody points to any more is given back page by
+ * page.
+ *
+ * {{{
+ *   record   key size INT, value size INT, id INT, hash INT, key, value
+ *   address  page number in the upper half, place in the page in the lower; 0 is none
+ * }}}
+ *
+ * @param largestPage
+ *   in bytes; pages start small, and a record that is larger has a page of its own
+ */
+private[state] final class RowPages(largestPage: Int) {
+  import RowPages._
+
+  // numbers start at 1, so that no address is 0
+  private var pages = new Array[Array[Byte]](8)
+  private var used = new Array[Int](8)
+  private var wanted = new Array[Int](8)
+  private var numPages = 1
+  private var unusedNumbers = List.empty[Int]
+  private var tail = 0
+
+  private var numPageBytes = 0L
+
+  /** Bytes in all pages, and of the lists of them. */
+  def numBytes: Long = numPageBytes + 16L * pages.length
+
+  /** Bytes of the records that are wanted. */
+  var numWantedBytes: Long = 0
+
+  /** Bytes written, and bytes released, since the last [[reclaim]]. */
+  private var numNewBytes = 0L
+  private var numReleasedBytes = 0L
+
+  /** How many bytes could have been moved already, in proportion to what has changed. */
+  private var allowance = 0L
+
+  def append(id: Int, hash: Int, key: UnsafeRow, value: UnsafeRow): Long = {
+    val (keySize, valueSize) = (key.getSizeInBytes, value.getSizeInBytes)
+    val address = reserve(HeaderSize + keySize + valueSize)
+    val (page, header) = (pageOf(address), headerOf(address))
+    Platform.putInt(page, header + KeySize, keySize)
+    Platform.putInt(page, header + ValueSize, valueSize)
+    Platform.putInt(page, header + Id, id)
+    Platform.putInt(page, header + Hash, hash)
+    key.writeToMemory(page, header + HeaderSize)
+    value.writeToMemory(page, header + HeaderSize + keySize)
+    address
+  }
+
+  /** Gives the entry of a record another id. Views don't see ids. */
+  def setIdAt(address: Long, id: Int): Unit =
+    Platform.putInt(pageOf(address), headerOf(address) + Id, id)
+
+  private def idAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Id)
+
+  def hashAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Hash)
+
+  /** Lets `row` be the key of a record. */
+  def readKey(address: Long, row: UnsafeRow): UnsafeRow = {
+    val (page, header) = (pageOf(address), headerOf(address))
+    row.pointTo(page, header + HeaderSize, Platform.getInt(page, header + KeySize))
+    row
+  }
+
+  /** Lets `row` be the value of a record. */
+  def readValue(address: Long, row: UnsafeRow): UnsafeRow = {
+    val (page, header) = (pageOf(address), headerOf(address))
+    val keySize = Platform.getInt(page, header + KeySize)
+    row.pointTo(page, header + HeaderSize + keySize, Platform.getInt(page, header + ValueSize))
+    row
+  }
+
+  def hasKey(address: Long, key: UnsafeRow): Boolean = {
+    val (page, header) = (pageOf(address), headerOf(address))
+    val size = key.getSizeInBytes
+    Platform.getInt(page, header + KeySize) == size && ByteArrayMethods.arrayEquals(
+      page,
+      header + HeaderSize,
+      key.getBaseObject,
+      key.getBaseOffset,
+      size)
+  }
+
+  /** Says that a record is no longer needed. */
+  def release(address: Long): Unit = {
+    val size = sizeAt(address)
+    numReleasedBytes += size
+    want(address, -size)
+  }
+
+  /** Takes [[release]] back. */
+  def restore(address: Long): Unit = {
+    val size = sizeAt(address)
+    numReleasedBytes -= size
+    want(address, size)
+  }
+
+  /**
+   * Gives back pages of which less than half is wanted, after moving what is wanted.
+   *
+   * What it moves is in proportion to what was written and released: the work grows with changes,
+   * not with state. What it need not do at once it may do later, a part at a time.
+   *
+   * @param isWanted
+   *   whether a record, by id and address, is needed
+   * @param move
+   *   told the id and the new address of each record that has moved
+   */
+  def reclaim(isWanted: (Int, Long) => Boolean, move: (Int, Long) => Unit): Unit = {
+    val numChangedBytes = 2 * numNewBytes + numReleasedBytes
+    allowance = math.min(allowance + numChangedBytes, numWantedBytes + numChangedBytes)
+    var left = math.max(numChangedBytes, allowance / 4)
+    var number = 1
+    val end = numPages
+    while (number < end && left > 0) {
+      if (pages(number) != null && number != tail && wanted(number) < used(number) / 2) {
+        left -= wanted(number)
+        allowance = math.max(0, allowance - wanted(number))
+        if (wanted(number) > 0) evacuate(number, isWanted, move)
+        drop(number)
+      }
+      number += 1
+    }
+    numNewBytes = 0
+    numReleasedBytes = 0
+  }
+
+  /** The records as they are, whatever is written from now on. */
+  def view(): View = new View(Arrays.copyOf(pages, numPages))
+
+  private def evacuate(
+      number: Int,
+      isWanted: (Int, Long) => Boolean,
+      move: (Int, Long) => Unit): Unit = {
+    val from = pages(number)
+    var place = 0
+    while (place < used(number)) {
+      val address = addressOf(number, place)
+      val size = sizeAt(address)
+      val id = idAt(address)
+      if (isWanted(id, address)) {
+        val to = reserve(size)
+        Platform.copyMemory(from, headerOf(address), pageOf(to), headerOf(to), size)
+        move(id, to)
+      }
+      place += size
+    }
+  }
+
+  private def drop(number: Int): Unit = {
+    numPageBytes -= pages(number).length
+    numWantedBytes -= wanted(number)
+    pages(number) = null
+    used(number) = 0
+    wanted(number) = 0
+    unusedNumbers = number :: unusedNumbers
+  }
+
+  private def want(address: Long, size: Int): Unit = {
+    wanted((address >>> 32).toInt) += size
+    numWantedBytes += size
+  }
+
+  private def reserve(size: Int): Long = {
+    if (tail == 0 || pages(tail).length - used(tail) < size) tail = addPage(size)
+    val place = used(tail)
+    used(tail) += size
+    wanted(tail) += size
+    numWantedBytes += size
+    numNewBytes += size
+    addressOf(tail, place)
+  }
+
+  private def addPage(size: Int): Int = {
+    val number = unusedNumbers match {
+      case unused :: others =>
+        unusedNumbers = others
+        unused
+      case Nil =>
+        if (numPages == pages.length) {
+          pages = Arrays.copyOf(pages, 2 * numPages)
+          used = Arrays.copyOf(used, 2 * numPages)
+          wanted = Arrays.copyOf(wanted, 2 * numPages)
+        }
+        numPages += 1
+        numPages - 1
+    }
+    // a small state has small pages: at most as much is empty as is full
+    val usual = math.max(SmallestPage.toLong, math.min(numPageBytes, largestPage.toLong)).toInt
+    pages(number) = new Array[Byte](math.max(usual, size))
+    numPageBytes += pages(number).length
+    number
+  }
+
+  private def sizeAt(address: Long): Int = {
+    val (page, header) = (pageOf(address), headerOf(address))
+    HeaderSize + Platform.getInt(page, header + KeySize) + Platform.getInt(
+      page,
+      header + ValueSize)
+  }
+
+  private def pageOf(address: Long): Array[Byte] = pages((address >>> 32).toInt)
+}
+
+private[state] object RowPages {
+  private val SmallestPage = 4 * 1024
+
+  private val KeySize = 0
+  private val ValueSize = 4
+  private val Id = 8
+  private val Hash = 12
+  private val HeaderSize = 16
+
+  private def addressOf(number: Int, place: Int): Long = (number.toLong << 32) | place
+
+  private def headerOf(address: Long): Long = Platform.BYTE_ARRAY_OFFSET + (address & 0xffffffffL)
+
+  /** Records as they were at some time. */
+  final class View(pages: Array[Array[Byte]]) {
+
+    /** The page a record is in. */
+    def pageOf(address: Long): Array[Byte] = pages((address >>> 32).toInt)
+
+    /** Where in its page the key begins; the value follows. */
+    def placeOf(address: Long): Int = (address & 0xffffffffL).toInt + HeaderSize
+
+    def keySizeOf(address: Long): Int =
+      Platform.getInt(pageOf(address), headerOf(address) + KeySize)
+
+    def valueSizeOf(address: Long): Int =
+      Platform.getInt(pageOf(address), headerOf(address) + ValueSize)
+  }
+}

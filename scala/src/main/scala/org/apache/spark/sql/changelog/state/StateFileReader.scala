@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import java.io.{EOFException, InputStream, InterruptedIOException}
+import java.nio.channels.ClosedByInterruptException
+import java.util.Arrays
+import java.util.zip.CRC32C
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.{FSError, Path}
+
+import org.apache.spark.SparkRuntimeException
+import org.apache.spark.io.{CompressionCodec, LZ4CompressionCodec}
+import org.apache.spark.sql.execution.streaming.state.{ArrayIndexRange, KeyValueIntegrityVerifier}
+import org.apache.spark.unsafe.Platform
+
+import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+
+/**
+ * Reads the entries of one file straight into a table, whoever has written it.
+ *
+ * A file that is not what was written, as far as sizes and checksums tell, is refused with its
+ * name.
+ */
+private[state] final class StateFileReader(
+    file: Path,
+    layout: RowLayout,
+    hasRowChecksums: Boolean,
+    isSnapshot: Boolean) {
+  import StateFileReader._
+
+  private val verifier = KeyValueIntegrityVerifier.create(
+    layout.storeId.toString,
+    hasRowChecksums,
+    verificationRatio = 1)
+  private val checksum = new CRC32C
+  private val number = new Array[Byte](4)
+  private var keyBytes = new Array[Byte](256)
+  private var valueBytes = new Array[Byte](256)
+  private val key = layout.newKey()
+  private val value = layout.newValue()
+  private var numEntries = 0L
+  private var input: InputStream = _
+
+  /** Applies what the file says to a table. */
+  def read(open: () => InputStream, codec: CompressionCodec, table: StateTable): Unit = {
+    // rows are not looked into before they are known to be right
+    if (!codec.isInstanceOf[LZ4CompressionCodec]) read(open(), codec, _ => ())
+    read(
+      open(),
+      codec,
+      isRemoved => {
+        if (isRemoved) table.remove(key)
+        else {
+          if (numEntries == 0) layout.check(key, value)
+          table.put(key, value)
+        }
+        // what is read need not be taken back
+        if (numEntries % AtOnce == 0) table.begin()
+      })
+    table.begin()
+  }
+
+  /** @param use given each entry, and whether it is removed */
+  private def read(opened: InputStream, codec: CompressionCodec, use: Boolean => Unit): Unit =
+    try {
+      checksum.reset()
+      numEntries = 0
+      input = codec.compressedInputStream(opened)
+      while (readEntry(use)) numEntries += 1
+      verifyChecksum()
+    } catch {
+      // of other rows, or already with its name
+      case e @ (_: SparkRuntimeException | _: ChangelogRuntimeException) => throw e
+      case e @ (_: InterruptedIOException | _: ClosedByInterruptException) => throw e
+      case e: EOFException =>
+        throw damaged(s"it ends within entry ${numEntries + 1}", e)
+      case e: FSError => throw damaged(e.getMessage, e)
+      case NonFatal(e) => throw damaged(s"reading entry ${numEntries + 1}, ${e.getMessage}", e)
+    } finally opened.close()
+
+  private def readEntry(use: Boolean => Unit): Boolean = {
+    val keySize = readNumber()
+    if (keySize == StateFiles.End) false
+    else {
+      keyBytes = readBytes(keySize, keyBytes)
+      val valueSize = readNumber()
+      val start = sumSize
+      if (valueSize == StateFiles.Removed && !isSnapshot) {
+        checkSize("key", keySize - start, layout.canBeKey)
+        verify(keyBytes, start, keySize, None)
+        key.pointTo(keyBytes, Platform.BYTE_ARRAY_OFFSET + start, keySize - start)
+        use(true)
+      } else {
+        checkSize("key", keySize, layout.canBeKey)
+        checkSize("value", valueSize - start, layout.canBeValue)
+        valueBytes = readBytes(valueSize, valueBytes)
+        verify(valueBytes, start, valueSize, Some(keySize))
+        key.pointTo(keyBytes, Platform.BYTE_ARRAY_OFFSET, keySize)
+        value.pointTo(valueBytes, Platform.BYTE_ARRAY_OFFSET + start, valueSize - start)
+        use(false)
+      }
+      true
+    }
+  }
+
+  /** Of the checksum before the bytes of a row. */
+  private def sumSize: Int = if (hasRowChecksums) 4 else 0
+
+  private def verify(bytes: Array[Byte], start: Int, end: Int, keySize: Option[Int]): Unit =
+    verifier.foreach { verifier =>
+      val expected = Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET)
+      val row = ArrayIndexRange(bytes, start, end)
+      keySize match {
+        case Some(size) =>
+          verifier.verify(ArrayIndexRange(keyBytes, 0, size), Some(row), expected)
+        case None => verifier.verify(row, None, expected)
+      }
+    }
+
+  private def checkSize(part: String, size: Int, isPossible: Int => Boolean): Unit =
+    if (!isPossible(size)) {
+      throw damaged(
+        s"the $part of entry ${numEntries + 1} would have $size bytes, which no such row has " +
+          "(spark.sql.streaming.stateStore.rowChecksum.enabled and compression.codec must be " +
+          "what they were when it was written)")
+    }
+
+  /** Spark's provider writes no checksum. */
+  private def verifyChecksum(): Unit = {
+    val actual = checksum.getValue.toInt
+    val isOurs =
+      try readNumber() == StateFiles.ChecksumMark
+      catch { case _: EOFException => false }
+    if (isOurs && readNumber() != actual) {
+      throw damaged("its checksum is not that of what is in it")
+    }
+  }
+
+  private def readNumber(): Int = {
+    readFully(number, 0, 4)
+    ((number(0) & 0xff) << 24) | ((number(1) & 0xff) << 16) |
+      ((number(2) & 0xff) << 8) | (number(3) & 0xff)
+  }
+
+  private def readBytes(size: Int, buffer: Array[Byte]): Array[Byte] = {
+    if (size < 0) throw damaged(s"entry ${numEntries + 1} would have $size bytes")
+    var bytes = buffer
+    var place = 0
+    // a size that is not true must not take the memory it tells of
+    while (place < size) {
+      val more = math.min(size - place, LargestStep)
+      if (bytes.length < place + more) {
+        bytes = Arrays.copyOf(bytes, math.min(size.toLong, 2L * (place + more)).toInt)
+      }
+      readFully(bytes, place, more)
+      place += more
+    }
+    bytes
+  }
+
+  private def readFully(bytes: Array[Byte], start: Int, size: Int): Unit = {
+    if (input.readNBytes(bytes, start, size) < size) throw new EOFException
+    checksum.update(bytes, start, size)
+  }
+
+  private def damaged(fault: String, cause: Throwable = null): ChangelogRuntimeException =
+    CheckpointFileErrors.fileDamaged(file.toString, fault, cause = cause)
+}
+
+private object StateFileReader {
+
+  /** After how many entries a table lets go of what it needs to take them back. */
+  private val AtOnce = 4096
+
+  private val LargestStep = 1 << 20
+}

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import java.io.FileNotFoundException
+
+import org.apache.commons.io.output.CloseShieldOutputStream
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataInputStream, Path}
+
+import org.apache.spark.internal.{LogKeys, Logging}
+import org.apache.spark.io.CompressionCodec
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.state.StateStoreConf
+import org.apache.spark.{SparkConf, SparkEnv}
+
+import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
+
+/**
+ * The versions of a store in its checkpoint: those of Spark's in-memory provider, which reads and
+ * writes the same files.
+ *
+ * `n.delta` holds what version n changed, `n.snapshot` all there was. A version is its newest
+ * snapshot, if there is any, and the deltas from there on.
+ */
+private[state] final class StateFiles(
+    directory: Path,
+    layout: RowLayout,
+    storeConf: StateStoreConf,
+    hadoopConf: Configuration)
+    extends Logging {
+  import StateFiles._
+
+  private lazy val manager = CheckpointFileManager.create(directory, hadoopConf)
+  private lazy val codec = CompressionCodec.createCodec(
+    Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf),
+    storeConf.compressionCodec)
+
+  def writeDelta(version: Long, changes: StateView): Unit = write(delta(version), changes)
+
+  def writeSnapshot(version: Long, entries: StateView): Unit = write(snapshot(version), entries)
+
+  def deleteSnapshot(version: Long): Unit = manager.delete(snapshot(version))
+
+  /** The versions there are snapshots of. */
+  def snapshots(): Seq[Long] = versions(SnapshotEnd)
+
+  /**
+   * A table with the entries of a version.
+   *
+   * A snapshot that can't be read is passed over if there are deltas enough to do without.
+   */
+  def read(version: Long, newTable: () => StateTable): StateTable = {
+    val deltas = versions(DeltaEnd).toSet
+    var damage: Option[ChangelogRuntimeException] = None
+
+    def startFrom(start: Long): Option[StateTable] =
+      try {
+        val table = newTable()
+        if (start > 0) readInto(table, snapshot(start), isSnapshot = true)
+        Some(table)
+      } catch {
+        case e: ChangelogRuntimeException =>
+          logWarning(log"Could not read ${MDC(LogKeys.FILE_NAME, snapshot(start))}", e)
+          damage = damage.orElse(Some(e))
+          None
+      }
+
+    val starts = (0L +: snapshots().filter(_ <= version)).sorted.reverse
+    val found = starts.iterator
+      .filter(start => damage.isEmpty || (start + 1 to version).forall(deltas.contains))
+      .map(start => startFrom(start).map((start, _)))
+      .collectFirst { case Some(found) => found }
+    found match {
+      case Some((start, table)) =>
+        val numbers = start + 1 to version
+        numbers.findLast(!deltas.contains(_)).foreach { number =>
+          throw CheckpointFileErrors.fileMissing(delta(number).toString, version)
+        }
+        numbers.foreach(number => readInto(table, delta(number), isSnapshot = false))
+        table
+      case None => throw damage.get
+    }
+  }
+
+  private def versions(end: String): Seq[Long] =
+    try
+      manager
+        .list(directory, (path: Path) => path.getName.endsWith(end))
+        .toSeq
+        .flatMap(_.getPath.getName.stripSuffix(end).toLongOption)
+    catch {
+      case _: FileNotFoundException => Nil
+    }
+
+  private def readInto(table: StateTable, file: Path, isSnapshot: Boolean): Unit =
+    new StateFileReader(file, layout, storeConf.rowChecksumEnabled, isSnapshot)
+      .read(() => open(file), codec, table)
+
+  private def open(file: Path): FSDataInputStream =
+    try manager.open(file)
+    catch {
+      case e: FileNotFoundException =>
+        throw CheckpointFileErrors.fileDamaged(file.toString, "it is not there", cause = e)
+    }
+
+  private def write(path: Path, entries: StateView): Unit = {
+    val file = manager.createAtomic(path, overwriteIfPossible = true)
+    try {
+      // closing it makes it the version's, which a stream does even if its last bytes can't be
+      // written
+      val shielded = CloseShieldOutputStream.wrap(file)
+      new StateFileWriter(shielded, codec, storeConf.rowChecksumEnabled).write(entries)
+      file.close()
+    } catch {
+      case e: Throwable =>
+        file.cancel()
+        throw e
+    }
+  }
+
+  private def delta(version: Long): Path = new Path(directory, s"$version$DeltaEnd")
+
+  private def snapshot(version: Long): Path = new Path(directory, s"$version$SnapshotEnd")
+}
+
+private[state] object StateFiles {
+  private val DeltaEnd = ".delta"
+  private val SnapshotEnd = ".snapshot"
+
+  /** Where a size would stand: that there are no more entries. */
+  val End: Int = -1
+
+  /** Where the size of a value would stand: that its key was removed. */
+  val Removed: Int = -1
+
+  /**
+   * Begins what follows the end in files of ours, a checksum of all before. Spark's provider does
+   * not read so far.
+   */
+  val ChecksumMark: Int = 0x53756d73
+}

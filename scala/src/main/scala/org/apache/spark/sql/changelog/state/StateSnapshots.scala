@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.{LogKeys, Logging}
+import org.apache.spark.sql.execution.streaming.state.{StateStoreConf, StateStoreId}
+
+/**
+ * Writes a snapshot of a store every so many versions: by the next maintenance, or at once if
+ * there has been none for long.
+ *
+ * A version is in its delta, so a snapshot that can't be written fails nothing; it is tried again.
+ */
+private[state] final class StateSnapshots(
+    files: StateFiles,
+    storeId: StateStoreId,
+    storeConf: StateStoreConf)
+    extends Logging {
+  import StateSnapshots._
+
+  // held while a file is written, and while it is settled which files are right
+  private val writing = new Object
+
+  // guarded by this
+  private var written = 0L
+  private var taken = 0L
+  private var pending: Option[(Long, StateView)] = None
+  private var isMaintained = true
+  private var overtaken = Set.empty[Long]
+
+  /**
+   * The store goes on from a version: whatever came after it was an attempt that is abandoned, and
+   * is written anew.
+   *
+   * @param isSame
+   *   whether it is one this store has written, so that a snapshot it has taken until then is right
+   */
+  def continueFrom(version: Long, isSame: Boolean): Unit = writing.synchronized {
+    val (before, after) = files.snapshots().partition(_ <= version)
+    synchronized {
+      pending = pending.filter(isSame && _._1 <= version)
+      isMaintained ||= pending.isEmpty
+      written = before.maxOption.getOrElse(0L)
+      taken = pending.map(_._1).getOrElse(written)
+      overtaken = after.toSet
+    }
+  }
+
+  /** A version is about to be written. Its snapshot, if there is one, is an abandoned attempt's. */
+  def beforeCommit(version: Long): Unit = if (overtaken.contains(version)) {
+    files.deleteSnapshot(version)
+    overtaken -= version
+  }
+
+  /** A version has been written. */
+  def afterCommit(version: Long, force: Boolean, view: () => StateView): Unit = {
+    val isAtOnce = synchronized {
+      val isLate = version - written > LongestChain * storeConf.minDeltasForSnapshot
+      val isTime = version - taken > storeConf.minDeltasForSnapshot
+      val isAtOnce = force || isLate && isTime
+      if (isAtOnce || isTime && isMaintained) {
+        if (!isAtOnce) {
+          pending = Some((version, view()))
+          isMaintained = false
+        }
+        taken = version
+      }
+      isAtOnce
+    }
+    if (isAtOnce) write(version, view())
+  }
+
+  /** Writes what is to be written, in the background. */
+  def maintain(): Unit = writing.synchronized {
+    val (version, view) = synchronized {
+      isMaintained = true
+      pending.getOrElse((0L, null))
+    }
+    if (view != null) write(version, view)
+  }
+
+  private def write(version: Long, view: StateView): Unit = writing.synchronized {
+    try {
+      files.writeSnapshot(version, view)
+      synchronized {
+        written = math.max(written, version)
+        pending = pending.filter(_._1 > version)
+      }
+    } catch {
+      case NonFatal(e) =>
+        logWarning(
+          log"Could not write the snapshot of version ${MDC(LogKeys.VERSION_NUM, version)} of " +
+            log"${MDC(LogKeys.STATE_STORE_ID, storeId)}; it is tried again",
+          e)
+    }
+  }
+}
+
+private object StateSnapshots {
+
+  /** After how many times the usual number of deltas a snapshot no longer waits for maintenance. */
+  private val LongestChain = 10
+}

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
+import org.apache.spark.sql.types.StructType
+
+/**
+ * The entries of a state store in memory, by key and by a prefix of the key.
+ *
+ * An entry has an id for as long as it is there; the entries of one prefix form a chain. There is
+ * one version, changed in place. What a batch changes can be taken back until the next one
+ * begins: for each entry it touches, the address of its record before is noted.
+ *
+ * @param numPrefixColumns
+ *   how many columns of the key are its prefix; 0 if nobody scans by it
+ * @param largestPage
+ *   in bytes
+ */
+private[state] final class StateTable(
+    keySchema: StructType,
+    numValueColumns: Int,
+    numPrefixColumns: Int,
+    largestPage: Int = StateTable.LargestPage) {
+  private val numKeyColumns = keySchema.length
+  private val hasPrefixes = numPrefixColumns > 0
+  // one for the prefix that is looked for, one for those it is compared with
+  private val prefixOf = prefixProjection()
+  private val storedPrefixOf = prefixProjection()
+  private val pages = new RowPages(largestPage)
+  private var slots = new HashSlots
+  private var prefixSlots = new HashSlots
+  private val storedKey = new UnsafeRow(numKeyColumns)
+  private val ids = new EntryIds(hasChains = hasPrefixes)
+  private val touched = new TouchedEntries
+
+  private var numEntries = 0
+
+  def size: Int = numEntries
+
+  /** Bytes held. */
+  def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
+    ids.numBytes + touched.numBytes
+
+  /** Bytes of what is stored, as it is now. */
+  def numEntryBytes: Long = pages.numWantedBytes
+
+  def get(key: UnsafeRow): UnsafeRow = {
+    val id = find(key, key.hashCode)
+    if (id < 0) null else pages.readValue(ids.addressOf(id), new UnsafeRow(numValueColumns))
+  }
+
+  def put(key: UnsafeRow, value: UnsafeRow): Unit = {
+    val hash = key.hashCode
+    val id = find(key, hash)
+    if (id >= 0) {
+      val before = ids.addressOf(id)
+      touched.add(id, before)
+      ids.setAddress(id, pages.append(id, pages.hashAt(before), key, value))
+      pages.release(before)
+    } else {
+      val added = ids.take()
+      touched.add(added, 0)
+      val prefix = if (hasPrefixes) prefixOf(key) else null
+      val prefixHash = if (hasPrefixes) prefix.hashCode else 0
+      ids.setAddress(added, pages.append(added, prefixHash, key, value))
+      link(added, hash, prefix)
+    }
+  }
+
+  /** Whether the key was there. */
+  def remove(key: UnsafeRow): Boolean = {
+    val hash = key.hashCode
+    val id = find(key, hash)
+    if (id >= 0) {
+      touched.add(id, ids.addressOf(id))
+      unlink(id, hash)
+    }
+    id >= 0
+  }
+
+  /** All entries, whatever is changed meanwhile. */
+  def entries(): Iterator[UnsafeRowPair] = new Entries {
+    private val end = ids.end
+
+    override protected def first: Int = 0
+
+    override protected def isOver(id: Int): Boolean = id >= end
+
+    override protected def following(id: Int): Int = id + 1
+  }
+
+  /** The entries with a prefix, whatever is changed meanwhile. */
+  def entries(prefix: UnsafeRow): Iterator[UnsafeRowPair] = new Entries {
+    override protected def first: Int = {
+      val place = findPrefix(prefix, prefix.hashCode)
+      if (place < 0) -1 else prefixSlots.idAt(place)
+    }
+
+    override protected def isOver(id: Int): Boolean = id < 0
+
+    // ids removed in this batch are not given away again, and keep what they led to
+    override protected def following(id: Int): Int = ids.next(id)
+  }
+
+  /** From now on what was changed before can't be taken back. */
+  def begin(): Unit = {
+    var index = 0
+    while (index < touched.size) {
+      val id = touched.idAt(index)
+      if (ids.addressOf(id) == 0) ids.giveBack(id)
+      index += 1
+    }
+    touched.clear()
+    if (ids.areSparse(numEntries)) shrink()
+    pages.reclaim(ids.isAt, ids.setAddress)
+  }
+
+  /** Takes back what has been changed since [[begin]]. */
+  def rollback(): Unit = {
+    // backwards: a key that was removed and added has two ids
+    var index = touched.size - 1
+    while (index >= 0) {
+      val id = touched.idAt(index)
+      val before = touched.addressBeforeAt(index)
+      if (ids.addressOf(id) != 0 && before != 0) {
+        if (ids.addressOf(id) != before) {
+          pages.release(ids.addressOf(id))
+          pages.restore(before)
+          ids.setAddress(id, before)
+        }
+      } else if (before != 0) {
+        pages.restore(before)
+        ids.setAddress(id, before)
+        val key = pages.readKey(before, storedKey)
+        val hash = key.hashCode
+        link(id, hash, if (hasPrefixes) prefixOf(key) else null)
+      } else {
+        if (ids.addressOf(id) != 0)
+          unlink(id, pages.readKey(ids.addressOf(id), storedKey).hashCode)
+        ids.giveBack(id)
+      }
+      index -= 1
+    }
+    touched.clear()
+  }
+
+  /** What has been changed since [[begin]]. */
+  def changes(): StateView = {
+    val (removed, put) = (Array.newBuilder[Long], Array.newBuilder[Long])
+    var index = 0
+    while (index < touched.size) {
+      val before = touched.addressBeforeAt(index)
+      val after = ids.addressOf(touched.idAt(index))
+      if (after != 0) { if (after != before) put += after }
+      else if (before != 0) removed += before
+      index += 1
+    }
+    new StateView(pages.view(), removed.result(), put.result())
+  }
+
+  /** All entries as they are now, whatever happens to the table. */
+  def view(): StateView =
+    new StateView(pages.view(), Array.emptyLongArray, ids.allAddresses)
+
+  private def prefixProjection(): UnsafeProjection =
+    UnsafeProjection.create(keySchema.take(numPrefixColumns).zipWithIndex.map {
+      case (field, ordinal) => BoundReference(ordinal, field.dataType, field.nullable)
+    })
+
+  private def find(key: UnsafeRow, hash: Int): Int = {
+    var place = slots.first(hash)
+    while (place >= 0 && !pages.hasKey(ids.addressOf(slots.idAt(place)), key)) {
+      place = slots.next(place, hash)
+    }
+    if (place < 0) -1 else slots.idAt(place)
+  }
+
+  private def findPrefix(prefix: UnsafeRow, hash: Int): Int = {
+    var place = prefixSlots.first(hash)
+    while (place >= 0 && !hasPrefix(prefixSlots.idAt(place), prefix)) {
+      place = prefixSlots.next(place, hash)
+    }
+    place
+  }
+
+  private def hasPrefix(id: Int, prefix: UnsafeRow): Boolean =
+    storedPrefixOf(pages.readKey(ids.addressOf(id), storedKey)) == prefix
+
+  private def link(id: Int, hash: Int, prefix: UnsafeRow): Unit = {
+    slots.add(hash, id)
+    if (hasPrefixes) linkPrefix(id, prefix, pages.hashAt(ids.addressOf(id)))
+    numEntries += 1
+  }
+
+  private def linkPrefix(id: Int, prefix: UnsafeRow, hash: Int): Unit = {
+    val place = findPrefix(prefix, hash)
+    ids.putBefore(id, if (place < 0) -1 else prefixSlots.idAt(place))
+    if (place < 0) prefixSlots.add(hash, id) else prefixSlots.setIdAt(place, id)
+  }
+
+  private def unlink(id: Int, hash: Int): Unit = {
+    slots.removeAt(placeOf(slots, id, hash))
+    if (hasPrefixes) {
+      ids.takeFromChain(id)
+      if (ids.previous(id) < 0) {
+        val next = ids.next(id)
+        val place = placeOf(prefixSlots, id, pages.hashAt(ids.addressOf(id)))
+        if (next >= 0) prefixSlots.setIdAt(place, next) else prefixSlots.removeAt(place)
+      }
+    }
+    pages.release(ids.addressOf(id))
+    ids.setAddress(id, 0)
+    numEntries -= 1
+  }
+
+  private def placeOf(slots: HashSlots, id: Int, hash: Int): Int = {
+    var place = slots.first(hash)
+    while (slots.idAt(place) != id) place = slots.next(place, hash)
+    place
+  }
+
+  /** Gives back what is kept for entries that have gone. */
+  private def shrink(): Unit = {
+    val newIds = ids.renumber(numEntries)
+    slots = slots.renumbered(newIds)
+    if (hasPrefixes) prefixSlots = prefixSlots.renumbered(newIds)
+    var id = 0
+    while (id < ids.end) {
+      pages.setIdAt(ids.addressOf(id), id)
+      id += 1
+    }
+  }
+
+  /** Goes from id to id. */
+  private abstract class Entries extends Iterator[UnsafeRowPair] {
+    private val pair = new UnsafeRowPair
+    private var current = -1
+    private var isStarted = false
+    private var isAhead = false
+
+    protected def first: Int
+
+    protected def isOver(id: Int): Boolean
+
+    protected def following(id: Int): Int
+
+    override def hasNext: Boolean = {
+      if (!isAhead) {
+        current = if (isStarted) following(current) else StateTable.this.synchronized(first)
+        isStarted = true
+        while (!isOver(current) && ids.addressOf(current) == 0) current = following(current)
+        isAhead = true
+      }
+      !isOver(current)
+    }
+
+    override def next(): UnsafeRowPair = {
+      if (!hasNext) Iterator.empty.next()
+      isAhead = false
+      val address = ids.addressOf(current)
+      pair.withRows(
+        pages.readKey(address, new UnsafeRow(numKeyColumns)),
+        pages.readValue(address, new UnsafeRow(numValueColumns)))
+    }
+  }
+}
+
+private[state] object StateTable {
+
+  /** Below half a region of the usual collector, so that a page is an ordinary object. */
+  val LargestPage: Int = 256 * 1024
+
+}

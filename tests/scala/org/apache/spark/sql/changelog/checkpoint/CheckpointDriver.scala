@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.checkpoint
+
+import java.nio.file.{Files, Path}
+
+import scala.io.Source
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing.{CheckpointedQuery, ChildProcess}
+
+/**
+ * Runs a query in a process of its own, beside another one on the same checkpoint.
+ *
+ * By standard input it is told the session's settings, the query's folder, and where to write what
+ * it has emitted, a file per batch.
+ */
+object CheckpointDriver {
+  def main(arguments: Array[String]): Unit = {
+    val lines = Source.stdin.getLines()
+    val builder = SparkSession.builder().master("local[2]")
+    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
+      builder.config(key, value)
+    }
+    val (folder, output) = (Path.of(lines.next()), Path.of(lines.next()))
+    val spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    println("started")
+    val query = new CheckpointedQuery(spark, folder.toFile)
+    try query.run()
+    catch {
+      case error: Exception =>
+        Files.writeString(output.resolve("error"), error.toString)
+    }
+    query.emitted.foreach { case (batch, rows) =>
+      Files.writeString(output.resolve(batch.toString), rows.mkString("\n"))
+    }
+    spark.stop()
+  }
+}
