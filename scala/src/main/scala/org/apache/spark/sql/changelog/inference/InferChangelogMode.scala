@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.inference
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
-import org.apache.spark.sql.changelog.analysis.inference._
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.{AggregateInference, Demand, EmitOnCloseInference, FilterInference, InferredNode, JoinInference, LookupJoinInference, MultiJoinInference, NodeInference, RankInference, RecomputeInference, RecursionInference, RootInference, RowTtlInference, SourceInference, StatelessInference, StaticInference, StockStatefulInference, TemporalFilterInference, TemporalJoinInference, UnionInference}
 import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, ToChangelog}

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
-import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}

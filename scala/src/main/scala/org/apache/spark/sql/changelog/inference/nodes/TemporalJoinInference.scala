@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
-import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl, TemporalJoin}
