@@ -11,6 +11,7 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -132,6 +133,30 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     lines.run(count)(changes => assert(changes.count() == 2))
     assert(lines.kept("batch", "record") == Seq("0 hello", "1 bye"))
     assert(lines.files.contains(first))
+  }
+
+  test("nothing is removed where a batch is only planned once more") {
+    val lines = new Lines
+    spark.sql(s"SELECT * FROM ${lines.table}").createOrReplaceTempView("t")
+    lines.arrive("a", "hello", event(1, "Oslo"))
+    lines.run(count) { changes =>
+      changes.collect()
+      val query = spark.streams.active.head.asInstanceOf[StreamingQueryWrapper].streamingQuery
+      val planned = query.lastExecution
+      planned.sparkSession.sessionState.planner.plan(planned.optimizedPlan).next()
+      assert(lines.kept("record") == Seq("hello"))
+    }
+    assert(lines.kept("record") == Seq("hello"))
+  }
+
+  test("records are kept where tasks that read them run before the rest of the batch") {
+    val lines = new Lines
+    val rows = lines.table.replace("key => 'id', ", "")
+    lines.arrive("a", "hello", event(1, "Oslo"))
+    lines.run(s"SELECT /*+ REPARTITION(2) */ * FROM $rows") { changes =>
+      assert(changes.count() == 1)
+    }
+    assert(lines.kept("record") == Seq("hello"))
   }
 
   test("records of a batch that is read twice are kept once") {

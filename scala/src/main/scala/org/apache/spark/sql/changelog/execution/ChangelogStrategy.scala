@@ -190,10 +190,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
        else LocalTableScanExec(static.output, Nil, None)) :: Nil
 
     case output: ChangelogOutput =>
-      AssignStateInfo.batch(castToImpl(session)).foreach { case (query, batch) =>
-        DeadLetters.begin(output, query, batch)
-      }
-      ChangelogOutputExec(output.explained, planOutput(output)) :: Nil
+      ChangelogOutputExec(output.explained, DeadLetters.in(output), planOutput(output)) :: Nil
 
     case _ => Nil
   }

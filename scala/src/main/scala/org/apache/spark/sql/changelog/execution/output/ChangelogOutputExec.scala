@@ -6,15 +6,26 @@ package org.apache.spark.sql.changelog.execution.output
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ExplainNode
+import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
-/** Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched. */
-case class ChangelogOutputExec(explained: ExplainNode, child: SparkPlan) extends UnaryExecNode {
+/**
+ * Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched.
+ *
+ * @param letters
+ *   where sources below keep records that can't be read
+ */
+case class ChangelogOutputExec(
+    explained: ExplainNode,
+    letters: Seq[DeadLetters],
+    child: SparkPlan)
+    extends UnaryExecNode {
 
   override def output: Seq[Attribute] = child.output
 
@@ -23,6 +34,15 @@ case class ChangelogOutputExec(explained: ExplainNode, child: SparkPlan) extends
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
   override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
+
+  /** Adaptive execution would run what is below an exchange before it prepares what is above it. */
+  override def logicalLink: Option[LogicalPlan] = if (letters.isEmpty) super.logicalLink else None
+
+  /** What is above is prepared before what is below, and all of it before it runs. */
+  override protected def doPrepare(): Unit =
+    AssignStateInfo.batch(castToImpl(session)).foreach { case (query, batch) =>
+      DeadLetters.begin(letters, query, batch)
+    }
 
   override protected def doExecute(): RDD[InternalRow] = {
     val started = castToImpl(session)

@@ -73,16 +73,17 @@ private[changelog] object DeadLetters {
     }
   }
 
+  /** Those that the sources of a plan have. */
+  def in(plan: LogicalPlan): Seq[DeadLetters] = plan.collect { case node =>
+    node.expressions.flatMap(_.collect { case Literal(letters: DeadLetters, _) => letters })
+  }.flatten
+
   /** Removes what an earlier attempt at a batch has left. Called before its tasks run. */
-  def begin(plan: LogicalPlan, query: String, batch: Long): Unit = {
-    val all = plan.collect { case node =>
-      node.expressions.flatMap(_.collect { case Literal(letters: DeadLetters, _) => letters })
-    }.flatten
+  def begin(all: Seq[DeadLetters], query: String, batch: Long): Unit =
     all.map(_.folder(query, batch.toString)).distinct.foreach { folder =>
       val files = folder.getFileSystem(SparkHadoopUtil.get.newConfiguration(SparkEnv.get.conf))
       files.delete(folder, true)
     }
-  }
 }
 
 /** The records that one task could not read. */
