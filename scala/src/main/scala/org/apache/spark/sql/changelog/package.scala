@@ -4,23 +4,47 @@
 package org.apache.spark.sql
 
 /**
- * Keeps queries over changing tables up to date. The packages, in the order data flows:
+ * Keeps queries over changing tables up to date. A package may use those above it that it names
+ * here, and what stands right here, such as `RowKind`; a test sees to it.
  *
  * {{{
- *   functions    from_changelog and to_changelog, as SQL table functions
- *   sources      change types into row kinds
- *   plans        logical nodes: the two functions', and the operators a query is rewritten to
- *   analysis     what each node of a query emits and needs: modify kinds and upsert keys from the
- *                sources up, update kinds from the root down; and what is refused
- *   identity     what a query is, written down in its checkpoint so that it can be begun again
- *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
- *   execution    physical operators, one package each, and where their state lives
- *   sinks        what keeps tables and topics current from the changes, each batch once
- *   views        statements that keep a query's table under one name
- *   parser       what Spark's grammar doesn't have
- *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
  *   config       settings
  *   errors       everything a user can be told
+ *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
+ *                uses errors
+ *   state        a state store that keeps rows in pages, for any streaming query
+ *                uses errors
+ *   microbatch   what Spark knows of a batch while it plans and runs it
+ *   shared       what nodes of a plan know each other by that work together when they run
+ *   plans        logical nodes: those of from_changelog and to_changelog, those a query is
+ *                rewritten to, and what EXPLAIN says of one
+ *                uses config, errors, shared
+ *   sources      change types into row kinds, records into changes
+ *                uses errors, plans
+ *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
+ *                updates from the root down, when rows are final, what is kept; and what is refused
+ *                uses config, errors, plans
+ *   analysis     rules and checks of Spark's analysis
+ *                uses config, errors, inference, plans
+ *   functions    from_changelog, to_changelog and their like, as SQL table functions
+ *                uses analysis, errors, plans, sources
+ *   identity     what a query is, written down in its checkpoint so that it can be begun again
+ *                uses analysis, config, errors, microbatch, plans, sources
+ *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
+ *                uses analysis, config, errors, identity, inference, microbatch, plans, shared,
+ *                sources
+ *   execution    physical operators, one package each, and how they use their state
+ *                uses config, errors, identity, inference, microbatch, plans, shared, sources, state
+ *   sinks        what keeps tables and topics current from the changes, each batch once
+ *                uses checkpoint, errors, plans
+ *   start        what is checked when a query is started
+ *                uses analysis, checkpoint, identity, microbatch, plans, sinks
+ *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
+ *                uses analysis, execution, functions, plans
+ *   views        statements that keep a query's table under one name
+ *                uses analysis, checkpoint, errors, explain, functions, plans, sinks
+ *   parser       what Spark's grammar doesn't have
+ *                uses analysis, explain, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself
