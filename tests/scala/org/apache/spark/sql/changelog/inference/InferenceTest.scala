@@ -13,10 +13,10 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkOptimizer}
 import org.apache.spark.sql.test.SharedSparkSession
 import org.apache.spark.sql.types.{ByteType, MetadataBuilder, StringType, StructType}
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.optimizer.NormalizeChangelogQuery
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Infers the modes of SQL queries over tables that are declared by what their changes can do.

@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.inference.times
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.internal.SQLConf
 
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, InferenceTest}
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.inference.times.Direction._
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, InferenceTest}
 
 class MonotonicitySuite extends InferenceTest {
 

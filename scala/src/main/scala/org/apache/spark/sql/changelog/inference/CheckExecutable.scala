@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
 import org.apache.spark.sql.types.IndeterminateStringType
 
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans._
 
 /**

@@ -10,7 +10,19 @@ import org.apache.spark.sql.types.NumericType
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
-import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, InputMode, LookupJoin, MultiJoin, Rank, RecursiveQuery, RowTtl, TemporalFilter, TemporalJoin, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  EmitOnClose,
+  FromChangelog,
+  InputMode,
+  LookupJoin,
+  MultiJoin,
+  Rank,
+  RecursiveQuery,
+  RowTtl,
+  TemporalFilter,
+  TemporalJoin,
+  ToChangelog
+}
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.

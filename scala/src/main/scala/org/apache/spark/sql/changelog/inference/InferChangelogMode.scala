@@ -5,10 +5,32 @@ package org.apache.spark.sql.changelog.inference
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
-import org.apache.spark.sql.changelog.inference.nodes.{AggregateInference, Demand, EmitOnCloseInference, FilterInference, InferredNode, JoinInference, LookupJoinInference, MultiJoinInference, NodeInference, RankInference, RecomputeInference, RecursionInference, RootInference, RowTtlInference, SourceInference, StatelessInference, StaticInference, StockStatefulInference, TemporalFilterInference, TemporalJoinInference, UnionInference}
+import org.apache.spark.sql.changelog.inference.nodes.{
+  AggregateInference,
+  Demand,
+  EmitOnCloseInference,
+  FilterInference,
+  InferredNode,
+  JoinInference,
+  LookupJoinInference,
+  MultiJoinInference,
+  NodeInference,
+  RankInference,
+  RecomputeInference,
+  RecursionInference,
+  RootInference,
+  RowTtlInference,
+  SourceInference,
+  StatelessInference,
+  StaticInference,
+  StockStatefulInference,
+  TemporalFilterInference,
+  TemporalJoinInference,
+  UnionInference
+}
 import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
  * Finds out which changes every node of a query sends, which it has to send, and why.

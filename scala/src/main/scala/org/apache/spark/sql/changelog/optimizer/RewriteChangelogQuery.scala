@@ -13,7 +13,12 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, OperatorRecord, RecordedRun}
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, CheckExecutable, DescribeNode, InferChangelogMode}
+import org.apache.spark.sql.changelog.inference.{
+  AnnotatedPlan,
+  CheckExecutable,
+  DescribeNode,
+  InferChangelogMode
+}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._

@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.AggregateForm
 import org.apache.spark.sql.changelog.inference.times.EventTime
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Groups: a group appears, its value moves, and it goes when its last row does.

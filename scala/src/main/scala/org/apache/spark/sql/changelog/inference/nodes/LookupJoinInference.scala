@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.{EquiJoin, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.LookupJoin
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Joins of each left row, once, with the right rows that are there after its batch.

@@ -6,11 +6,11 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
 import org.apache.spark.sql.changelog.plans.MultiJoin
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Inner joins on one key, done at once: what they send and ask is that of the joins they stand for,

@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 import org.apache.spark.sql.changelog.UpdateKind.{BeforeAndAfter, NoUpdate, OnlyUpdateAfter}
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.StateTable
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /** The rule of one kind of node: what it produces, and what it needs of its inputs for that. */
 trait NodeInference {

@@ -6,11 +6,17 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.{Ascending, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}
-import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.plans.{
+  Rank,
+  RankFunction,
+  RankStrategy,
+  StateTable,
+  StateTtl
+}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
  * The best rows of each partition.

@@ -6,10 +6,15 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Window, WindowGroupLimit}
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
-import org.apache.spark.sql.changelog.inference.{DescribeNode, GroupedMap, RunningWindow, WindowStack}
 import org.apache.spark.sql.changelog.inference.times.EventTime
+import org.apache.spark.sql.changelog.inference.{
+  DescribeNode,
+  GroupedMap,
+  RunningWindow,
+  WindowStack
+}
 import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Nodes that compute something from all rows of a partition: window functions, and functions of the

@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.UpdateKind.BeforeAndAfter
 import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * `to_changelog`, where the changes leave the query.

@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Nodes that turn each row into rows of the same kind, looking at nothing else: projections,

@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, PythonUDTF}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.InferenceErrors
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Spark's own stateful operators, and functions over whole partitions of rows: code that has no

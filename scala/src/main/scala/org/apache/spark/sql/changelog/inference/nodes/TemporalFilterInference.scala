@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.{StateTable, TemporalFilter}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * Filters by what time it is. Rows come and go by themselves, so the result may insert and delete

@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Union}
 
-import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 import org.apache.spark.sql.changelog.inference.DescribeNode
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
  * `UNION ALL`: the changes of all inputs.

@@ -8,7 +8,14 @@ import org.apache.spark.sql.catalyst.plans.logical.{EventTime => _, _}
 
 import org.apache.spark.sql.changelog.inference.RunningWindow
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
-import org.apache.spark.sql.changelog.inference.nodes.{FilterInference, InferredNode, StatelessInference, StaticInference, StaticSide, TemporalJoinInference}
+import org.apache.spark.sql.changelog.inference.nodes.{
+  FilterInference,
+  InferredNode,
+  StatelessInference,
+  StaticInference,
+  StaticSide,
+  TemporalJoinInference
+}
 import org.apache.spark.sql.changelog.plans._
 
 /**

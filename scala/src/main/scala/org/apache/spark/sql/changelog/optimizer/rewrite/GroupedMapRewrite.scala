@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.{IntegerType, Metadata}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, GroupedMap}
 import org.apache.spark.sql.changelog.inference.times.EventTime
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, GroupedMap}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.shared.ReplayedVersions
 

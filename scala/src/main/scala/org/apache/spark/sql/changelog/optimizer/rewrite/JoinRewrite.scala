@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, EquiJoin}
 import org.apache.spark.sql.changelog.inference.nodes.{JoinState, StaticInference}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, EquiJoin}
 import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin, LookupJoin, StateTtl}
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Replaces a `Join` of two changelogs by a [[ChangelogJoin]].

@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.nodes.MultiJoinInference
 import org.apache.spark.sql.changelog.plans.{ChangelogMultiJoin, MultiJoin}
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Replaces a [[MultiJoin]] by a [[ChangelogMultiJoin]].

@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Numbers the stateful operators and the sources of a whole plan, all of its `to_changelog` in turn.

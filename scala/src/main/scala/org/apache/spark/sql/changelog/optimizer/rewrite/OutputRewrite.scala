@@ -6,10 +6,10 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, ExplainTree}
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, ExplainTree}
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
 
 /**
  * Sees to it that a reader gets at most one change per key and batch.

@@ -6,9 +6,9 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, WindowStack}
 import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Computes window functions anew for each partition that changes.

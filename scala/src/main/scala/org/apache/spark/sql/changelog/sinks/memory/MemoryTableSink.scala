@@ -16,7 +16,12 @@ import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.SinkErrors
-import org.apache.spark.sql.changelog.sinks.{ChangelogBatch, ChangelogSink, SinkInput, SinkOptions}
+import org.apache.spark.sql.changelog.sinks.{
+  ChangelogBatch,
+  ChangelogSink,
+  SinkInput,
+  SinkOptions
+}
 
 /**
  * Keeps the rows of a query in the driver's memory, as a temporary view of the query's name.
