@@ -229,7 +229,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
           longMetric("allRemovalsTimeMs") += timeTakenMs(expiring.foreach(_.forgetExpired()))
           longMetric("commitTimeMs") += timeTakenMs(store.commit())
           timed.foreach(TimeIndexes.keep(_, getStateInfo))
-          setStoreMetrics(store)
+          setStoreMetrics(timed.getOrElse(store))
           setOperatorMetrics()
         })
     }

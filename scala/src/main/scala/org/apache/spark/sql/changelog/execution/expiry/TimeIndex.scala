@@ -28,6 +28,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
   private val byKey = new HashMap[UnsafeRow, Due]
   private val queue = new PriorityQueue[Due]
   private var last = EntryTimes.Never
+  private var keyBytes = 0L
 
   /** All keys that are due up to this time are here. */
   def horizon: Long = last
@@ -37,14 +38,16 @@ private[expiry] final class TimeIndex(capacity: Int) {
 
   def size: Int = byKey.size
 
+  /** About how much memory it takes. */
+  def memoryBytes: Long = keyBytes + byKey.size.toLong * BytesPerKey
+
   /** Takes note of when a key is due. The first time counts, if there are several. */
   def enter(key: UnsafeRow, time: Long): Unit =
     if (time <= last && time != EntryTimes.Never && last != EntryTimes.Always) {
       val held = byKey.get(key)
       if (held == null || time < held.time) {
         val due = new Due(if (held == null) key.copy() else held.key, time)
-        byKey.put(due.key, due)
-        queue.add(due)
+        hold(due)
         // those that were entered again with an earlier time count as well
         if (queue.size > 2 * capacity) keepFirst()
       }
@@ -57,10 +60,16 @@ private[expiry] final class TimeIndex(capacity: Int) {
       val due = queue.poll()
       if (byKey.get(due.key) eq due) {
         byKey.remove(due.key)
+        keyBytes -= due.key.getSizeInBytes
         found = due
       }
     }
     found
+  }
+
+  private def hold(due: Due): Unit = {
+    if (byKey.put(due.key, due) == null) keyBytes += due.key.getSizeInBytes
+    queue.add(due)
   }
 
   /** Draws the horizon nearer, so that no more keys than the capacity are before it. */
@@ -73,17 +82,18 @@ private[expiry] final class TimeIndex(capacity: Int) {
       last = if (first == EntryTimes.Always) first else first - 1
       queue.clear()
       byKey.clear()
+      keyBytes = 0
       if (last != EntryTimes.Always) {
-        kept.iterator.takeWhile(_.time <= last).foreach { due =>
-          byKey.put(due.key, due)
-          queue.add(due)
-        }
+        kept.iterator.takeWhile(_.time <= last).foreach(hold)
       }
     }
   }
 }
 
 private[expiry] object TimeIndex {
+
+  /** What holding a key takes beside the bytes of the key: objects, and places in tables. */
+  private val BytesPerKey = 150L
 
   /** A key and when it is due. */
   final class Due(val key: UnsafeRow, val time: Long) extends Comparable[Due] {
