@@ -18,7 +18,6 @@ import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
@@ -58,18 +57,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     EventTimeBound(timedColumns, batchTime)
 
   protected final lazy val batchTime: BatchTime =
-    AssignStateInfo.time(castToImpl(session), getStateInfo.operatorId, isTimed)
+    AssignStateInfo.time(castToImpl(session), inputWatermark(_))
 
-  /** Whether a watermark lies below, also where Spark does not look: in what is read once more. */
-  private def isTimed: Boolean = {
-    def below(plan: SparkPlan): Boolean = plan match {
-      case _: EventTimeWatermarkExec => true
-      case reused: ReusedExchangeExec => below(reused.child)
-      case reading: SharedReadingExec => below(reading.changes.part)
-      case other => other.children.exists(below)
-    }
-    children.exists(below)
-  }
+  /** The watermark that bounds the state, in ms, where that of the query is `origin`. */
+  protected def inputWatermark(origin: Long): Option[Long] = OperatorWatermark.below(this, origin)
 
   /** How long a hint lets entries be kept that nothing changes, in ms. */
   def ttl: Option[Long] = None
@@ -95,10 +86,9 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** A watermark that moves on closes groups, and time does what it does, without any change. */
   final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean = {
-    val watermark =
-      if (newInputWatermark == 0 && isTimed) AssignStateInfo.nextWatermark(castToImpl(session))
-      else newInputWatermark
-    closesMoreAt(watermark) || changesAt(AssignStateInfo.nextTimestamp(castToImpl(session)))
+    val watermark = inputWatermark(AssignStateInfo.nextWatermark(castToImpl(session)))
+    watermark.exists(closesMoreAt) ||
+    changesAt(AssignStateInfo.nextTimestamp(castToImpl(session)))
   }
 
   /** Whether something is emitted when the watermark has come to `watermark`. */

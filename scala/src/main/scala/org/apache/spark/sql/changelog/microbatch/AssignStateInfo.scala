@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StateStoreWriter,
   StatefulOperatorStateInfo
@@ -73,28 +74,21 @@ object AssignStateInfo {
     }
 
   /**
-   * What time it is for operator `operatorId` in the batch that runs. Called on the driver.
+   * What time it is for an operator in the batch that runs. Called on the driver.
    *
-   * @param isTimed
-   *   whether there is a watermark below it. There is one in a query, for all that have any
+   * @param inputWatermark
+   *   that of what the operator reads, in ms, by that of the query
    */
-  def time(session: SparkSession, operatorId: Long, isTimed: Boolean): BatchTime =
+  def time(session: SparkSession, inputWatermark: Long => Option[Long]): BatchTime =
     planning(session) match {
       case Some(execution) =>
-        val batchId = execution.currentBatchId
-        val watermarks = execution.watermarkPropagator
         val batch = execution.offsetSeqMetadata
         val previous = execution.prevOffsetSeqMetadata
-        // 0 stands for no watermark yet, or for one that Spark has not seen
-        def known(seen: Long, there: => Long) =
-          Some(if (seen == 0 && isTimed) there else seen).filter(_ > 0)
+        // 0 stands for no watermark yet
+        def known(watermark: Long) = inputWatermark(watermark).filter(_ > 0)
         BatchTime(
-          known(
-            watermarks.getInputWatermarkForLateEvents(batchId, operatorId),
-            previous.map(_.batchWatermarkMs).getOrElse(0L)),
-          known(
-            watermarks.getInputWatermarkForEviction(batchId, operatorId),
-            batch.batchWatermarkMs),
+          previous.flatMap(batch => known(batch.batchWatermarkMs)),
+          known(batch.batchWatermarkMs),
           batch.batchTimestampMs,
           previous.map(_.batchTimestampMs).getOrElse(0L))
       case None => throw SparkException.internalError("An operator with state runs in no query")
@@ -107,21 +101,15 @@ object AssignStateInfo {
   }
 
   /** When the next batch would be begun, in ms since 1970. */
-  def nextTimestamp(session: SparkSession): Long = running(session)
-    .map(_._1.getLatestExecutionContext().offsetSeqMetadata.batchTimestampMs)
-    .getOrElse(0L)
+  def nextTimestamp(session: SparkSession): Long =
+    nextBatch(session).map(_.batchTimestampMs).getOrElse(0L)
 
   /** The watermark the next batch would have, 0 for none yet. */
-  def nextWatermark(session: SparkSession): Long = planning(session)
-    .map { execution =>
-      val operators = execution.executedPlan.collect { case operator: StateStoreWriter =>
-        execution.watermarkPropagator.getInputWatermarkForEviction(
-          execution.currentBatchId + 1,
-          operator.getStateInfo.operatorId)
-      }
-      operators.max
-    }
-    .getOrElse(0L)
+  def nextWatermark(session: SparkSession): Long =
+    nextBatch(session).map(_.batchWatermarkMs).getOrElse(0L)
+
+  private def nextBatch(session: SparkSession): Option[OffsetSeqMetadataBase] =
+    running(session).map(_._1.getLatestExecutionContext().offsetSeqMetadata)
 
   /** Does something as if no query ran in this thread. */
   def outsideOfQuery[T](session: SparkSession)(body: => T): T = {

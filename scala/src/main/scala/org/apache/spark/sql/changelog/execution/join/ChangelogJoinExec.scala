@@ -104,6 +104,10 @@ case class ChangelogJoinExec(
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
 
+  /** Pairs and rows without a match have the event times of rows that have waited for others. */
+  override def produceOutputWatermark(inputWatermarkMs: Long): Option[Long] =
+    Some(inputWatermarkMs - JoinSideTimeBound.delay(leftLayout, rightLayout, condition))
+
   // asked before the batch knows its time
   override protected lazy val ttls: Seq[Long] =
     Seq(leftLayout, rightLayout)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupp
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark.Sometime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.JoinSide
 
@@ -34,15 +35,17 @@ private[join] final case class JoinSideTimeBound(
 
 private[join] object JoinSideTimeBound {
 
-  /** A watermark, in ms: how far from it rows are over is the same for all. */
-  private val Sometime = 1_000_000_000_000L
-
   /** Whether a watermark bounds the left and the right side, at whatever time. */
   def isBounded(
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Seq[Boolean] =
     over(left, right, condition, Sometime).map(_.isDefined)
+
+  /** How long after the watermark has passed their event times rows of the result may come, in ms. */
+  def delay(left: JoinSideLayout, right: JoinSideLayout, condition: Option[Expression]): Long =
+    if (left.side == JoinSide.Nothing) 0L
+    else JoinWatermark.delay(left.columns, right.columns, left.key, right.key, condition)
 
   private def over(
       left: JoinSideLayout,

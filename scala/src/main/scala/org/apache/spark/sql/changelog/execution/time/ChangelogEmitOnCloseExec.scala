@@ -11,6 +11,8 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.execution.OperatorWatermark
+
 /**
  * Keeps rows until the watermark has passed them, and gives each then, once.
  *
@@ -60,6 +62,10 @@ case class ChangelogEmitOnCloseExec(
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
       ChangelogEmitOnCloseExec.RowsWithoutTime,
       "number of rows that are not kept because their event time is NULL")
+
+  /** Times are such that rows are final when the watermark of the sources has passed them. */
+  override protected def inputWatermark(origin: Long): Option[Long] =
+    OperatorWatermark.ofSources(this, origin)
 
   override protected def closesMoreAt(watermark: Long): Boolean = nextTime.value <= watermark
 

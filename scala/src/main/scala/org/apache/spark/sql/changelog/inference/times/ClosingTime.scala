@@ -32,9 +32,12 @@ private[inference] final case class ClosingTime(parts: Seq[ClosingTime.Part]) {
 
   def isMadeOf(columns: AttributeSet): Boolean = parts.forall(_.columns.subsetOf(columns))
 
-  /** Whether it has come once the watermark has passed `column`. */
-  def isNotAfter(column: Attribute): Boolean =
-    parts.forall(part => part.delay <= 0 && part.columns.contains(column))
+  /** The same, but with a delay, in ms, that is not shorter. */
+  def after(delay: Long): ClosingTime = ClosingTime(parts.map(_.after(delay)))
+
+  /** Whether it has come once a watermark that is `delay` ms behind has passed `column`. */
+  def isNotAfter(column: Attribute, delay: Long): Boolean =
+    parts.forall(part => part.delay <= delay && part.columns.contains(column))
 }
 
 private[inference] object ClosingTime {

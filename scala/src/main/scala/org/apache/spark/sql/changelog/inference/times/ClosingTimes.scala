@@ -29,7 +29,9 @@ import org.apache.spark.sql.changelog.plans._
  *   union                the latest of all inputs' times
  * }}}
  * An operator drops what comes too late by an event time of its own. If its input's rows can still
- * change then, so can what comes of them, without anybody hearing of it.
+ * change then, so can what comes of them, without anybody hearing of it. Above joins whose rows wait
+ * for others it has the watermark later, and so gives later what it holds back: see
+ * [[WatermarkDelay]].
  */
 private[inference] object ClosingTimes {
 
@@ -53,11 +55,11 @@ private[inference] object ClosingTimes {
         project.projectList.flatMap(derived) ++ ends(project))
     case expand: Expand =>
       carry(apply(node.child), ProjectKeys.carriedColumns(expand), windows(expand))
-    case agg: Aggregate => ofGroups(agg, apply(node.child))
-    case rank: Rank => ofRank(rank, node)
+    case agg: Aggregate => held(ofGroups(agg, node.child), node)
+    case rank: Rank => held(ofRank(rank, node), node)
     case RunningWindow(time) if node.kinds.isInsertOnly =>
-      if (isFinal(apply(node.child), time)) Seq(ClosingTime(time)) else Nil
-    case window: Window => ofPartition(node.child, window.partitionSpec)
+      if (isFinal(node.child, time)) held(Seq(ClosingTime(time)), node) else Nil
+    case window: Window => held(ofPartition(node.child, window.partitionSpec), node)
     case limit: WindowGroupLimit => ofPartition(node.child, limit.partitionSpec)
     case union: Union => ofUnion(union, node.children)
     case join: Join => ofJoin(join, node.children)
@@ -65,7 +67,7 @@ private[inference] object ClosingTimes {
       join.joins.zip(node.children.tail).foldLeft(apply(node.child)) {
         case (left, (join, right)) => some(JoinClosingTimes(join, left, apply(right)))
       }
-    case join: TemporalJoin => ofTemporalJoin(join, node.children)
+    case join: TemporalJoin => held(ofTemporalJoin(join, node.children), node)
     case _: LookupJoin => apply(node.child)
     case plan if FilterInference.appliesTo(plan) || StatelessInference.appliesTo(plan) =>
       carry(apply(node.child), ProjectKeys.carriedColumns(plan), Nil)
@@ -130,7 +132,11 @@ private[inference] object ClosingTimes {
       else None
     }
 
-  private def ofGroups(agg: Aggregate, input: Seq[ClosingTime]): Seq[ClosingTime] = {
+  /** Times of an operator's rows, which it may hold back until its own watermark has passed them. */
+  private def held(times: Seq[ClosingTime], node: InferredNode): Seq[ClosingTime] =
+    if (node.kinds.isInsertOnly) times.map(_.after(WatermarkDelay(node))) else times
+
+  private def ofGroups(agg: Aggregate, input: InferredNode): Seq[ClosingTime] = {
     val groups = agg.groupingExpressions.collect { case column: Attribute => column }
     val same = agg.aggregateExpressions.flatMap { result =>
       ProjectKeys.carriedColumn(result).map(_ -> result.toAttribute)
@@ -143,7 +149,7 @@ private[inference] object ClosingTimes {
 
   private def ofPartition(input: InferredNode, partition: Seq[Expression]): Seq[ClosingTime] = {
     val columns = partition.collect { case column: Attribute => column }
-    inTime(apply(input), columns, AttributeSet(columns ++ endsOf(input.plan, columns)))
+    inTime(input, columns, AttributeSet(columns ++ endsOf(input.plan, columns)))
   }
 
   /** Columns that hold the end of a window among `columns`. */
@@ -178,20 +184,24 @@ private[inference] object ClosingTimes {
 
   /** Times of `shared` columns, if an operator may drop rows by `key` when they are late. */
   private def inTime(
-      times: Seq[ClosingTime],
+      input: InferredNode,
       key: Seq[Attribute],
       shared: AttributeSet): Seq[ClosingTime] =
-    if (EventTime.firstOf(key).forall(isFinal(times, _))) times.filter(_.isMadeOf(shared))
-    else Nil
+    if (EventTime.firstOf(key).forall(isFinal(input, _))) {
+      apply(input).filter(_.isMadeOf(shared))
+    } else Nil
 
-  /** Whether rows are final once the watermark has passed a column. */
-  def isFinal(times: Seq[ClosingTime], column: Attribute): Boolean =
-    times.exists(_.isNotAfter(column))
+  /** Whether rows are final once the watermark of an operator above has passed a column. */
+  private def isFinal(input: InferredNode, column: Attribute): Boolean =
+    isFinal(apply(input), column, WatermarkDelay(input))
+
+  private def isFinal(times: Seq[ClosingTime], column: Attribute, delay: Long): Boolean =
+    times.exists(_.isNotAfter(column, delay))
 
   /** The first row by event time is given when the watermark has passed it. */
   private def ofRank(rank: Rank, node: InferredNode): Seq[ClosingTime] = {
     val first = rank.orderBy.map(_.child) match {
-      case Seq(time: Attribute) if node.kinds.isInsertOnly && isFinal(apply(node.child), time) =>
+      case Seq(time: Attribute) if node.kinds.isInsertOnly && isFinal(node.child, time) =>
         Seq(ClosingTime(time))
       case _ => Nil
     }
@@ -209,10 +219,11 @@ private[inference] object ClosingTimes {
     if (StaticSide.looksUp(join)) apply(StaticSide.other(sides(0), sides(1)))
     else {
       val times = sides.map(apply)
+      val delay = sides.map(WatermarkDelay(_)).max
       val late = JoinClosingTimes.lateBy(join)
       val isInTime = times.zip(late).forall {
         case (_, None) => true
-        case (times, Some(column: Attribute)) => isFinal(times, column)
+        case (times, Some(column: Attribute)) => isFinal(times, column, delay)
         case _ => false
       }
       if (isInTime) JoinClosingTimes(join, times(0), times(1)) else Nil
@@ -222,8 +233,7 @@ private[inference] object ClosingTimes {
   /** Versions of one time bear on rows of that time and later. */
   private def ofTemporalJoin(join: TemporalJoin, sides: Seq[InferredNode]): Seq[ClosingTime] =
     TemporalJoinInference.eventTimes(join) match {
-      case Some((left, right))
-          if isFinal(apply(sides(0)), left) && isFinal(apply(sides(1)), right) =>
+      case Some((left, right)) if isFinal(sides(0), left) && isFinal(sides(1), right) =>
         Seq(ClosingTime(left))
       case _ => Nil
     }

@@ -18,6 +18,9 @@ import org.apache.spark.sql.changelog.inference.EquiJoin
  */
 object JoinWatermark {
 
+  /** A watermark, in ms: how far from it rows are over is the same for all. */
+  val Sometime = 1_000_000_000_000L
+
   /**
    * Which rows of the left and of the right side no further row of the other one can meet.
    *
@@ -66,6 +69,25 @@ object JoinWatermark {
             WatermarkSupport.findEventTimeColumn(columns, allowMultipleEventTimeColumns = true))
       }
     }
+  }
+
+  /**
+   * How long after the watermark has passed their event times rows of the result may come, in ms: as
+   * long as rows of a side wait for those of the other.
+   */
+  def delay(
+      leftColumns: Seq[Attribute],
+      rightColumns: Seq[Attribute],
+      leftKey: Seq[Expression],
+      rightKey: Seq[Expression],
+      condition: Option[Expression]): Long =
+    over(leftColumns, rightColumns, leftKey, rightKey, condition, Sometime).flatten
+      .map(Sometime - waitsUntil(_))
+      .foldLeft(0L)(math.max)
+
+  private def waitsUntil(predicate: JoinStateWatermarkPredicate): Long = predicate match {
+    case key: JoinStateKeyWatermarkPredicate => key.stateWatermark
+    case row: JoinStateValueWatermarkPredicate => row.stateWatermark
   }
 
   /** The event time that bounds the rows of each side, where one does. */

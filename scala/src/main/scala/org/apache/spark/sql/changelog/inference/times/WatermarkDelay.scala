@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.times
+
+import org.apache.spark.sql.catalyst.expressions.And
+import org.apache.spark.sql.catalyst.plans.logical.Join
+
+import org.apache.spark.sql.changelog.inference.EquiJoin
+import org.apache.spark.sql.changelog.inference.nodes.InferredNode
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * How long after the watermark of its sources an operator above a node has it, in ms: joins give rows
+ * whose event times it has passed.
+ */
+private[inference] object WatermarkDelay {
+
+  def apply(node: InferredNode): Long = {
+    def below = node.children.map(apply).maxOption.getOrElse(0L)
+    node.plan match {
+      case _: FromChangelog => 0L
+      case join: Join if !node.children.exists(_.isStatic) => below + of(join)
+      case _ => below
+    }
+  }
+
+  private def of(join: Join): Long = {
+    val equi = EquiJoin(join)
+    JoinWatermark.delay(
+      join.left.output,
+      join.right.output,
+      equi.key(left = true),
+      equi.key(left = false),
+      equi.rest.reduceOption(And(_, _)))
+  }
+}
