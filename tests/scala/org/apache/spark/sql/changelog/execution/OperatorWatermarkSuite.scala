@@ -24,25 +24,7 @@ class OperatorWatermarkSuite extends AnyFunSuite with TimedChanges {
     (name, conf) <- if (query eq Queries.head) Variant.Providers else Variant.Providers.take(1)
   } {
     test(s"${query.name} gives what batch gives after each batch, $name") {
-      runningIn(
-        "retract",
-        s"op STRING, $Columns",
-        Sides + query.sql,
-        ChangelogSession.Quick ++ conf) { (stream, running) =>
-        val table = mutable.Map.empty[String, Int]
-        feed(stream, changing = true) { (rows, clue) =>
-          running.next().foreach { change =>
-            val (row, kind) = change.splitAt(change.lastIndexOf(' '))
-            val sign = if (Set(" insert", " update_postimage")(kind)) 1 else -1
-            table(row) = table.getOrElse(row, 0) + sign
-          }
-          val copies = table.filter(_._2 != 0).toSeq.flatMap { case (row, n) =>
-            Seq.fill(n)(row)
-          }
-          assert(copies.sorted == expected(query, rows), clue)
-        }
-        assert(stateRows(running) < 20, "the watermark bounds the state")
-      }
+      givesWhatBatchGives(query, conf)
     }
 
     test(s"${query.name} gives what batch gives once it is passed, $name") {
@@ -59,6 +41,26 @@ class OperatorWatermarkSuite extends AnyFunSuite with TimedChanges {
           }
           assert(running.all.size > 2)
       }
+    }
+  }
+
+  private def givesWhatBatchGives(query: Cascade, conf: Map[String, String]): Unit = {
+    val settings = ChangelogSession.Quick ++ conf
+    runningIn("retract", s"op STRING, $Columns", Sides + query.sql, settings) {
+      (stream, running) =>
+        val table = mutable.Map.empty[String, Int]
+        feed(stream, changing = true) { (rows, clue) =>
+          running.next().foreach { change =>
+            val (row, kind) = change.splitAt(change.lastIndexOf(' '))
+            val sign = if (Set(" insert", " update_postimage")(kind)) 1 else -1
+            table(row) = table.getOrElse(row, 0) + sign
+          }
+          val copies = table.filter(_._2 != 0).toSeq.flatMap { case (row, n) =>
+            Seq.fill(n)(row)
+          }
+          assert(copies.sorted == expected(query, rows), clue)
+        }
+        assert(stateRows(running) < 20, "the watermark bounds the state")
     }
   }
 

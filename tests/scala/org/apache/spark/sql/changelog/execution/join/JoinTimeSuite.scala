@@ -89,6 +89,43 @@ class JoinTimeSuite extends AnyFunSuite with TimedChanges {
     }
   }
 
+  test("of two event times that one bounds the rows which the condition is about") {
+    val pairs =
+      """(SELECT l.ts, r.ts AS rt, l.k, l.v FROM l JOIN r ON l.k = r.k
+        |AND r.ts BETWEEN l.ts - INTERVAL 10 MINUTES AND l.ts + INTERVAL 20 MINUTES)""".stripMargin
+    running(s"""SELECT x.v, y.v AS other, minute(x.ts) AS at, minute(y.ts) AS met
+        |FROM $pairs x JOIN $pairs y
+        |ON x.k = y.k AND y.rt BETWEEN x.rt AND x.rt + INTERVAL 1 MINUTE
+        |AND x.v < y.v""".stripMargin) { (stream, query) =>
+      stream.add(s"insert l ${minute(10)} 1 1", s"insert r ${minute(30)} 1 2")
+      query.next()
+      stream.add(s"insert r ${minute(45)} 9 9")
+      query.next()
+      stream.add(s"insert r ${minute(46)} 9 9")
+      assert(query.next() == Nil)
+      // of the same right row as the pair of the first batch
+      stream.add(s"insert l ${minute(38)} 1 5")
+      assert(query.next() == Seq("1 5 10 38 insert"))
+    }
+  }
+
+  test("a condition on another time than the event time does not bound a side") {
+    running("""SELECT l.v AS lv, r.v AS rv, minute(l.ts) AS at
+        |FROM (SELECT *, ts + make_interval(0, 0, 0, 0, 0, v) AS until FROM l) l JOIN r
+        |ON l.k = r.k AND r.ts BETWEEN l.until - INTERVAL 9 MINUTES AND l.until""".stripMargin) {
+      (stream, query) =>
+        stream.add(s"insert l ${minute(3)} 1 60")
+        query.next()
+        stream.add(s"insert r ${minute(50)} 2 10")
+        query.next()
+        stream.add(s"insert r ${minute(51)} 2 10")
+        query.next()
+        // an hour after the left row
+        stream.add(s"insert r ${minute(60)} 1 20")
+        assert(query.next() == Seq("60 20 3 insert"))
+    }
+  }
+
   for {
     (name, conf) <- Seq("in memory" -> Map.empty[String, String], "RocksDB" -> Variant.RocksDB)
     joinType <- Seq("INNER", "LEFT", "FULL")

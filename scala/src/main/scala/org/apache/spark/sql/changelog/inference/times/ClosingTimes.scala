@@ -186,10 +186,11 @@ private[inference] object ClosingTimes {
   private def inTime(
       input: InferredNode,
       key: Seq[Attribute],
-      shared: AttributeSet): Seq[ClosingTime] =
-    if (EventTime.firstOf(key).forall(isFinal(input, _))) {
-      apply(input).filter(_.isMadeOf(shared))
-    } else Nil
+      shared: AttributeSet): Seq[ClosingTime] = {
+    val times = apply(input)
+    val isInTime = EventTime.firstOf(key).forall(isFinal(times, _, WatermarkDelay(input)))
+    if (isInTime) times.filter(_.isMadeOf(shared)) else Nil
+  }
 
   /** Whether rows are final once the watermark of an operator above has passed a column. */
   private def isFinal(input: InferredNode, column: Attribute): Boolean =

@@ -3,8 +3,8 @@
 
 package org.apache.spark.sql.changelog.inference.times
 
+import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
@@ -34,16 +34,36 @@ object JoinWatermark {
       rightKey: Seq[Expression],
       condition: Option[Expression],
       watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] = {
-    val predicates = StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
-      leftColumns,
-      rightColumns,
-      leftKey,
-      rightKey,
-      condition,
-      eventTimeWatermarkForEviction = Some(watermark),
-      eventTimeWatermarkForLateEvents = None,
-      useFirstEventTimeColumn = true)
-    Seq(predicates.left, predicates.right)
+    def predicates(left: Seq[Attribute], right: Seq[Attribute]) =
+      StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
+        left,
+        right,
+        leftKey,
+        rightKey,
+        condition,
+        eventTimeWatermarkForEviction = Some(watermark),
+        eventTimeWatermarkForLateEvents = None,
+        useFirstEventTimeColumn = true)
+    val leftTime = eventTime(leftColumns, rightColumns, condition)
+    val rightTime = eventTime(rightColumns, leftColumns, condition)
+    Seq(
+      predicates(leftTime.toSeq, rightColumns).left,
+      predicates(leftColumns, rightTime.toSeq).right)
+  }
+
+  /**
+   * The event time of a side that says when its rows are over: one that the condition is about, if there is
+   * any. Spark solves the condition for any column, and then looks at the first event time.
+   */
+  private def eventTime(
+      own: Seq[Attribute],
+      other: Seq[Attribute],
+      condition: Option[Expression]): Option[Attribute] = {
+    val times = own.filter(EventTime.columnOf(_).isDefined)
+    def isBounded(time: Attribute) = StreamingJoinHelper
+      .getStateValueWatermark(AttributeSet(time), AttributeSet(other), condition, Some(Sometime))
+      .isDefined
+    (if (times.size > 1) times.find(isBounded) else None).orElse(times.headOption)
   }
 
   /**
@@ -60,14 +80,12 @@ object JoinWatermark {
     val inKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
       key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
     }
-    Seq(leftColumns -> leftKey, rightColumns -> rightKey).map { case (columns, key) =>
-      if (sometime.forall(_.isEmpty)) None
-      else {
-        inKey
-          .map(key(_))
-          .orElse(
-            WatermarkSupport.findEventTimeColumn(columns, allowMultipleEventTimeColumns = true))
-      }
+    if (sometime.forall(_.isEmpty)) Seq(None, None)
+    else if (inKey.isDefined) Seq(leftKey, rightKey).map(key => inKey.map(key(_)))
+    else {
+      Seq(
+        eventTime(leftColumns, rightColumns, condition),
+        eventTime(rightColumns, leftColumns, condition))
     }
   }
 
@@ -98,13 +116,13 @@ object JoinWatermark {
     val condition = equi.rest.reduceOption(And(_, _))
     val keys = Seq(equi.key(left = true), equi.key(left = false))
     over(leftColumns, rightColumns, keys(0), keys(1), condition, watermark = 1L)
-      .zip(Seq(leftColumns, rightColumns).zip(keys))
+      .zip(lateBy(leftColumns, rightColumns, keys(0), keys(1), condition).zip(keys))
       .map {
         case (None, _) => None
-        case (Some(predicate), (columns, key)) =>
+        case (Some(predicate), (time, key)) =>
           val named = predicate match {
             case _: JoinStateKeyWatermarkPredicate => key
-            case _ => columns
+            case _ => time.toSeq
           }
           named
             .flatMap(EventTime.columnOf)
