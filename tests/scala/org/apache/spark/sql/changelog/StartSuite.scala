@@ -127,11 +127,10 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     Seq(
       "SELECT id, now() AS x FROM t" -> "now()",
       "SELECT id, current_timestamp() AS x FROM t" -> "current_timestamp()",
-      "SELECT id FROM t WHERE CASE WHEN at < localtimestamp() THEN fare > 1 ELSE fare > 3 END" ->
-        "localtimestamp()",
+      "SELECT id FROM t WHERE coalesce(at < localtimestamp(), true)" -> "localtimestamp()",
       "SELECT id, now() AS x FROM plain" -> "now()",
       "SELECT count(*) FROM (SELECT DISTINCT city, now() FROM plain)" -> "now()",
-      "SELECT id FROM t WHERE NOT at <=> current_date()" -> "current_date()",
+      "SELECT id FROM t WHERE datediff(current_date(), at) <=> fare" -> "current_date()",
       "SELECT id FROM t WHERE month(current_date()) > 3" -> "current_date()",
       "SELECT id FROM t WHERE current_time() > TIME'12:00:00'" -> "current_time(6)",
       "SELECT city, count(*) FILTER (WHERE at < current_date()) FROM t GROUP BY city" ->
@@ -155,6 +154,9 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     start("SELECT id FROM plain WHERE current_date() > DATE '2000-01-01'")
     start("SELECT id FROM t WHERE at < localtimestamp() OR fare > 3")
     start("SELECT id FROM t WHERE NOT at = current_date()")
+    start("SELECT id FROM t WHERE NOT at <=> current_date()")
+    start(
+      "SELECT id FROM t WHERE CASE WHEN at < localtimestamp() THEN fare > 1 ELSE fare > 3 END")
     start("SELECT city, count(*) FROM t WHERE at < DATE '2030-01-01' GROUP BY city")
   }
 

@@ -162,6 +162,9 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
       "NOT (since > now() AND NOT (until > now() - INTERVAL 1 MONTH))",
       "(since > now() OR pinned) AND (until > now() OR NOT pinned) AND since <= now() + INTERVAL 1 HOUR",
       "since <= now() OR (pinned AND id IN (SELECT id FROM days JOIN flags ON v = id))",
+      "NOT (until <=> now()) AND NOT (CAST(since AS DATE) <=> current_date())",
+      "CASE WHEN since > now() THEN pinned WHEN pinned THEN until > now() ELSE until <= now() END",
+      "NOT CASE WHEN pinned THEN until > now() WHEN since < now() THEN id > 2 END",
       "since < now() OR until < now() OR pinned").foreach { condition =>
       val sql = s"SELECT id, since, until, pinned FROM flags WHERE $condition"
       val run = new TimedRun(spark, Seq(flags, days), sql, start)
@@ -233,6 +236,12 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
       "SELECT id FROM events WHERE id IN (SELECT id FROM offers WHERE since <= now())",
       "SELECT id FROM events WHERE NOT EXISTS " +
         "(SELECT 1 FROM offers o WHERE o.id = events.id AND o.until < localtimestamp())",
+      "SELECT id, at FROM events WHERE EXISTS " +
+        "(SELECT 1 FROM offers o WHERE o.id = events.id AND events.at > now() - INTERVAL 1 HOUR)",
+      "SELECT id, at FROM events WHERE NOT EXISTS " +
+        "(SELECT 1 FROM offers o WHERE o.id = events.id AND events.at > now() - INTERVAL 1 HOUR)",
+      "SELECT e.id FROM events e LEFT ANTI JOIN offers o ON e.id = o.id AND o.until > now() " +
+        "AND (e.at < now() - INTERVAL 45 MINUTES OR e.id = 2)",
       "SELECT id, max(at) AS m FROM events GROUP BY id HAVING max(at) > now() - INTERVAL 1 HOUR",
       "SELECT id FROM events WHERE at > now() - INTERVAL 30 MINUTES UNION ALL " +
         "SELECT id FROM offers WHERE datediff(current_date(), since) < 1",
@@ -247,7 +256,7 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
           try {
             run.step(
               0,
-              events -> Seq("+I 1 2027-01-10T11:30:00", "+I 2 2027-01-10T11:50:00"),
+              events -> Seq("+I 1 2027-01-10T11:30:00", "+I 2 2027-01-10T11:50:00", "+I 2 NULL"),
               offers -> Seq(
                 "+I 1 2027-01-10T11:00:00 2027-01-10T12:15:00",
                 "+I 2 2027-01-10T12:10:00 2027-01-10T13:00:00"))

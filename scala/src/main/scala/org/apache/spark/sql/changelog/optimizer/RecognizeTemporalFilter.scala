@@ -4,9 +4,10 @@
 package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.InnerLike
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, InnerLike, LeftAnti}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
@@ -19,8 +20,10 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, Tempora
  *                                                +- events
  * }}}
  * Those in the condition of an inner join that read both sides stand above the join then; Spark has
- * pushed the others down. It keeps no columns that nobody reads. Leaves other uses of the time where
- * they are, for [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] to refuse.
+ * pushed the others down. So do those in an anti join's that read the left side: a left row is there
+ * while they are not met, and where it has no match. It keeps no columns that nobody reads. Leaves
+ * other uses of the time where they are, for
+ * [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] to refuse.
  */
 object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -45,8 +48,25 @@ object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
             joined.copyTagsFrom(join)
             above(timed, joined)
           }
+        case join @ Join(_, _, LeftAnti, Some(condition), _) =>
+          antiJoin(join, condition).getOrElse(join)
         case other => other
       }
+  }
+
+  private def antiJoin(join: Join, condition: Expression): Option[LogicalPlan] = {
+    val (timed, others) = splitConjunctivePredicates(condition).partition(PassingTime.isIn)
+    val ofLeft = timed.filter(_.references.subsetOf(join.left.outputSet))
+    val untrue =
+      if (ofLeft.size < timed.size) None
+      else timed.reduceOption(And(_, _)).flatMap(TemporalCondition.untrue)
+    untrue.map { notMet =>
+      val hasMatch = AttributeReference("exists", BooleanType, nullable = false)()
+      val marked =
+        join.copy(joinType = ExistenceJoin(hasMatch), condition = others.reduceOption(And(_, _)))
+      marked.copyTagsFrom(join)
+      Project(join.left.output, above(Seq(Or(Not(hasMatch), notMet)), marked))
+    }
   }
 
   /** The conditions on the time of a conjunction, and the others. */

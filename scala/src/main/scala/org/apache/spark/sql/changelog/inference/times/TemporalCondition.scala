@@ -28,14 +28,19 @@ import org.apache.spark.sql.changelog.plans.PassingTime
 object TemporalCondition extends PredicateHelper {
 
   /** The conjunction that `condition` is in this form; none if there is none. */
-  def split(condition: Expression): Option[Seq[Expression]] = {
-    val isPlain = condition.deterministic && !condition.exists {
+  def split(condition: Expression): Option[Seq[Expression]] =
+    if (isPlain(condition)) positive(condition).map(splitConjunctivePredicates) else None
+
+  /** That `condition` is false or NULL, in this form; none if there is none. */
+  def untrue(condition: Expression): Option[Expression] =
+    if (isPlain(condition)) positive(condition).flatMap(notTrue) else None
+
+  private def isPlain(condition: Expression): Boolean =
+    condition.deterministic && !condition.exists {
       case _: PassingTime | _: Attribute => false
       case _: Unevaluable | _: SubqueryExpression => true
       case _ => false
     }
-    if (isPlain) positive(condition).map(splitConjunctivePredicates) else None
-  }
 
   /** Whether it can become true as time passes, and not false. */
   def comes(condition: Expression): Boolean = !condition.exists(goes(_, way = -1))
@@ -52,8 +57,10 @@ object TemporalCondition extends PredicateHelper {
     case Or(left, right) => both(positive(left), positive(right))(Or(_, _))
     case Not(child) => negative(child)
     case EqualTo(left, right) => equal(left, right)
-    case EqualNullSafe(left, right) => equal(left, right)
+    case EqualNullSafe(left, right) if !left.nullable || !right.nullable => equal(left, right)
     case In(value, list) => positive(anyOf(value, list))
+    case If(choice, yes, no) => chosen(choice, positive(yes), positive(no))
+    case choices: CaseWhen => positive(nested(choices))
     case comparison if direction(comparison).isDefined => Some(comparison)
     case _ => None
   }
@@ -66,13 +73,49 @@ object TemporalCondition extends PredicateHelper {
     case Not(child) => positive(child)
     case EqualTo(left, right) =>
       both(positive(LessThan(left, right)), positive(GreaterThan(left, right)))(Or(_, _))
+    case EqualNullSafe(left, right) if !left.nullable || !right.nullable =>
+      both(negative(EqualTo(left, right)), anyNull(left, right))(Or(_, _))
     case In(value, list) => negative(anyOf(value, list))
+    case If(choice, yes, no) => chosen(choice, negative(yes), negative(no))
+    case choices: CaseWhen => negative(nested(choices))
     case GreaterThan(left, right) => positive(LessThanOrEqual(left, right))
     case GreaterThanOrEqual(left, right) => positive(LessThan(left, right))
     case LessThan(left, right) => positive(GreaterThanOrEqual(left, right))
     case LessThanOrEqual(left, right) => positive(GreaterThan(left, right))
     case _ => None
   }
+
+  /** That the condition, which is in this form, is not met or NULL. */
+  private def notTrue(condition: Expression): Option[Expression] = condition match {
+    case _ if !PassingTime.isIn(condition) =>
+      Some(Not(EqualNullSafe(condition, Literal.TrueLiteral)))
+    case And(left, right) => both(notTrue(left), notTrue(right))(Or(_, _))
+    case Or(left, right) => both(notTrue(left), notTrue(right))(And(_, _))
+    case comparison =>
+      both(negative(comparison), anyNull(comparison.children: _*))(Or(_, _))
+  }
+
+  /** That one of `values` is NULL; none if that may depend on the time. */
+  private def anyNull(values: Expression*): Option[Expression] = {
+    val nullable = values.filter(_.nullable)
+    if (nullable.exists(PassingTime.isIn)) None
+    else Some(nullable.map(IsNull(_)).reduceOption[Expression](Or(_, _)).getOrElse(Never))
+  }
+
+  private def chosen(
+      choice: Expression,
+      yes: Option[Expression],
+      no: Option[Expression]): Option[Expression] = for {
+    met <- positive(choice)
+    notMet <- notTrue(met)
+    ifMet <- yes
+    otherwise <- no
+  } yield Or(And(met, ifMet), And(notMet, otherwise))
+
+  private def nested(choices: CaseWhen): Expression =
+    choices.branches.foldRight(choices.elseValue.getOrElse(Literal(null, BooleanType))) {
+      case ((choice, value), otherwise) => If(choice, value, otherwise)
+    }
 
   private def equal(left: Expression, right: Expression): Option[Expression] =
     both(positive(GreaterThanOrEqual(left, right)), positive(LessThanOrEqual(left, right)))(
@@ -173,6 +216,8 @@ object TemporalCondition extends PredicateHelper {
 
   private def ofZone(expression: TimeZoneAwareExpression): Long =
     if (expression.zoneId.getRules.isFixedOffset) 0L else Shift
+
+  private val Never = Literal.FalseLiteral
 
   private val Day = 24L * 60 * 60 * 1000
   private val MicrosPerDay = Day * 1000
