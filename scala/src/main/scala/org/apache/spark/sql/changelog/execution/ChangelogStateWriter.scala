@@ -26,7 +26,6 @@ import org.apache.spark.util.CompletionIterator
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
-import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
 import org.apache.spark.sql.changelog.plans.StateTtl
