@@ -40,6 +40,20 @@ class JoinInferenceSuite extends InferenceTest {
       modeOf("SELECT *, uid IN (SELECT uid FROM views) AS seen FROM clicks") == "[I,UB,UA,D]")
   }
 
+  test("operators above rows that wait for matches have the watermark later") {
+    changelog("a", "id INT, ts TIMESTAMP", All, watermark = Some("ts"))
+    changelog("b", "id INT, ts TIMESTAMP", All, watermark = Some("ts"))
+    def waits(condition: String) = {
+      val root = infer(s"SELECT * FROM a JOIN b ON a.id = b.id AND $condition")
+      find(root, "ChangelogJoin").reasons.filter(_.startsWith("rows wait"))
+    }
+    assert(
+      waits("b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR") ==
+        Seq("rows wait for matches: operators above have the watermark 1.00 h later"))
+    assert(waits("b.ts = a.ts").isEmpty)
+    assert(waits("b.ts > DATE '2020-01-01'").isEmpty)
+  }
+
   test("an inner join does what its inputs do") {
     assert(modeOf("SELECT * FROM clicks JOIN users ON clicks.uid = users.uid") == "[I,UB,UA,D]")
     val sums = "(SELECT uid, count(*) AS n FROM views GROUP BY uid)"

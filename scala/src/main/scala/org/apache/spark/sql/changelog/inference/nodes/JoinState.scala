@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
@@ -84,8 +85,19 @@ final case class JoinState(
     inputs,
     Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
     Seq(table(isLeft = true, "left"), table(isLeft = false, "right")).flatten,
-    if (equi.pairs.isEmpty) Seq("no equality between the sides: all rows meet in one partition")
-    else Nil)
+    Seq(
+      if (equi.pairs.nonEmpty) None
+      else Some("no equality between the sides: all rows meet in one partition"),
+      later).flatten)
+
+  private def later: Option[String] = {
+    val delay = if (isLookup) 0L else WatermarkDelay.of(join)
+    if (delay == 0) None
+    else {
+      val length = Utils.msDurationToString(delay)
+      Some(s"rows wait for matches: operators above have the watermark $length later")
+    }
+  }
 
   /** Where old rows are left out the new ones are found by the key they were asked for by. */
   private def keysOf(isLeft: Boolean): Seq[AttributeSet] = {

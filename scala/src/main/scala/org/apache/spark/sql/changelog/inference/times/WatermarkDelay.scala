@@ -25,7 +25,8 @@ private[inference] object WatermarkDelay {
     }
   }
 
-  private def of(join: Join): Long = {
+  /** How much later it is because of a join alone. */
+  def of(join: Join): Long = {
     val equi = EquiJoin(join)
     JoinWatermark.delay(
       join.left.output,
