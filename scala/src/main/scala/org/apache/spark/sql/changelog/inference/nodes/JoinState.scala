@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.inference.times.JoinWatermark
+import org.apache.spark.sql.changelog.inference.times.{JoinWatermark, WatermarkDelay}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
 import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTable, StateTtl}
 
