@@ -39,22 +39,24 @@ object QueryRunner {
     val spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     val home = Path.of(lines.next())
-    lines.grouped(2).foreach { job =>
-      val session = spark.newSession()
-      ChildProcess.settings(job(1)).foreach { case (key, value) => session.conf.set(key, value) }
-      start(session, home, OperatorQuery.named(job(0)))
-    }
-    println("started")
-    val problem =
-      try {
-        spark.streams.awaitAnyTermination()
-        1
-      } catch {
-        case error: Throwable =>
-          error.printStackTrace()
-          1
+    val queries = lines
+      .grouped(2)
+      .map { job =>
+        val session = spark.newSession()
+        ChildProcess.settings(job(1)).foreach { case (key, value) =>
+          session.conf.set(key, value)
+        }
+        start(session, home, OperatorQuery.named(job(0)))
       }
-    Runtime.getRuntime.halt(problem)
+      .toSeq
+    println("started")
+    // each session knows its own queries only
+    while (queries.forall(_.isActive)) Thread.sleep(100)
+    queries.filterNot(_.isActive).foreach { query =>
+      System.err.println(s"${query.name} has ended")
+      query.exception.foreach(_.printStackTrace())
+    }
+    Runtime.getRuntime.halt(1)
   }
 
   /** Starts a query over the tables in a folder, which also takes its checkpoint and its changes. */

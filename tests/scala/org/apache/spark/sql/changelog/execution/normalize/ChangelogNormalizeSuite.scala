@@ -42,6 +42,17 @@ class ChangelogNormalizeSuite extends AnyFunSuite with ChangelogSession {
         Seq(Nil, Seq("+I 1 a 1"), Seq("-D 1 a 1"), Nil))
   }
 
+  test("a delete of what came in the same batch is matched") {
+    val strict = Variant(conf = Map("spark.sql.changelog.unmatchedRetraction" -> "fail"))
+    Seq(feed, sequenced).foreach { feed =>
+      assert(
+        run(feed, variant = strict)(Seq("+I 1 a 1", "-D 1 a 2"), Seq("+U 1 b 3", "-D 1 b 4")) ==
+          Seq(Nil, Nil))
+    }
+    val unmatched = intercept[Exception](run(feed, variant = strict)(Seq("-D 1 a 1")))
+    assert(unmatched.getMessage.contains("CHANGELOG_UNMATCHED_RETRACTION"))
+  }
+
   test("of several changes of a key in a batch the last to arrive counts") {
     assert(
       run(feed)(

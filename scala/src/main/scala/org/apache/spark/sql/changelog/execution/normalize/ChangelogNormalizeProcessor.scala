@@ -65,19 +65,27 @@ private[normalize] class ChangelogNormalizeProcessor(
     val isStored = record != null && !record.getBoolean(deletedOrdinal)
     removed = false
     before = if (isStored) oldRow(record) else null
+    var wasThere = isStored || adds(newest)
     unsent match {
       case None =>
         while (changes.hasNext) {
           val change = changes.next()
+          wasThere ||= adds(change)
           if (age.compare(change, newest) > 0) newest = change.copy()
         }
       case Some(values) =>
         values.begin(before)
         newest = complete(values, newest, record)
-        while (changes.hasNext) newest = complete(values, changes.next().copy(), record)
+        while (changes.hasNext) {
+          newest = complete(values, changes.next().copy(), record)
+          wasThere ||= adds(newest)
+        }
     }
-    apply(newest, stateKey, record, isStored)
+    apply(newest, stateKey, record, isStored, wasThere)
   }
+
+  private def adds(change: InternalRow): Boolean =
+    !RowKind.retracts(change.getByte(kindOrdinal))
 
   /** A change with the values it did not send, unless it is too old to matter. */
   private def complete(
@@ -92,11 +100,13 @@ private[normalize] class ChangelogNormalizeProcessor(
       newest: InternalRow,
       stateKey: UnsafeRow,
       record: UnsafeRow,
-      isStored: Boolean): Unit =
+      isStored: Boolean,
+      wasThere: Boolean): Unit =
     if (record != null && isOlder(newest, record)) after = before
     else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
-      if (!isStored && newest.getByte(kindOrdinal) == RowKind.Delete) {
+      // a row may come and go within a batch
+      if (!wasThere && newest.getByte(kindOrdinal) == RowKind.Delete) {
         unmatched(1, stateKey.toSeq(key.map(_.dataType)).mkString(", "))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))
