@@ -29,10 +29,14 @@ lazy val core = (project in file("."))
     scalacOptions ++= Seq("-release", "17"),
     Compile / packageBin / mappings += (baseDirectory.value / "LICENSE") -> "META-INF/LICENSE",
     Compile / scalaSource := baseDirectory.value / "scala" / "src" / "main" / "scala",
+    Compile / unmanagedSourceDirectories +=
+      baseDirectory.value / "scala" / "src" / "main" / s"spark-${Dependencies.sparkLine}",
+    Compile / unmanagedJars ++= Dependencies.unmanaged,
     Compile / resourceDirectory := baseDirectory.value / "scala" / "src" / "main" / "resources",
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     Test / fork := true,
+    Test / dependencyClasspath ~= Dependencies.onOtherSpark,
     // two processes at a time, one suite at a time in each: a test waits as often as it computes
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
+import sbt.Keys.Classpath
 import sbt._
 
 /** Every version and every artifact the build names. */
@@ -16,8 +17,6 @@ object Dependencies {
   // no build of Iceberg is for Spark 4.2 yet: of this one the tables work there, not the catalogs
   private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
 
-  val provided: Seq[ModuleID] = spark.map(_ % Provided)
-
   /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
   val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
     "org.scalatest" %% "scalatest" % "3.2.19" % Test,
@@ -29,4 +28,29 @@ object Dependencies {
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
     "org.postgresql" % "postgresql" % "42.7.8" % Test)
+
+  /** The jars of the Spark to use instead of the version above: those in the folder `SPARK_JARS`. */
+  private val otherJars: Seq[File] =
+    sys.env.get("SPARK_JARS").toSeq.flatMap(folder => (file(folder) * "*.jar").get)
+
+  private val OfSpark = "spark-sql_2\\.13-([\\d.]+)\\.jar".r
+
+  private def line(version: String): String = version.split('.').take(2).mkString(".")
+
+  /** The line of the Spark that is used, such as 4.2: versions of one line have the same sources here. */
+  val sparkLine: String =
+    line(otherJars.map(_.getName).collectFirst { case OfSpark(version) => version }.getOrElse(sparkVersion))
+
+  private val isOfOtherLine = sparkLine != line(sparkVersion)
+
+  val provided: Seq[ModuleID] = if (isOfOtherLine) Nil else spark.map(_ % Provided)
+
+  /** What is compiled against where it is of another line; else against the version above, as is released. */
+  val unmanaged: Classpath = if (isOfOtherLine) otherJars.map(Attributed.blank) else Nil
+
+  /** What tests use, with the other Spark's jars first and without those that they replace. */
+  def onOtherSpark(classpath: Classpath): Classpath = {
+    val replaced = otherJars.map(_.getName.replaceAll("-[\\d.]+\\.jar", s"-$sparkVersion.jar")).toSet
+    otherJars.map(Attributed.blank) ++ classpath.filterNot(jar => replaced(jar.data.getName))
+  }
 }

@@ -14,21 +14,34 @@ import org.apache.spark.sql.changelog.testing.{GoldenFiles, PackageMap, UsedPack
 /** Packages use each other as `package.scala` says, and so in no circle. */
 class PackageGraphSuite extends AnyFunSuite with GoldenFiles {
   private val name = "org.apache.spark.sql.changelog"
-  private val folder = home.resolve(s"scala/src/main/scala/${name.replace('.', '/')}")
+  private val main = home.resolve("scala/src/main")
+
+  private def folderIn(root: String): Path = main.resolve(s"$root/${name.replace('.', '/')}")
+
+  private val folder = folderIn("scala")
+
+  /** Beside what is the same for all versions of Spark, what is for one of them. */
+  private val folders =
+    main.toFile.list().sorted.filter(_.startsWith("spark-")).map(folderIn).toSeq :+ folder
   private val listed = PackageMap.parse(Files.readString(folder.resolve("package.scala")))
   private val packages = listed.map(_.name)
 
   private lazy val sources: Seq[Path] = {
-    val all = Files.walk(folder)
-    try all.iterator.asScala.filter(_.toString.endsWith(".scala")).toSeq
-    finally all.close()
+    folders.flatMap { folder =>
+      val all = Files.walk(folder)
+      try all.iterator.asScala.filter(_.toString.endsWith(".scala")).toSeq
+      finally all.close()
+    }
   }
 
   private lazy val files: Map[String, Seq[Path]] = sources.groupBy(packageOf)
 
+  private def inPackages(file: Path): Path =
+    folders.find(file.startsWith).get.relativize(file)
+
   /** The first package below ours, none if the file is right there. */
   private def packageOf(file: Path): String = {
-    val below = folder.relativize(file)
+    val below = inPackages(file)
     if (below.getNameCount == 1) "" else below.getName(0).toString
   }
 
@@ -69,7 +82,7 @@ class PackageGraphSuite extends AnyFunSuite with GoldenFiles {
 
   test("a file says its package once, as a whole, so that no other can be named in short") {
     sources.filterNot(_.endsWith("package.scala")).foreach { file =>
-      val below = folder.relativize(file).iterator.asScala.toSeq.init
+      val below = inPackages(file).iterator.asScala.toSeq.init
       assert(
         UsedPackages.clauses(Files.readString(file)) == Seq(
           (name +: below.map(_.toString)).mkString(".")),

@@ -8,6 +8,7 @@ package org.apache.spark.sql
  * here, and what stands right here, such as `RowKind`; a test sees to it.
  *
  * {{{
+ *   compat       what differs from one version of Spark to the next, a folder of sources for each
  *   config       settings
  *   errors       everything a user can be told
  *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
@@ -31,8 +32,8 @@ package org.apache.spark.sql
  *   identity     what a query is, written down in its checkpoint so that it can be begun again
  *                uses analysis, config, errors, microbatch, plans, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
- *                uses analysis, config, errors, identity, inference, microbatch, plans, shared,
- *                sources
+ *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
+ *                shared, sources
  *   execution    physical operators, one package each, and how they use their state
  *                uses config, errors, identity, inference, microbatch, plans, shared, sources, state
  *   sinks        what keeps tables and topics current from the changes, each batch once
@@ -44,7 +45,7 @@ package org.apache.spark.sql
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, errors, explain, functions, plans, sinks
  *   parser       what Spark's grammar doesn't have
- *                uses analysis, explain, views
+ *                uses analysis, compat, explain, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.analysis.TtlHint
+import org.apache.spark.sql.changelog.compat.DelegatingParser
 import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
@@ -19,7 +20,7 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
  * hints `STATE_TTL` and `ROW_TTL` as Flink writes hints, and hands everything else, the queries included, to Spark's
  * parser.
  */
-class ChangelogParser(delegate: ParserInterface) extends ParserInterface {
+class ChangelogParser(protected val delegate: ParserInterface) extends DelegatingParser {
   import ChangelogParser._
 
   private val views = new ViewStatement(delegate)

@@ -6,14 +6,12 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
-import org.apache.spark.sql.catalyst.optimizer.{
-  InsertMapSortInGroupingExpressions,
-  NormalizeFloatingNumbers
-}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.GroupByMaps
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -167,8 +165,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       rows: LogicalPlan,
       kind: Attribute): LogicalPlan = {
     val count = Alias(Sum(RowKind.signOf(kind)).toAggregateExpression(), "_count")()
-    val counted = InsertMapSortInGroupingExpressions(
-      Aggregate(source.output, source.output :+ count, rows))
+    val counted = GroupByMaps(Aggregate(source.output, source.output :+ count, rows))
     val netted = Filter(
       GreaterThan(count.toAttribute, Literal(0L)),
       checked(source, counted, count.toAttribute))

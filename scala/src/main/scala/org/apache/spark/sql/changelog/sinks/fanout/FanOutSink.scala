@@ -3,8 +3,10 @@
 
 package org.apache.spark.sql.changelog.sinks.fanout
 
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.DataSource
+import org.apache.spark.sql.sources.StreamSinkProvider
 import org.apache.spark.sql.streaming.OutputMode
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
@@ -37,15 +39,19 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
 
   private val sinks: Seq[ChangelogSink] = names.map { name =>
     val wanted = options.required(s"$name.format", s"the format of the sink $name is needed")
-    DataSource(session, wanted, options = options.of(name))
-      .createSink(OutputMode.Append()) match {
-      case sink: ChangelogSink => sink
-      case _ =>
-        throw SinkErrors.optionInvalid(
-          format,
-          s"$name.format",
-          wanted,
-          "a format whose name begins with changelog- is expected")
+    val provider = DataSource.lookupDataSource(wanted, session.sessionState.conf)
+    val made = provider.getDeclaredConstructor().newInstance() match {
+      case sinks: StreamSinkProvider =>
+        val own = CaseInsensitiveMap(options.of(name))
+        Some(sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append()))
+      case _ => None
+    }
+    made.collect { case sink: ChangelogSink => sink }.getOrElse {
+      throw SinkErrors.optionInvalid(
+        format,
+        s"$name.format",
+        wanted,
+        "a format whose name begins with changelog- is expected")
     }
   }
 

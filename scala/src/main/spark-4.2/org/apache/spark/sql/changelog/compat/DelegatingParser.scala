@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+
+/** Hands to another parser what only this version's parsers can do. */
+trait DelegatingParser extends ParserInterface {
+  protected def delegate: ParserInterface
+}

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.catalyst.optimizer.InsertMapSortInAggregate
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+
+/** Lets an aggregate group by maps, equal ones together. */
+object GroupByMaps {
+  def apply(aggregate: Aggregate): LogicalPlan = InsertMapSortInAggregate(aggregate)
+}
