@@ -39,7 +39,11 @@ object Dependencies {
 
   /** The line of the Spark that is used, such as 4.2: versions of one line have the same sources here. */
   val sparkLine: String =
-    line(otherJars.map(_.getName).collectFirst { case OfSpark(version) => version }.getOrElse(sparkVersion))
+    line(
+      otherJars
+        .map(_.getName)
+        .collectFirst { case OfSpark(version) => version }
+        .getOrElse(sparkVersion))
 
   private val isOfOtherLine = sparkLine != line(sparkVersion)
 
@@ -50,7 +54,8 @@ object Dependencies {
 
   /** What tests use, with the other Spark's jars first and without those that they replace. */
   def onOtherSpark(classpath: Classpath): Classpath = {
-    val replaced = otherJars.map(_.getName.replaceAll("-[\\d.]+\\.jar", s"-$sparkVersion.jar")).toSet
+    val replaced =
+      otherJars.map(_.getName.replaceAll("-[\\d.]+\\.jar", s"-$sparkVersion.jar")).toSet
     otherJars.map(Attributed.blank) ++ classpath.filterNot(jar => replaced(jar.data.getName))
   }
 }
