@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.compat.MergePlans
+import org.apache.spark.sql.changelog.compat.SparkPlanMerger
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
 
@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
  *                                                    +- Aggregate [k] [k, sum(v) AS s]
  * }}}
  * What two aggregates over the same groups, or two joins over the same rows, give to their readers is
- * merged by [[MergePlans]]. Filters on groups, which Spark has moved below one of two aggregates, are
+ * merged by Spark's own, see [[SparkPlanMerger]]. Filters on groups, which Spark has moved below one of two aggregates, are
  * lifted again: the other keeps all groups in any case. Leaves alone parts whose rows are filtered
  * otherwise, sorted or limited, and those for which a hint says how long they are kept.
  */
@@ -86,14 +86,19 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
       first: LogicalPlan,
       second: LogicalPlan): Option[(LogicalPlan, LogicalPlan)] = {
     val (left, right) = liftFilters(first, second)
-    MergePlans(left.part, right.part).map { case (plan, places) =>
-      val (merged, columns) = withoutAliases(plan)
+    val merger = SparkPlanMerger()
+    merger.merge(left.part, subqueryPlan = false)
+    val result = merger.merge(right.part, subqueryPlan = false)
+    if (result.mergedPlanIndex > 0) None
+    else {
+      val (merged, columns) = withoutAliases(result.mergedPlan.plan)
       val copy = SeparateSources.withNewColumns(merged)
-      val known = AttributeMap(plan.output.zip(columns))
+      val known = AttributeMap(result.mergedPlan.plan.output.zip(columns))
       val copied = AttributeMap(merged.output.zip(copy.output))
       val first = left.reading(merged, known)
-      val second = right.reading(copy, column => copied(columns(places(column))))
-      (first, second)
+      val second =
+        right.reading(copy, column => copied(columns(result.outputMap(column))))
+      Some((first, second))
     }
   }
 

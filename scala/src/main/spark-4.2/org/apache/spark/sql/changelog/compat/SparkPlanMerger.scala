@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.catalyst.optimizer.PlanMerger
+
+/** Makes what Spark merges plans by, such that it leaves filters where they are. */
+object SparkPlanMerger {
+  def apply(): PlanMerger = new PlanMerger(
+    filterPropagationEnabled = false,
+    symmetricFilterPropagationEnabled = false,
+    filterPropagationThroughJoinEnabled = false)
+}
