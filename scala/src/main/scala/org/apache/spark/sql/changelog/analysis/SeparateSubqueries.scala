@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.analysis
 
 import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
   Attribute,
   ExprId,
   LateralSubquery,
@@ -13,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
  * Gives a source other columns in a correlated subquery than it has around it.
@@ -70,11 +69,5 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
 
   private def named(plan: LogicalPlan, columns: Seq[Attribute]): LogicalPlan =
     if (plan.output.map(_.exprId) == columns.map(_.exprId)) plan
-    else
-      Project(
-        plan.output.zip(columns).map { case (read, column) =>
-          if (read.exprId == column.exprId) read
-          else Alias(read, column.name)(column.exprId, column.qualifier)
-        },
-        plan)
+    else Project(RenameColumns(plan.output, columns), plan)
 }

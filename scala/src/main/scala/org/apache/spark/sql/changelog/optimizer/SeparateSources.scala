@@ -27,7 +27,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
  * Gives a source that is read several times other columns each time, and likewise what is computed in
@@ -145,10 +145,7 @@ object SeparateSources extends Rule[LogicalPlan] {
     val plain = RemoveRedundantAliases(plan).transformUp { case union: Union =>
       union.mapChildren(withEachColumnOnce)
     }
-    val columns = wanted.zip(plain.output).map { case (column, read) =>
-      if (column.exprId == read.exprId) read
-      else Alias(read, column.name)(column.exprId, column.qualifier)
-    }
+    val columns = RenameColumns(plain.output, wanted)
     if (columns == plain.output) plain
     else {
       plain match {
