@@ -26,13 +26,7 @@ class PackageGraphSuite extends AnyFunSuite with GoldenFiles {
   private val listed = PackageMap.parse(Files.readString(folder.resolve("package.scala")))
   private val packages = listed.map(_.name)
 
-  private lazy val sources: Seq[Path] = {
-    folders.flatMap { folder =>
-      val all = Files.walk(folder)
-      try all.iterator.asScala.filter(_.toString.endsWith(".scala")).toSeq
-      finally all.close()
-    }
-  }
+  private lazy val sources: Seq[Path] = folders.flatMap(UsedPackages.sources)
 
   private lazy val files: Map[String, Seq[Path]] = sources.groupBy(packageOf)
 

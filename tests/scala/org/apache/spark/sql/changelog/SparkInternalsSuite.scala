@@ -5,8 +5,6 @@ package org.apache.spark.sql.changelog
 
 import java.nio.file.Files
 
-import scala.jdk.CollectionConverters._
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.changelog.testing.{GoldenFiles, UsedPackages}
@@ -33,20 +31,12 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
     "org.apache.spark.sql.internal")
 
   private val Import = "(?m)^import ([\\w.]+)\\.(\\w+|\\{[^}]*\\})".r
-  private val Name = "\\w+".r
 
   /** The names that a source imports, each with its package. */
   private def imported(source: String): Set[(String, String)] =
     Import
       .findAllMatchIn(UsedPackages.code(source))
-      .flatMap { found =>
-        val selected = found.group(2)
-        val names =
-          if (selected.startsWith("{"))
-            selected.drop(1).split(',').toSeq.flatMap(Name.findFirstIn(_))
-          else Seq(selected)
-        names.map(found.group(1) -> _)
-      }
+      .flatMap(found => UsedPackages.selected(found.group(2)).map(found.group(1) -> _))
       .toSet
 
   private def isInternal(package_ : String): Boolean =
@@ -59,16 +49,11 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
   }
 
   test("the list of Spark's internals is the one that is written down") {
-    val files = Files.walk(home.resolve("scala/src/main/scala"))
-    val used =
-      try
-        files.iterator.asScala
-          .filter(_.toString.endsWith(".scala"))
-          .flatMap(file => imported(Files.readString(file)))
-          .filter { case (package_, _) => isInternal(package_) }
-          .toSeq
-          .groupMapReduce(name => name)(_ => 1)(_ + _)
-      finally files.close()
+    val used = UsedPackages
+      .sources(home.resolve("scala/src/main/scala"))
+      .flatMap(file => imported(Files.readString(file)))
+      .filter { case (package_, _) => isInternal(package_) }
+      .groupMapReduce(name => name)(_ => 1)(_ + _)
     val packages = used.groupMap(_._1._1) { case ((_, name), count) => name -> count }
     val rows = packages.toSeq.sortBy(_._1).map { case (package_, names) =>
       val all = names.toSeq.sorted.map {

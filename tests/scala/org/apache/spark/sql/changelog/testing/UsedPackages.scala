@@ -3,6 +3,10 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+
 /** Finds the packages right below `changelog` that a Scala source uses. */
 object UsedPackages {
 
@@ -31,13 +35,18 @@ object UsedPackages {
   /** Those of `packages` that a source uses; `_` among them if it has them all at hand. */
   def apply(source: String, packages: Set[String]): Set[String] = {
     val below = Below.findAllMatchIn(Clause.replaceAllIn(code(source), "")).map(_.group(1))
-    below
-      .flatMap {
-        case several if several.startsWith("{") =>
-          several.drop(1).split(',').toSeq.flatMap(Name.findFirstIn(_))
-        case one => Seq(one)
-      }
-      .filter(packages + "_")
-      .toSet
+    below.flatMap(selected).filter(packages + "_").toSet
+  }
+
+  /** The names that are selected by one, or by several in braces, by those they have there. */
+  def selected(selector: String): Seq[String] =
+    if (selector.startsWith("{")) selector.drop(1).split(',').toSeq.flatMap(Name.findFirstIn(_))
+    else Seq(selector)
+
+  /** The Scala sources in a folder, and below it. */
+  def sources(folder: Path): Seq[Path] = {
+    val all = Files.walk(folder)
+    try all.iterator.asScala.filter(_.toString.endsWith(".scala")).toSeq
+    finally all.close()
   }
 }
