@@ -130,6 +130,6 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
       join.joinType.isInstanceOf[InnerLike] && equi.pairs.nonEmpty &&
         !join.children.exists(StaticInference.isStatic) &&
         join.children.indices.forall(StateTtl.of(join, _) == 0) &&
-        JoinWatermark.columns(join.left.output, join.right.output, equi).forall(_.isEmpty)
+        JoinWatermark(join, equi).columns.forall(_.isEmpty)
   }
 }

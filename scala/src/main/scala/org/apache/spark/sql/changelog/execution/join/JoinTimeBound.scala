@@ -40,29 +40,19 @@ private[join] object JoinSideTimeBound {
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Seq[Boolean] =
-    over(left, right, condition, Sometime).map(_.isDefined)
+    watermark(left, right, condition).fold(Seq(false, false))(_.over(Sometime).map(_.isDefined))
 
   /** How long after the watermark has passed their event times rows of the result may come, in ms. */
   def delay(left: JoinSideLayout, right: JoinSideLayout, condition: Option[Expression]): Long =
-    if (left.side == JoinSide.Nothing) 0L
-    else JoinWatermark.delay(left.columns, right.columns, left.key, right.key, condition)
+    watermark(left, right, condition).fold(0L)(_.delay)
 
-  private def over(
+  /** None if nothing is kept of the left side: it comes at any time, and looks up rows of any time. */
+  private def watermark(
       left: JoinSideLayout,
       right: JoinSideLayout,
-      condition: Option[Expression],
-      watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] =
-    // a side that comes at any time looks up rows of any time
-    if (left.side == JoinSide.Nothing) Seq(None, None)
-    else
-      JoinWatermark.over(left.columns, right.columns, left.key, right.key, condition, watermark)
-
-  private def lateBy(
-      left: JoinSideLayout,
-      right: JoinSideLayout,
-      condition: Option[Expression]): Seq[Option[Expression]] =
-    if (left.side == JoinSide.Nothing) Seq(None, None)
-    else JoinWatermark.lateBy(left.columns, right.columns, left.key, right.key, condition)
+      condition: Option[Expression]): Option[JoinWatermark] =
+    if (left.side == JoinSide.Nothing) None
+    else Some(JoinWatermark(left.columns, right.columns, left.key, right.key, condition))
 
   /** The bounds of both sides. */
   def apply(
@@ -70,11 +60,13 @@ private[join] object JoinSideTimeBound {
       right: JoinSideLayout,
       condition: Option[Expression],
       time: BatchTime): Seq[JoinSideTimeBound] = {
-    val sometime = over(left, right, condition, Sometime)
+    val bounds = watermark(left, right, condition)
+    val sometime =
+      bounds.fold(Seq.fill(2)(Option.empty[JoinStateWatermarkPredicate]))(_.over(Sometime))
     val ordinalInKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
       key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
     }
-    val eventTimes = lateBy(left, right, condition)
+    val eventTimes = bounds.fold(Seq.fill(2)(Option.empty[Expression]))(_.lateBy)
     Seq(left, right).zip(sometime).zip(eventTimes).map { case ((side, predicate), eventTime) =>
       JoinSideTimeBound(
         side,

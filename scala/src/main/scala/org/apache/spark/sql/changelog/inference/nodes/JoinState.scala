@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.inference.times.{JoinWatermark, WatermarkDelay}
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
 import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTable, StateTtl}
 
@@ -38,9 +38,8 @@ final case class JoinState(
     isLookup: Boolean = false) {
 
   private val hasCondition = equi.rest.nonEmpty
-  private val timedBy =
-    if (isLookup) Seq(None, None)
-    else JoinWatermark.columns(join.left.output, join.right.output, equi)
+  private val watermark = if (isLookup) None else Some(JoinWatermark(join, equi))
+  private val timedBy = watermark.fold(Seq.fill(2)(Option.empty[String]))(_.columns)
 
   /** How the rows of a side are kept. */
   def side(isLeft: Boolean): JoinSide = byKeys(isLeft) match {
@@ -91,7 +90,7 @@ final case class JoinState(
       later).flatten)
 
   private def later: Option[String] = {
-    val delay = if (isLookup) 0L else WatermarkDelay.of(join)
+    val delay = watermark.fold(0L)(_.delay)
     if (delay == 0) None
     else {
       val length = Utils.msDurationToString(delay)

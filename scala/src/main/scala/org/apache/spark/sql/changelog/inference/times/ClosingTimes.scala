@@ -221,7 +221,7 @@ private[inference] object ClosingTimes {
     else {
       val times = sides.map(apply)
       val delay = sides.map(WatermarkDelay(_)).max
-      val late = JoinClosingTimes.lateBy(join)
+      val late = JoinWatermark(join).lateBy
       val isInTime = times.zip(late).forall {
         case (_, None) => true
         case (times, Some(column: Attribute)) => isFinal(times, column, delay)

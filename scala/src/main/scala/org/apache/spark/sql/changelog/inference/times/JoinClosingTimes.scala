@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.inference.times
 
 import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, AttributeSet, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
 
@@ -40,17 +40,6 @@ private[inference] object JoinClosingTimes {
         } yield meeting.asOne(untilRight, untilLeft)
       case _ => pairs.flatMap { case (l, r) => meeting.untilRight(l, r) }
     }
-  }
-
-  /** By which event time of each side rows come too late to be joined; none if none do. */
-  def lateBy(join: Join): Seq[Option[Expression]] = {
-    val equi = EquiJoin(join)
-    JoinWatermark.lateBy(
-      join.left.output,
-      join.right.output,
-      equi.key(left = true),
-      equi.key(left = false),
-      equi.rest.reduceOption(And(_, _)))
   }
 
   /** What a join's condition says of the event times of rows that meet. */

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.inference.times
 
 import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
@@ -15,11 +16,20 @@ import org.apache.spark.sql.changelog.inference.EquiJoin
  * or by a condition that sets the event times of both sides against each other.
  *
  * Which condition says what is found out by Spark, as for joins of its own.
+ *
+ * @param condition
+ *   what must hold besides equal keys
  */
-object JoinWatermark {
+final case class JoinWatermark(
+    leftColumns: Seq[Attribute],
+    rightColumns: Seq[Attribute],
+    leftKey: Seq[Expression],
+    rightKey: Seq[Expression],
+    condition: Option[Expression]) {
+  import JoinWatermark.Sometime
 
-  /** A watermark, in ms: how far from it rows are over is the same for all. */
-  val Sometime = 1_000_000_000_000L
+  private lazy val leftTime = eventTime(leftColumns, rightColumns)
+  private lazy val rightTime = eventTime(rightColumns, leftColumns)
 
   /**
    * Which rows of the left and of the right side no further row of the other one can meet.
@@ -27,13 +37,7 @@ object JoinWatermark {
    * @param watermark
    *   in ms since 1970
    */
-  def over(
-      leftColumns: Seq[Attribute],
-      rightColumns: Seq[Attribute],
-      leftKey: Seq[Expression],
-      rightKey: Seq[Expression],
-      condition: Option[Expression],
-      watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] = {
+  def over(watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] = {
     def predicates(left: Seq[Attribute], right: Seq[Attribute]) =
       StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
         left,
@@ -44,8 +48,6 @@ object JoinWatermark {
         eventTimeWatermarkForEviction = Some(watermark),
         eventTimeWatermarkForLateEvents = None,
         useFirstEventTimeColumn = true)
-    val leftTime = eventTime(leftColumns, rightColumns, condition)
-    val rightTime = eventTime(rightColumns, leftColumns, condition)
     Seq(
       predicates(leftTime.toSeq, rightColumns).left,
       predicates(leftColumns, rightTime.toSeq).right)
@@ -55,10 +57,7 @@ object JoinWatermark {
    * The event time of a side that says when its rows are over: one that the condition is about, if there is
    * any. Spark solves the condition for any column, and then looks at the first event time.
    */
-  private def eventTime(
-      own: Seq[Attribute],
-      other: Seq[Attribute],
-      condition: Option[Expression]): Option[Attribute] = {
+  private def eventTime(own: Seq[Attribute], other: Seq[Attribute]): Option[Attribute] = {
     val times = own.filter(EventTime.columnOf(_).isDefined)
     def isBounded(time: Attribute) = StreamingJoinHelper
       .getStateValueWatermark(AttributeSet(time), AttributeSet(other), condition, Some(Sometime))
@@ -70,36 +69,22 @@ object JoinWatermark {
    * By which event time of each side rows come too late: once one side's rows go, a late row of either
    * would miss some. None if no rows go.
    */
-  def lateBy(
-      leftColumns: Seq[Attribute],
-      rightColumns: Seq[Attribute],
-      leftKey: Seq[Expression],
-      rightKey: Seq[Expression],
-      condition: Option[Expression]): Seq[Option[Expression]] = {
-    val sometime = over(leftColumns, rightColumns, leftKey, rightKey, condition, watermark = 1L)
+  def lateBy: Seq[Option[Expression]] = {
+    val sometime = over(Sometime)
     val inKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
       key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
     }
     if (sometime.forall(_.isEmpty)) Seq(None, None)
     else if (inKey.isDefined) Seq(leftKey, rightKey).map(key => inKey.map(key(_)))
-    else {
-      Seq(
-        eventTime(leftColumns, rightColumns, condition),
-        eventTime(rightColumns, leftColumns, condition))
-    }
+    else Seq(leftTime, rightTime)
   }
 
   /**
    * How long after the watermark has passed their event times rows of the result may come, in ms: as
    * long as rows of a side wait for those of the other.
    */
-  def delay(
-      leftColumns: Seq[Attribute],
-      rightColumns: Seq[Attribute],
-      leftKey: Seq[Expression],
-      rightKey: Seq[Expression],
-      condition: Option[Expression]): Long =
-    over(leftColumns, rightColumns, leftKey, rightKey, condition, Sometime).flatten
+  def delay: Long =
+    over(Sometime).flatten
       .map(Sometime - waitsUntil(_))
       .foldLeft(0L)(math.max)
 
@@ -109,14 +94,9 @@ object JoinWatermark {
   }
 
   /** The event time that bounds the rows of each side, where one does. */
-  def columns(
-      leftColumns: Seq[Attribute],
-      rightColumns: Seq[Attribute],
-      equi: EquiJoin): Seq[Option[String]] = {
-    val condition = equi.rest.reduceOption(And(_, _))
-    val keys = Seq(equi.key(left = true), equi.key(left = false))
-    over(leftColumns, rightColumns, keys(0), keys(1), condition, watermark = 1L)
-      .zip(lateBy(leftColumns, rightColumns, keys(0), keys(1), condition).zip(keys))
+  def columns: Seq[Option[String]] =
+    over(Sometime)
+      .zip(lateBy.zip(Seq(leftKey, rightKey)))
       .map {
         case (None, _) => None
         case (Some(predicate), (time, key)) =>
@@ -129,5 +109,20 @@ object JoinWatermark {
             .headOption
             .orElse(named.collectFirst { case column: NamedExpression => column.name })
       }
-  }
+}
+
+object JoinWatermark {
+
+  /** A watermark, in ms: how far from it rows are over is the same for all. */
+  val Sometime = 1_000_000_000_000L
+
+  def apply(join: Join): JoinWatermark = apply(join, EquiJoin(join))
+
+  /** That of a join whose condition is taken apart. */
+  def apply(join: Join, equi: EquiJoin): JoinWatermark = JoinWatermark(
+    join.left.output,
+    join.right.output,
+    equi.key(left = true),
+    equi.key(left = false),
+    equi.rest.reduceOption(And(_, _)))
 }

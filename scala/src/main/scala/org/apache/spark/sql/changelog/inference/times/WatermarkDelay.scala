@@ -3,10 +3,8 @@
 
 package org.apache.spark.sql.changelog.inference.times
 
-import org.apache.spark.sql.catalyst.expressions.And
 import org.apache.spark.sql.catalyst.plans.logical.Join
 
-import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
@@ -20,19 +18,8 @@ private[inference] object WatermarkDelay {
     def below = node.children.map(apply).maxOption.getOrElse(0L)
     node.plan match {
       case _: FromChangelog => 0L
-      case join: Join if !node.children.exists(_.isStatic) => below + of(join)
+      case join: Join if !node.children.exists(_.isStatic) => below + JoinWatermark(join).delay
       case _ => below
     }
-  }
-
-  /** How much later it is because of a join alone. */
-  def of(join: Join): Long = {
-    val equi = EquiJoin(join)
-    JoinWatermark.delay(
-      join.left.output,
-      join.right.output,
-      equi.key(left = true),
-      equi.key(left = false),
-      equi.rest.reduceOption(And(_, _)))
   }
 }
