@@ -35,9 +35,7 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
     "spark.executor.heartbeatInterval" -> "2s",
     "spark.shuffle.io.retryWait" -> "100ms",
     "spark.locality.wait" -> "500ms",
-    // of two executors on one host each may fail at a task once
     "spark.excludeOnFailure.enabled" -> "true",
-    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> "1",
     "spark.excludeOnFailure.task.maxTaskAttemptsPerNode" -> "49",
     "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor" -> "50",
     "spark.excludeOnFailure.application.maxFailedTasksPerExecutor" -> "1000",
@@ -74,7 +72,11 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
 
   /** Runs queries for some seconds, from their first batches on. */
   private def run(queries: Seq[(OperatorQuery, Map[String, String])], seconds: Int): Int = {
-    val running = new RunningQueries(spark, queries, settings, random, environment)
+    // a task that has failed goes to the other executor at once, or that may be killed meanwhile
+    val alternates = random.nextBoolean()
+    val attempts = Map(
+      "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> (if (alternates) "1" else "2"))
+    val running = new RunningQueries(spark, queries, settings ++ attempts, random, environment)
     val driver = running.start()
     try {
       running.finish(driver, seconds = 300)
@@ -82,7 +84,7 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
       while (System.nanoTime() < end) {
         running.arrive()
         Thread.sleep(random.nextInt(2500).toLong)
-        if (random.nextInt(3) == 0) disturb(driver, running)
+        if (random.nextInt(3) == 0) disturb(driver, running, kill = !alternates)
         running.checkRuns(driver)
         running.judge()
       }
@@ -92,9 +94,9 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
     running.compared
   }
 
-  /** Kills an executor, or takes away shuffle files. */
-  private def disturb(driver: Process, running: RunningQueries): Unit =
-    if (random.nextBoolean()) {
+  /** Kills an executor, if it may, or takes away shuffle files. */
+  private def disturb(driver: Process, running: RunningQueries, kill: Boolean): Unit =
+    if (kill && random.nextBoolean()) {
       val executors = driver.descendants().iterator().asScala.toSeq
       if (executors.nonEmpty) executors(random.nextInt(executors.size)).destroyForcibly()
     } else running.shuffleFiles.filter(_ => random.nextBoolean()).foreach(_.delete())

@@ -48,7 +48,7 @@ class KeptProgram(spark: SparkSession, program: Program) {
 
   /** The keys that the query is known to have. */
   def keys: Seq[Seq[String]] =
-    output.upsertKeys.map(key => output.columns.filter(key.contains).map(_.name))
+    output.upsertKeys.map(_.map(_.name))
 
   /** Whether its rows only ever come. */
   def isInsertOnly: Boolean = output.explained.symbols == Seq("I")

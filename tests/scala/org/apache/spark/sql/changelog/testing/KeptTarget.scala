@@ -137,7 +137,7 @@ object KeptTarget {
     tables.foreach { table =>
       val columns = expected.schema.map { field =>
         val column: Column = table.col(s"`${field.name}`")
-        column.cast(field.dataType).as(field.name)
+        column.cast(field.dataType.asNullable).as(field.name)
       }
       val kept = RowMultiset.of(table.select(columns: _*).collect())
       if (kept != rows) throw new AssertionError(s"$what: kept\n$kept\nexpected\n$rows")

@@ -24,7 +24,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   the columns by which the reader replaces rows: what it said, or what was chosen for a reader that
  *   gets no old rows. There is one change per key then
  * @param upsertKeys
- *   sets of columns that identify a row of the result, smallest first
+ *   columns that identify a row of the result, smallest first
  * @param explained
  *   what EXPLAIN says about the query
  */
@@ -35,7 +35,7 @@ case class ChangelogOutput(
     columns: Seq[Attribute],
     changeType: Attribute,
     key: Option[Seq[Attribute]],
-    upsertKeys: Seq[AttributeSet],
+    upsertKeys: Seq[Seq[Attribute]],
     explained: ExplainNode,
     child: LogicalPlan)
     extends UnaryNode {

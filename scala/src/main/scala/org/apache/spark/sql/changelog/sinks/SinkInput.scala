@@ -94,7 +94,7 @@ case class SinkInput(
   /** Keys of the query whose columns are all here, by the names they have here. */
   private def knownKeys: Seq[Seq[String]] = source.toSeq.flatMap { output =>
     output.upsertKeys.filter(_.forall(here)).map { key =>
-      columns.filter(key.contains).map(_.name)
+      columns.filter(AttributeSet(key).contains).map(_.name)
     }
   }
 

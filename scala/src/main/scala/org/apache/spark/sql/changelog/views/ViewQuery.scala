@@ -49,7 +49,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   lazy val key: Option[Seq[String]] = {
-    val keys = output.upsertKeys.map(key => output.columns.filter(key.contains))
+    val keys = output.upsertKeys
     val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
     chosen.orElse(keys.headOption).map(_.map(_.name))
   }

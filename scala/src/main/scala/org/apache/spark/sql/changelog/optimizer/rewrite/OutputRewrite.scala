@@ -47,14 +47,15 @@ private[optimizer] object OutputRewrite {
       pairBy: Option[Seq[Attribute]],
       child: LogicalPlan): ChangelogOutput = {
     val sink = root.plan.asInstanceOf[ToChangelog]
+    val columns = sink.child.output
     ChangelogOutput(
       kind,
       pairBy,
       sink.mode == OutputMode.Retract,
-      sink.child.output,
+      columns,
       sink.changeType,
       if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
-      root.children.head.upsertKeys,
+      root.children.head.upsertKeys.map(key => columns.filter(key.contains)),
       ExplainTree(root),
       child)
   }
