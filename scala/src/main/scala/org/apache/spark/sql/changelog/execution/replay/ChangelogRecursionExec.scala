@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution, SparkPlan, Unar
 import org.apache.spark.storage.StorageLevel
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.plans.RecursionInput
 
 /**
@@ -72,7 +73,7 @@ case class ChangelogRecursionExec(
         BoundReference(ordinal, column.dataType, nullable = true)
       }
       val ofInput: RDD[InternalRow] = rows.mapPartitions { all =>
-        val columnsOf = UnsafeProjection.create(places)
+        val columnsOf = CachedProjection.create(places)
         all.filter(row => !row.isNullAt(0) && row.getInt(0) == number).map(columnsOf(_))
       }
       LogicalRDD(columns, ofInput)(session)
@@ -80,7 +81,7 @@ case class ChangelogRecursionExec(
     val computed = Dataset.ofRows(session, query).queryExecution
     val columns = computed.executedPlan.output
     computed.toRdd.mapPartitions { results =>
-      val withKind = UnsafeProjection.create(columns :+ Literal(version), columns)
+      val withKind = CachedProjection.create(columns :+ Literal(version), columns)
       results.map(withKind(_))
     }
   }

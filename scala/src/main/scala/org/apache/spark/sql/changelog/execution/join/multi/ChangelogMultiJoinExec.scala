@@ -61,11 +61,11 @@ case class ChangelogMultiJoinExec(
     sides.map(side => StateTtl.orSession(side.ttl))
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val none = children.head.execute().mapPartitions { rows =>
+    val none = children.head.execute().mapPartitionsInternal { rows =>
       Iterator.single(Vector(rows))
     }
     val inputs = children.tail.foldLeft(none) { (inputs, child) =>
-      inputs.zipPartitions(child.execute()) { (inputs, rows) => inputs.map(_ :+ rows) }
+      zip(inputs, child.execute())((inputs, rows) => inputs.map(_ :+ rows))
     }
     executeWithStore(inputs) { (store, inputs) => new Changes(store, inputs.next()) }
   }
