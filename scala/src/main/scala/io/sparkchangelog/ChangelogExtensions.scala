@@ -30,6 +30,7 @@ import org.apache.spark.sql.changelog.optimizer.{
   RewriteChangelogQuery
 }
 import org.apache.spark.sql.changelog.parser.ChangelogParser
+import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
 import org.apache.spark.sql.changelog.views.ResolveViewStatements
 
@@ -71,6 +72,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     // before optimization
     extensions.injectPlanNormalizationRule(_ => LowerSources)
     extensions.injectPlanNormalizationRule(_ => DropTtls)
+    extensions.injectPlanNormalizationRule(_ => ReadTableRows)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftStateTtl)

@@ -29,6 +29,9 @@ object ViewErrors {
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
 
+  def notBegun(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_NOT_BEGUN", Map("view" -> view.quotedString))
+
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
 
@@ -39,8 +42,14 @@ object ViewErrors {
         "view" -> view.quotedString,
         "found" -> (if (isOther) "a table or view of another kind" else "nothing")))
 
-  def notIncremental(view: String, query: String): AnalysisException =
-    analysis("CHANGELOG_VIEW_NOT_INCREMENTAL", Map("view" -> view, "query" -> query))
+  def notIncremental(view: String, query: String, obstacles: Seq[String]): AnalysisException = {
+    val reasons =
+      if (obstacles.isEmpty) "it reads no stream, and no table that is followed"
+      else obstacles.mkString("; ")
+    analysis(
+      "CHANGELOG_VIEW_NOT_INCREMENTAL",
+      Map("view" -> view, "query" -> query, "reasons" -> reasons))
+  }
 
   def propertyInvalid(property: String, value: String, expected: String): AnalysisException =
     analysis(
@@ -54,6 +63,9 @@ object ViewErrors {
 
   def recursive(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_RECURSIVE", Map("view" -> view.quotedString))
+
+  def streamOfChangedTable(cause: String): AnalysisException =
+    analysis("CHANGELOG_STREAM_OF_CHANGED_TABLE", Map("cause" -> cause))
 
   def schemaChanged(
       view: TableIdentifier,

@@ -29,6 +29,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
  *   recomputed from scratch gets a new one
  * @param properties
  *   the table properties the user gave
+ * @param followsTables
+ *   whether tables are followed that are read without `STREAM`
  */
 case class ViewDefinition(
     kind: ViewKind,
@@ -38,7 +40,8 @@ case class ViewDefinition(
     provider: String,
     comment: Option[String],
     properties: Map[String, String],
-    generation: Option[String] = None) {
+    generation: Option[String] = None,
+    followsTables: Boolean = false) {
   import ViewDefinition._
 
   private val options = CaseInsensitiveMap(properties)
@@ -50,6 +53,14 @@ case class ViewDefinition(
         .getOrElse(throw ViewErrors
           .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
     }
+
+  /** Whether tables are to be followed that are read without `STREAM`. */
+  def wantsTables: Boolean = options.get(Follow).forall { text =>
+    Follows
+      .find(_.equalsIgnoreCase(text))
+      .getOrElse(throw ViewErrors
+        .propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", ""))) == Follows.head
+  }
 
   /** How often the view is brought up to date while it runs. */
   def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
@@ -69,6 +80,7 @@ case class ViewDefinition(
   /** Refuses properties that can't be read. */
   def check(): ViewDefinition = {
     policy
+    wantsTables
     trigger
     retention
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
@@ -93,11 +105,13 @@ case class ViewDefinition(
       namespace.zipWithIndex.map { case (part, index) => s"$Namespace$index" -> part } ++
       comment.map("comment" -> _) ++
       generation.map(Generation -> _) ++
+      Option.when(followsTables)(FollowsTables -> "true") ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
 }
 
 object ViewDefinition extends CapturesConfig {
   val Policy = "changelog.refreshPolicy"
+  val Follow = "changelog.follow"
   val Interval = "changelog.interval"
   val Retention = "changelog.retention"
 
@@ -109,6 +123,11 @@ object ViewDefinition extends CapturesConfig {
 
   /** Tells views from other tables. */
   val Kind: String = Prefix + "kind"
+
+  private val Follows = Seq("tables", "streams")
+
+  /** Views of earlier versions don't have it. */
+  private val FollowsTables = Prefix + "followsTables"
 
   private val Query = Prefix + "query"
   private val Provider = Prefix + "provider"
@@ -139,7 +158,8 @@ object ViewDefinition extends CapturesConfig {
         // they can be altered
         Seq(Policy, Interval, Retention).contains(name)
       },
-      properties.get(Generation))
+      properties.get(Generation),
+      properties.get(FollowsTables).contains("true"))
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {

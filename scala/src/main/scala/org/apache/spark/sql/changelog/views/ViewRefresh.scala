@@ -25,20 +25,39 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     storage.settle(view)
     val policy = view.definition.policy
     if (full.contains(false) && !query.isStreaming) {
-      throw ViewErrors.notIncremental(view.sql, view.definition.query)
+      throw query.notIncremental(view.sql)
     }
     if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) {
       recompute(anew = false)
     } else {
       checkSchema()
-      catchUp(view, storage.sink(view))
+      val mayRecompute = full.isEmpty && policy == RefreshPolicy.Auto
+      if (hasNoCheckpoint) {
+        if (!mayRecompute) throw ViewErrors.notBegun(view.name)
+        recompute(anew = false)
+      } else
+        try catchUp(view, storage.sink(view))
+        catch {
+          case error: Throwable =>
+            RefreshFailure(error) match {
+              case RefreshFailure.AsksForAll(_) if mayRecompute && query.followed.nonEmpty =>
+                recompute(anew = false)
+              case failure => throw failure.error
+            }
+        }
     }
   }
 
+  /** Whether its rows were computed at once, so that changes have nothing to go on from. */
+  private def hasNoCheckpoint: Boolean =
+    new BatchLogs(session, view.definition.checkpoint).lastBegun.isEmpty &&
+      new ViewLog(session, view.definition.folder).lastRefresh.nonEmpty
+
   /** Keeps the view up to date until it is stopped. */
   def start(): StreamingQuery = {
-    if (!query.isStreaming) throw ViewErrors.notIncremental(view.sql, view.definition.query)
+    if (!query.isStreaming) throw query.notIncremental(view.sql)
     checkSchema()
+    if (hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
     RunningViews.active(view).getOrElse {
       storage.settle(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)

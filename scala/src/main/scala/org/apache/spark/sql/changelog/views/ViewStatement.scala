@@ -21,8 +21,7 @@ class ViewStatement(parser: ParserInterface) {
   def apply(sqlText: String, parse: String => LogicalPlan): Option[LogicalPlan] =
     LeadingComments.replaceFirstIn(sqlText, "") match {
       case Explain(form, create) =>
-        queryOf(parse(withoutReplace(create)))
-          .map(ExplainChangelogCommand(_, asJson = "JSON".equalsIgnoreCase(form)))
+        explained(parse(withoutReplace(create)), asJson = "JSON".equalsIgnoreCase(form))
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
@@ -81,11 +80,15 @@ object ViewStatement {
   private def withoutReplace(text: String): String =
     OrReplace.replaceAllIn(text, found => found.group(1) + " " * found.group(2).length)
 
-  private def queryOf(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+  private def explained(plan: LogicalPlan, asJson: Boolean): Option[LogicalPlan] = plan match {
     case create: CreatePipelineDatasetAsSelect =>
       // a plan would show them
       RefuseSecrets("to explain", Map.empty, create.query)
-      Some(create.query)
+      val otherwise = ExplainChangelogCommand(create.query, asJson)
+      creation(plan, replace = true).map {
+        case command: CreateKeptView if !asJson => ExplainKeptView(command, otherwise)
+        case _ => otherwise
+      }
     case _ => None
   }
 }

@@ -11,6 +11,8 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TimestampFormatter}
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.sources.tables.TableVersion
 import org.apache.spark.sql.changelog.views.verify.VerifyView
 
 /** What can be told of a view without reading its rows. */
@@ -43,6 +45,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     asOfMillis.map { millis =>
       "Lag" -> s"at most ${Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toSeconds} s"
     } ++
+    versions ++
     Seq("Last verification" -> log.lastVerification.fold("never")(verification))
 
   def details: Seq[(String, String)] = Seq(
@@ -59,12 +62,25 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
 
   private def howItIsKept: String =
-    if (!query.isStreaming) "computed anew, since its query reads no stream"
-    else {
+    if (!query.isStreaming) {
+      val reasons =
+        if (query.obstacles.isEmpty) Seq("its query reads no stream") else query.obstacles
+      s"computed anew, since ${reasons.mkString("; ").linesIterator.next()}"
+    } else {
       val key =
         query.key.fold("rows are told apart by all columns")(_.mkString("key (", ", ", ")"))
       s"incremental, ${query.output.explained.mode}, $key"
     }
+
+  /** At which versions the last batch has read the tables that are followed. */
+  private def versions: Seq[(String, String)] = {
+    val ways = Try(query.followed).getOrElse(Nil).map(way => way.name -> way.way).toMap
+    new BatchLogs(session, definition.checkpoint).lastOffsets.flatMap(TableVersion.find).map {
+      version =>
+        val how = ways.get(version.table).fold("")(way => s", followed $way")
+        s"Read of ${version.table}" -> s"version ${version.version}$how"
+    }
+  }
 
   private def asOfMillis: Option[Long] = {
     val running = RunningViews.active(view).flatMap(query => Option(query.lastProgress))

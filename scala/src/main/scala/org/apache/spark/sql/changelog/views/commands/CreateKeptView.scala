@@ -47,10 +47,11 @@ case class CreateKeptView(
     Nil
   }
 
-  private def define(session: SparkSession): ViewDefinition = {
+  /** What the view would be. */
+  def define(session: SparkSession): ViewDefinition = {
     val manager = session.sessionState.catalogManager
     val conf = session.sessionState.conf
-    ViewDefinition(
+    val definition = ViewDefinition(
       kind,
       query,
       manager.currentCatalog.name() +: manager.currentNamespace.toSeq,
@@ -58,6 +59,8 @@ case class CreateKeptView(
       provider.getOrElse(conf.defaultDataSourceName).toLowerCase,
       comment,
       properties).check()
+    // rows of a streaming table stay, whatever becomes of a table they were joined with
+    definition.copy(followsTables = kind == ViewKind.MaterializedView && definition.wantsTables)
   }
 
   /** It is there with its first rows, or not at all. */
