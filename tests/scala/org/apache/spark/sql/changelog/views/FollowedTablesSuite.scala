@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.File
+
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -122,6 +124,24 @@ class FollowedTablesSuite
       check(revenue)
       afterEach()
     }
+  }
+
+  test("commits and files that are gone are told, and all is read again") {
+    make("USING delta TBLPROPERTIES (delta.checkpointInterval = 2)", noFeed)
+    create(revenue)
+    (5 to 8).foreach(id => run(s"INSERT INTO orders VALUES ($id, 1, 2)"))
+    val log = new File(warehouse, "orders/_delta_log")
+    assert(log.list().exists(_.endsWith("4.checkpoint.parquet")), log.list().toSeq)
+    log.listFiles().filter(_.getName.contains("00003.")).foreach(file => assert(file.delete()))
+    checkError("CHANGELOG_TABLE_CHANGES_LOST", "version" -> "1")(
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+    check(revenue, "full")
+    run("UPDATE customers SET country = 'DK' WHERE customer = 1")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try run("VACUUM customers RETAIN 0 HOURS")
+    finally spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    checkError("CHANGELOG_TABLE_FILES_GONE")(run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+    check(revenue, "full")
   }
 
   test("a view goes on by changes after it was computed at once") {

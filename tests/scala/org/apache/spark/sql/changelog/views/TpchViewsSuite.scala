@@ -43,8 +43,7 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
   private val few = Seq("q03", "q13")
   private val mixed = Tpch.tables
     .map(_.name)
-    .zip(
-      Seq("parquet", "parquet", "feeds", "files", "feeds", "vectors", "files", "vectors"))
+    .zip(Seq("parquet", "parquet", "feeds", "files", "feeds", "vectors", "files", "vectors"))
     .toMap
 
   rounds match {
@@ -52,7 +51,8 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
     case Some(rounds) =>
       val all = (1 to 22).map(number => f"q$number%02d")
       (kinds.keys.toSeq.sorted :+ "mixed").foreach { kind =>
-        val kindOf = if (kind == "mixed") mixed else Map.empty[String, String].withDefaultValue(kind)
+        val kindOf =
+          if (kind == "mixed") mixed else Map.empty[String, String].withDefaultValue(kind)
         check(s"all of them, over tables followed by $kind", all, kindOf, rounds, System.nanoTime)
       }
   }
@@ -65,7 +65,8 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       seed: Long): Unit = test(name) {
     val texts = queries.map(name => name -> text(name)).toMap
     val tables =
-      Tpch.tables.filter(table => texts.values.exists(s"\\b${table.name}\\b".r.findFirstIn(_).isDefined))
+      Tpch.tables.filter(table =>
+        texts.values.exists(s"\\b${table.name}\\b".r.findFirstIn(_).isDefined))
     tables.foreach(table => make(table, kindOf(table.name)))
     try {
       texts.foreach { case (name, text) =>
@@ -90,7 +91,9 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
           }
         }
       }
-      texts.keys.foreach { name => assert(run(s"VERIFY MATERIALIZED VIEW view_$name").isEmpty, name) }
+      texts.keys.foreach { name =>
+        assert(run(s"VERIFY MATERIALIZED VIEW view_$name").isEmpty, name)
+      }
     } finally {
       queries.foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS view_$name"))
       tables.foreach { table =>
@@ -114,7 +117,8 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       if (kind == "parquet") "USING parquet"
       else s"USING delta TBLPROPERTIES (${kinds(kind).mkString})"
     run(s"CREATE TABLE ${table.name} (${table.columns}) $format")
-    run(s"INSERT INTO ${table.name} SELECT * FROM base_${table.name} WHERE ${part(table, 10)} > 1")
+    run(
+      s"INSERT INTO ${table.name} SELECT * FROM base_${table.name} WHERE ${part(table, 10)} > 1")
   }
 
   private def part(table: Feed, parts: Int): String =

@@ -15,6 +15,9 @@ object TableErrors {
   def columnsChanged(table: String, version: Long): AnalysisException =
     lost("CHANGELOG_TABLE_COLUMNS_CHANGED", table, version)
 
+  def filesGone(cause: String): AnalysisException =
+    analysis("CHANGELOG_TABLE_FILES_GONE", Map("cause" -> cause))
+
   def filesReplaced(table: String, file: String, version: Long): AnalysisException =
     lost("CHANGELOG_TABLE_FILES_REPLACED", table, version, "file" -> file)
 

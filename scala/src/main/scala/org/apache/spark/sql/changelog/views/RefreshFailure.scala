@@ -36,9 +36,13 @@ object RefreshFailure {
           Other(ViewErrors.streamOfChangedTable(named.getMessage.linesIterator.next()))
       }
       .getOrElse {
-        val isFileGone = causes.exists(_.isInstanceOf[FileNotFoundException]) ||
-          conditions.exists(_._1.endsWith("FILE_NOT_EXIST"))
-        if (isFileGone) AsksForAll(error) else Other(error)
+        val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
+        causes
+          .find(cause => isGone || cause.isInstanceOf[FileNotFoundException])
+          .fold[RefreshFailure](Other(error)) { _ =>
+            val file = causes.last.getMessage.linesIterator.next()
+            AsksForAll(TableErrors.filesGone(file))
+          }
       }
   }
 
