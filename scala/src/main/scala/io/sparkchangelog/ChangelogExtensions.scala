@@ -70,9 +70,9 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
+    extensions.injectPlanNormalizationRule(_ => ReadTableRows)
     extensions.injectPlanNormalizationRule(_ => LowerSources)
     extensions.injectPlanNormalizationRule(_ => DropTtls)
-    extensions.injectPlanNormalizationRule(_ => ReadTableRows)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftStateTtl)

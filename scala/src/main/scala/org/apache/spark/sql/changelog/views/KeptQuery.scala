@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
 /** An analyzed query, and how its changes are kept if it reads any. */
-class KeptQuery(session: SparkSession, kind: ViewKind, plan: LogicalPlan) {
+class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
   /** Whether it reads a stream, whose changes can be followed. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming

@@ -84,7 +84,7 @@ class TableFollower(session: SparkSession) {
         way,
         DataSource(
           session,
-          classOf[TableSourceProvider].getName,
+          TableSourceProvider.Name,
           options = Map("table" -> way.name))))
     val kind = AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
     val output = if (way.rowsOnlyCome) relation.output else relation.output :+ kind

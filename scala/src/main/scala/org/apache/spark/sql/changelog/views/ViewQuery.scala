@@ -35,20 +35,22 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether it reads a view of that name. */
   def reads(view: TableIdentifier): Boolean = written.resolved && reader.views.contains(view)
 
+  private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
+
   /** The query whose tables are followed, or why it is taken as it is written. */
-  private lazy val following: Either[Seq[String], LogicalPlan] =
+  private lazy val following: Either[Seq[String], KeptQuery] =
     if (!definition.followsTables || definition.policy == RefreshPolicy.Full) Left(Nil)
     else {
-      val plan = follower(written)
+      val query = keep(follower(written))
       val unknown = follower.others.map { case (table, reason) => s"$table: $reason" }
       if (follower.followed.isEmpty) Left(unknown)
-      else if (new KeptQuery(session, definition.kind, written).isStreaming) Right(plan)
+      else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
-      else if (definition.policy == RefreshPolicy.Incremental) Right(plan)
+      else if (definition.policy == RefreshPolicy.Incremental) Right(query)
       else
         try {
-          new KeptQuery(session, definition.kind, plan).check()
-          Right(plan)
+          query.check()
+          Right(query)
         } catch { case error: AnalysisException => Left(Seq(error.getMessage)) }
     }
 
@@ -65,9 +67,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   }
 
   /** The query as a table, whose streams are still streams. */
-  lazy val analyzed: LogicalPlan = following.getOrElse(written)
+  def analyzed: LogicalPlan = kept.plan
 
-  private lazy val kept = new KeptQuery(session, definition.kind, analyzed)
+  private lazy val kept: KeptQuery = following.getOrElse(keep(written))
 
   lazy val schema: StructType = analyzed.schema.asNullable
 

@@ -49,9 +49,11 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** Whether its rows were computed at once, so that changes have nothing to go on from. */
-  private def hasNoCheckpoint: Boolean =
-    new BatchLogs(session, view.definition.checkpoint).lastBegun.isEmpty &&
-      new ViewLog(session, view.definition.folder).lastRefresh.nonEmpty
+  private def hasNoCheckpoint: Boolean = {
+    val checkpoint = view.definition.checkpoint
+    val files = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
+    new ViewLog(session, view.definition.folder).lastRefresh.nonEmpty && !files.exists(checkpoint)
+  }
 
   /** Keeps the view up to date until it is stopped. */
   def start(): StreamingQuery = {

@@ -46,8 +46,9 @@ case class TableRows(
   }
 }
 
-/** Looks up what a batch brings of tables, before it is optimized. */
+/** Looks up what a batch brings of tables, before it is optimized and sources are in subqueries. */
 object ReadTableRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    plan.transformUpWithSubqueries { case rows: TableRows => rows.atRest }
+    if (!plan.exists(_.isInstanceOf[TableRows])) plan
+    else plan.transformUp { case rows: TableRows => rows.atRest }
 }

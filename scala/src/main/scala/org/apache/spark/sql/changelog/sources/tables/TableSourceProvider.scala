@@ -9,13 +9,18 @@ import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Source
-import org.apache.spark.sql.sources.StreamSourceProvider
+import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
 import org.apache.spark.sql.types.{StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 
-/** The source of views for a table that they follow. Option `table`: its name. */
-class TableSourceProvider extends StreamSourceProvider {
+/**
+ * The streaming source `changelog-table-changes`, by which views follow tables. Option `table`: the name
+ * of one.
+ */
+class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
+
+  override def shortName(): String = TableSourceProvider.Name
 
   override def sourceSchema(
       sqlContext: SQLContext,
