@@ -80,12 +80,7 @@ class TableFollower(session: SparkSession) {
     // one for all that read the table, so that they see it at one moment
     val source = sources.getOrElseUpdate(
       way.name,
-      (
-        way,
-        DataSource(
-          session,
-          TableSourceProvider.Name,
-          options = Map("table" -> way.name))))
+      (way, DataSource(session, TableSourceProvider.Name, options = Map("table" -> way.name))))
     val kind = AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
     val output = if (way.rowsOnlyCome) relation.output else relation.output :+ kind
     val stream = StreamingRelation(source._2, TableSourceProvider.Name, output)
