@@ -76,7 +76,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   override def drop(view: KeptView): Unit = {
     session.sql(s"DROP VIEW ${view.sql}")
-    ViewStorage.deleteGenerations(session, view.definition.folder.getParent, Set.empty)
+    ViewStorage.deleteAll(session, view.definition.folder.getParent)
   }
 
   /** Lets the view show the rows in a folder, and remember what `view` says. */

@@ -14,6 +14,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
  * How the rows of a view are stored, so that whoever reads it by its name sees the rows after a
@@ -62,6 +63,13 @@ object ViewStorage {
 
   /** A folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
+
+  /** Deletes what belongs to a view that is dropped. */
+  def deleteAll(session: SparkSession, home: Path): Unit = {
+    val files = home.getFileSystem(session.sessionState.newHadoopConf())
+    files.delete(new Path(home, RefreshHistory.Folder), true)
+    deleteGenerations(session, home, Set.empty)
+  }
 
   /** Deletes generations; what else may lie there is somebody else's. */
   def deleteGenerations(session: SparkSession, home: Path, except: Set[String]): Unit = {
