@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.optimizer.{
 }
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
-import org.apache.spark.sql.changelog.views.ResolveViewStatements
+import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -57,6 +57,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
       ResolveTtlHints) // Hive sessions leave out the ones above
+    extensions.injectResolutionRule(new DropViewsWhole(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)

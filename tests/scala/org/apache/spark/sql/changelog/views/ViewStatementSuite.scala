@@ -21,7 +21,11 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
         RefreshKeptView(Seq("a b", "c"), Some(true)))
     assert(parse("START MATERIALIZED VIEW v") == StartKeptView(Seq("v")))
     assert(parse("STOP MATERIALIZED VIEW v") == StopKeptView(Seq("v")))
-    assert(parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(Seq("v"), ifExists = true))
+    assert(
+      parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(
+        Seq("v"),
+        ifExists = true,
+        cascade = false))
     assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == DescribeKeptView(Seq("v"), true))
     assert(
       parse("VERIFY MATERIALIZED VIEW v SAMPLE 2.5 PERCENT") ==

@@ -23,8 +23,18 @@ object ViewErrors {
       "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
       Map("view" -> view, "clause" -> clause, "advice" -> advice))
 
+  def cycle(views: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_CYCLE",
+      Map("view" -> views.head.quotedString, "path" -> names(views, " reads ")))
+
   def exists(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_EXISTS", Map("view" -> view.quotedString))
+
+  def isRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_IS_READ",
+      Map("view" -> view.quotedString, "readers" -> names(readers)))
 
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
@@ -41,6 +51,23 @@ object ViewErrors {
 
   def notIncremental(view: String, query: String): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_INCREMENTAL", Map("view" -> view, "query" -> query))
+
+  /** @param first the error of the first view that failed, told as the cause */
+  def notRefreshed(
+      failed: Seq[(TableIdentifier, Throwable)],
+      skipped: Seq[TableIdentifier],
+      first: Throwable): AnalysisException = {
+    val errors = failed.map { case (view, error) =>
+      s"${view.quotedString} (${String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")})"
+    }
+    val error = analysis(
+      "CHANGELOG_VIEWS_NOT_REFRESHED",
+      Map(
+        "failed" -> errors.mkString(", "),
+        "skipped" -> (if (skipped.isEmpty) "none" else names(skipped))))
+    error.initCause(first)
+    error
+  }
 
   def propertyInvalid(property: String, value: String, expected: String): AnalysisException =
     analysis(
@@ -68,4 +95,7 @@ object ViewErrors {
 
   def secret(view: String, place: String): AnalysisException =
     analysis("CHANGELOG_VIEW_SECRET", Map("view" -> view, "place" -> place))
+
+  private def names(views: Seq[TableIdentifier], separator: String = ", "): String =
+    views.map(_.quotedString).mkString(separator)
 }

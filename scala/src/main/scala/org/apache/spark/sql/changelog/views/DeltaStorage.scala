@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrameWriterV2, Row}
@@ -129,7 +130,11 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   override def home(name: TableIdentifier): Path =
     new Path(new Path(session.sessionState.catalog.getTableMetadata(name).location), Folder)
 
-  override def drop(view: KeptView): Unit = session.sql(s"DROP TABLE ${view.sql}")
+  override def drop(view: KeptView): Unit = {
+    // the statement means more where it names a view
+    DropTableCommand(view.name, ifExists = false, isView = false, purge = false).run(session)
+    ()
+  }
 
   private def propertiesOf(view: KeptView): Map[String, String] =
     view.definition.toProperties + ("delta.enableChangeDataFeed" -> "true")

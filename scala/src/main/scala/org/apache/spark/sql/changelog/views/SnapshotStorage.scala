@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.views.files.{FilesSinkProvider, Snapshots}
@@ -75,7 +76,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def home(name: TableIdentifier): Path = new Path(catalog.defaultTablePath(name))
 
   override def drop(view: KeptView): Unit = {
-    session.sql(s"DROP VIEW ${view.sql}")
+    // the statement means more where it names a view
+    DropTableCommand(view.name, ifExists = false, isView = true, purge = false).run(session)
     ViewStorage.deleteAll(session, view.definition.folder.getParent)
   }
 

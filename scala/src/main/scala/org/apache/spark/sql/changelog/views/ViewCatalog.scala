@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.views
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
@@ -47,7 +48,9 @@ class ViewCatalog(session: SparkSession) {
     if (!exists(name)) None
     else {
       val table = catalog.getTableMetadata(name)
-      if (table.tableType == CatalogTableType.VIEW) view(table) else stored(name)
+      if (table.tableType == CatalogTableType.VIEW) view(table)
+      else if (table.provider.exists(_.equalsIgnoreCase("delta"))) stored(name)
+      else None
     }
 
   /** The views in a database. */
@@ -55,6 +58,13 @@ class ViewCatalog(session: SparkSession) {
     catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>
       find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))
     }
+
+  /** The views of all databases; a table that can't be read is none. */
+  def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap { database =>
+    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
+    names.flatMap(name =>
+      Try(find(name.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten)
+  }
 
   private def view(table: CatalogTable): Option[KeptView] =
     ViewDefinition.fromProperties(table.properties).map { definition =>

@@ -26,11 +26,17 @@ class ViewStatement(parser: ParserInterface) {
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
+      case RefreshAll(database) =>
+        val which = Option(database).map(parts(_).last).map(RefreshKeptViews.OfDatabase)
+        Some(RefreshKeptViews(which.getOrElse(RefreshKeptViews.All)))
+      case RefreshUpstream(name) =>
+        Some(RefreshKeptViews(RefreshKeptViews.Upstream(parts(name))))
       case Refresh(name, how) =>
         Some(RefreshKeptView(parts(name), Option(how).map(_.equalsIgnoreCase("FULL"))))
       case Start(name) => Some(StartKeptView(parts(name)))
       case Stop(name) => Some(StopKeptView(parts(name)))
-      case Drop(ifExists, name) => Some(DropKeptView(parts(name), ifExists != null))
+      case Drop(ifExists, name, cascade) =>
+        Some(DropKeptView(parts(name), ifExists != null, cascade != null))
       case Describe(first, second, name) =>
         Some(DescribeKeptView(parts(name), first != null || second != null))
       case Verify(name, percent) =>
@@ -64,9 +70,15 @@ object ViewStatement {
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
     s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL))?\\s*;?\\s*""".r
+  private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
+  private val RefreshAll =
+    s"""(?is)REFRESH\\s+$Kinds(?:\\s+(?:IN|FROM)\\s+$Name)?\\s*;?\\s*""".r
+  private val RefreshUpstream =
+    s"""(?is)REFRESH\\s+$Kind\\s+$Name\\s+WITH\\s+UPSTREAM\\s*;?\\s*""".r
   private val Start = s"""(?is)START\\s+$Kind\\s+$Name\\s*;?\\s*""".r
   private val Stop = s"""(?is)STOP\\s+$Kind\\s+$Name\\s*;?\\s*""".r
-  private val Drop = s"""(?is)DROP\\s+$Kind\\s+(IF\\s+EXISTS\\s+)?$Name\\s*;?\\s*""".r
+  private val Drop =
+    s"""(?is)DROP\\s+$Kind\\s+(IF\\s+EXISTS\\s+)?$Name(\\s+CASCADE)?\\s*;?\\s*""".r
   private val Describe =
     s"""(?is)DESC(?:RIBE)?\\s+(EXTENDED\\s+)?$Kind\\s+(EXTENDED\\s+)?$Name\\s*;?\\s*""".r
   private val Verify =

@@ -85,6 +85,7 @@ case class CreateKeptView(
       checked: ViewQuery): Unit = {
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     if (checked.reads(view.name)) throw ViewErrors.recursive(view.name)
+    new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
       val generation = view.definition.generation
       val after = KeptView(view.name, checked.schema, definition.copy(generation = generation))
