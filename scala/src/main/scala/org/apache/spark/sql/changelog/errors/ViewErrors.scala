@@ -10,10 +10,10 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** The errors of views that are kept by statements. */
 object ViewErrors {
-  def batchUnfinished(view: TableIdentifier, batch: Long): AnalysisException =
+  def batchUnfinished(view: TableIdentifier, what: String, batch: Long): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_BATCH_UNFINISHED",
-      Map("view" -> view.quotedString, "batch" -> batch.toString))
+      Map("view" -> view.quotedString, "what" -> what, "batch" -> batch.toString))
 
   def catalogNotSupported(parts: Seq[String]): AnalysisException =
     analysis("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", Map("view" -> parts.mkString(".")))
@@ -22,6 +22,17 @@ object ViewErrors {
     analysis(
       "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
       Map("view" -> view, "clause" -> clause, "advice" -> advice))
+
+  def columnsDiffer(
+      view: TableIdentifier,
+      listed: Seq[String],
+      found: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_COLUMNS_DIFFER",
+      Map(
+        "view" -> view.quotedString,
+        "listed" -> listed.mkString(", "),
+        "found" -> found.mkString(", ")))
 
   def cycle(views: Seq[TableIdentifier]): AnalysisException =
     analysis(
@@ -38,6 +49,11 @@ object ViewErrors {
 
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
+
+  def nameIsRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_NAME_IS_READ",
+      Map("view" -> view.quotedString, "readers" -> names(readers)))
 
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
@@ -74,6 +90,11 @@ object ViewErrors {
       "CHANGELOG_VIEW_PROPERTY_INVALID",
       Map("property" -> property, "value" -> value, "expected" -> expected))
 
+  def propertyUnknown(property: String, known: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_PROPERTY_UNKNOWN",
+      Map("property" -> property, "known" -> known.sorted.mkString(", ")))
+
   def providerNotSupported(provider: String, providers: Seq[String]): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
@@ -95,6 +116,20 @@ object ViewErrors {
 
   def secret(view: String, place: String): AnalysisException =
     analysis("CHANGELOG_VIEW_SECRET", Map("view" -> view, "place" -> place))
+
+  /** @param oldest the first version from which on all changes are there */
+  def versionGone(
+      view: TableIdentifier,
+      version: Long,
+      oldest: Option[Long],
+      newest: Long): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_VERSION_GONE",
+      Map(
+        "view" -> view.quotedString,
+        "version" -> version.toString,
+        "oldest" -> oldest.fold("none")(_.toString),
+        "newest" -> newest.toString))
 
   private def names(views: Seq[TableIdentifier], separator: String = ", "): String =
     views.map(_.quotedString).mkString(separator)

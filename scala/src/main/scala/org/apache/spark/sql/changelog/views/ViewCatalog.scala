@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.views
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.classic.SparkSession
@@ -78,12 +80,17 @@ class ViewCatalog(session: SparkSession) {
       Identifier.of(name.database.toArray, name.table))
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
+      val location = new Path(catalog.getTableMetadata(name).location)
       val pending = properties
         .get(ViewDefinition.Pending)
         .filter(DeltaStorage.isWritten(session, name, _))
         .map(ViewDefinition.Generation -> _)
       ViewDefinition.fromProperties(properties ++ pending).map { definition =>
-        KeptView(name, CatalogV2Util.v2ColumnsToStructType(table.columns()), definition)
+        val generation = definition.generation.map(DeltaStorage.anchored(location, _))
+        KeptView(
+          name,
+          CatalogV2Util.v2ColumnsToStructType(table.columns()),
+          definition.copy(generation = generation))
       }
     }
   }

@@ -78,7 +78,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   private def compute(anew: Boolean, report: RefreshReport): Unit = {
-    val generation = ViewStorage.newGeneration(storage.home(view.name))
+    val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     try {
       val rows =
@@ -97,7 +97,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     delete(view.definition.checkpoint)
     // whoever began to read rows of the last generation can go on; older ones go
     val kept = Seq(staged, view).map(_.definition.folder.getName).toSet
-    ViewStorage.deleteGenerations(session, storage.home(view.name), kept)
+    ViewStorage.deleteGenerations(session, view.definition.home, kept)
   }
 
   private def catchUp(

@@ -26,6 +26,8 @@ class ViewStatement(parser: ParserInterface) {
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
+      case Alter(name, change) =>
+        Some(alteration(parts(name), parse(s"ALTER TABLE $name $change"), change))
       case RefreshAll(database) =>
         val which = Option(database).map(parts(_).last).map(RefreshKeptViews.OfDatabase)
         Some(RefreshKeptViews(which.getOrElse(RefreshKeptViews.All)))
@@ -45,6 +47,20 @@ class ViewStatement(parser: ParserInterface) {
       case Show(database, pattern) =>
         Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
       case _ => None
+    }
+
+  private def alteration(name: Seq[String], parsed: LogicalPlan, change: String): LogicalPlan =
+    parsed match {
+      case SetTableProperties(_, properties) =>
+        AlterKeptView(name, properties, unset = Nil, ifExists = false)
+      case UnsetTableProperties(_, keys, ifExists) =>
+        AlterKeptView(name, Map.empty, keys, ifExists)
+      case RenameTable(_, to, _) => RenameKeptView(name, to)
+      case _ =>
+        throw ViewErrors.clauseNotSupported(
+          name.mkString("."),
+          s"ALTER … ${change.trim.split("\\s+").take(2).mkString(" ")}",
+          "SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
     }
 
   private def sample(percent: String): Double = {
@@ -70,6 +86,7 @@ object ViewStatement {
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
     s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL))?\\s*;?\\s*""".r
+  private val Alter = s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+(.*)""".r
   private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
   private val RefreshAll =
     s"""(?is)REFRESH\\s+$Kinds(?:\\s+(?:IN|FROM)\\s+$Name)?\\s*;?\\s*""".r

@@ -33,6 +33,11 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   /** When it was known to have all that its sources had delivered. */
   def asOf: Option[String] = asOfMillis.map(time)
 
+  /** For how long it may have missed what its sources deliver. */
+  def behindSeconds: Option[Double] = asOfMillis.map { millis =>
+    Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toMillis / 1000.0
+  }
+
   def facts: Seq[(String, String)] = Seq("Kind" -> definition.kind.toString, "Status" -> state) ++
     failure.map("Failure" -> _) ++
     Seq("Refresh policy" -> definition.policy.toString, "Plan" -> plan) ++
@@ -45,6 +50,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   def details: Seq[(String, String)] = Seq(
     "Format" -> definition.provider,
+    "Version" -> ViewStorage(session, definition.provider).version(view).toString,
     "Checkpoint" -> definition.checkpoint.toString,
     "Query" -> definition.query) ++
     definition.comment.map("Comment" -> _) ++
@@ -64,7 +70,8 @@ class ViewStatus(session: SparkSession, view: KeptView) {
       s"incremental, ${query.output.explained.mode}, $key"
     }
 
-  private def failure: Option[String] = RunningViews.last(view) match {
+  /** Why the last refresh failed. */
+  def failure: Option[String] = RunningViews.last(view) match {
     case Some(query) => query.exception.map(RefreshError(session, _))
     case None =>
       last.flatMap(record => record.error.map(error => s"${time(record.finished)}, $error"))

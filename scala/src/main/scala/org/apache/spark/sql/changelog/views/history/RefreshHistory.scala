@@ -87,5 +87,5 @@ object RefreshHistory {
   private val Most = 100
 
   def of(session: SparkSession, view: KeptView): RefreshHistory =
-    new RefreshHistory(session, view.definition.folder.getParent)
+    new RefreshHistory(session, view.definition.home)
 }
