@@ -32,7 +32,8 @@ import org.apache.spark.sql.changelog.optimizer.{
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
-import org.apache.spark.sql.changelog.views.ResolveViewStatements
+import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
+import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -54,10 +55,13 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
+    extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveTtlHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
       ResolveTtlHints) // Hive sessions leave out the ones above
+    extensions.injectResolutionRule(new DropViewsWhole(_))
+    extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)

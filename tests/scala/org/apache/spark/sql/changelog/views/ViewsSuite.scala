@@ -25,9 +25,6 @@ trait ViewTests extends ViewTest {
     // nothing new
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
     check(totals)
-    val read =
-      new ViewLog(spark, new ViewCatalog(spark).get(Seq("v")).definition.folder).lastRefresh
-    assert(read.exists(refresh => refresh.inputRows == 0 && refresh.how == "incremental"))
     deliver("+I 4 Eve 1")
     run("REFRESH MATERIALIZED VIEW v FULL")
     check(totals)

@@ -68,6 +68,9 @@ case class ViewDefinition(
   /** How long files that were replaced stay for those who still read them, in milliseconds. */
   def retention: Long = interval(Retention, "1 hour").fold(DefaultRetention)(_.intervalMs)
 
+  /** How old its rows may get, in milliseconds, if somebody says. */
+  def lag: Option[Long] = interval(Lag, "5 minutes").map(_.intervalMs)
+
   private def interval(property: String, example: String): Option[ProcessingTimeTrigger] =
     options.get(property).map { text =>
       try ProcessingTimeTrigger(text)
@@ -83,11 +86,25 @@ case class ViewDefinition(
     wantsTables
     trigger
     retention
+    lag
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
       throw ViewErrors.propertyInvalid(name, properties(name), "another name: this one is taken")
     }
-    this
+    properties.keys.foreach { name =>
+      if (name.toLowerCase.startsWith(Ours) && !known(name).isDefined) {
+        throw ViewErrors.propertyUnknown(name, Known)
+      }
+    }
+    // in one way of writing, so that they can be altered
+    copy(properties = properties.map { case (name, value) =>
+      known(name).getOrElse(name) -> value
+    })
   }
+
+  private def known(name: String): Option[String] = Known.find(_.equalsIgnoreCase(name))
+
+  /** Where generations lie, and what is known of all of them. */
+  def home: Path = folder.getParent
 
   def folder: Path = new Path(
     generation.getOrElse(throw new IllegalStateException("a view without a generation")))
@@ -113,8 +130,12 @@ object ViewDefinition extends CapturesConfig {
   val Policy = "changelog.refreshPolicy"
   val Follow = "changelog.follow"
   val Interval = "changelog.interval"
+  val Lag = "changelog.lag"
   val Retention = "changelog.retention"
 
+  /** All that can be said of a view, besides what its table knows. */
+  private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
+  private val Ours = "changelog."
   private val Prefix = "changelog.view."
 
   /** The folder of what is shown, and of what is about to be. */
@@ -156,7 +177,7 @@ object ViewDefinition extends CapturesConfig {
       properties.get("comment"),
       startingWith(Given, properties) ++ properties.filter { case (name, _) =>
         // they can be altered
-        Seq(Policy, Interval, Retention).contains(name)
+        Known.contains(name)
       },
       properties.get(Generation),
       properties.get(FollowsTables).contains("true"))
