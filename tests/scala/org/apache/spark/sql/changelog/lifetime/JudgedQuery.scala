@@ -61,7 +61,7 @@ class JudgedQuery(
       val arrivals = sourceFiles()
       (judged + 1 to last).foreach { batch =>
         Files.readAllLines(folder.resolve(s"batch-$batch")).asScala.foreach(apply(_, batch))
-        compare(batch, arrivals)
+        judge(batch, arrivals)
         judged = batch
       }
     }
@@ -82,15 +82,15 @@ class JudgedQuery(
     else held(row) -= 1
   }
 
-  private def compare(batch: Long, arrivals: Seq[SourceFile]): Unit = {
+  private def judge(batch: Long, arrivals: Seq[SourceFile]): Unit = {
     val offsets = Files.readAllLines(checkpoint.resolve(s"offsets/$batch")).asScala.toSeq
     val ends = offsets.drop(2).map { offset =>
       Offset.findFirstMatchIn(offset).fold(-1L)(_.group(1).toLong)
     }
-    def read(files: Seq[SourceFile]) =
+    def sizeOfRead(files: Seq[SourceFile]) =
       files.filter(file => file.offset <= ends(file.source)).map(_.path).distinct.size
     val bySource = arrivals.groupBy(file => (file.table, file.source)).toSeq.map {
-      case ((table, _), files) => table -> read(files)
+      case ((table, _), files) => table -> sizeOfRead(files)
     }
     val byTable = bySource.groupMap(_._1)(_._2)
     files = tables.keys.map(table => table -> byTable.get(table).fold(0)(_.min)).toMap

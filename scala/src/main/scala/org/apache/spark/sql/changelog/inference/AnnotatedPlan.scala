@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.inference
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.plans.StateTable
@@ -59,6 +59,9 @@ final case class AnnotatedPlan(
     reasons: Seq[String],
     children: Seq[AnnotatedPlan],
     shared: Option[PartReading] = None) {
+
+  /** The columns of a key, in the order of the node's. */
+  def ordered(key: AttributeSet): Seq[Attribute] = plan.output.filter(key.contains)
 
   /** Visits this node and all below it, inputs first. */
   def foreachUp(visit: AnnotatedPlan => Unit): Unit = {

@@ -17,7 +17,7 @@ object ExplainTree {
       annotated.mode.toString,
       annotated.mode.symbols,
       annotated.required.toString,
-      annotated.upsertKeys.map(key => annotated.plan.output.filter(key.contains).map(_.name)),
+      annotated.upsertKeys.map(annotated.ordered(_).map(_.name)),
       if (isReadAgain) None else annotated.strategy,
       if (isReadAgain) Nil else annotated.state,
       annotated.reasons ++ annotated.shared.map(_.toString),

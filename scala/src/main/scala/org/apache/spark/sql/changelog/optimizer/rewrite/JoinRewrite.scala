@@ -96,5 +96,5 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
   private[rewrite] def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] =
     node.requiredKey
       .orElse(node.upsertKeys.headOption)
-      .map(key => node.plan.output.filter(key.contains))
+      .map(node.ordered)
 }

@@ -47,15 +47,15 @@ private[optimizer] object OutputRewrite {
       pairBy: Option[Seq[Attribute]],
       child: LogicalPlan): ChangelogOutput = {
     val sink = root.plan.asInstanceOf[ToChangelog]
-    val columns = sink.child.output
+    val query = root.children.head
     ChangelogOutput(
       kind,
       pairBy,
       sink.mode == OutputMode.Retract,
-      columns,
+      sink.child.output,
       sink.changeType,
       if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
-      root.children.head.upsertKeys.map(key => columns.filter(key.contains)),
+      query.upsertKeys.map(query.ordered),
       ExplainTree(root),
       child)
   }
@@ -76,10 +76,9 @@ private[optimizer] object OutputRewrite {
   private def netting(root: AnnotatedPlan): Netting = {
     val query = root.children.head
     val columns = query.plan.output
-    def ordered(key: AttributeSet) = columns.filter(key.contains)
     val wanted = replacedBy(root)
     val netted = NettedKeys(query)
-      .map(ordered)
+      .map(query.ordered)
       .sortBy(_.size)
       .find(key => wanted.forall(AttributeSet(_) == AttributeSet(key)))
     if (query.mode.isInsertOnly) Netting.None
@@ -87,7 +86,7 @@ private[optimizer] object OutputRewrite {
       if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
       else Netting.None
     } else
-      wanted.orElse(query.upsertKeys.headOption.map(ordered)) match {
+      wanted.orElse(query.upsertKeys.headOption.map(query.ordered)) match {
         case Some(key) => Netting.Consolidate(key, pairs = true)
         // its rewrite cancels equal rows, and without a key there are no updates
         case None if query.plan.isInstanceOf[Window] => Netting.None
@@ -105,10 +104,9 @@ private[optimizer] object OutputRewrite {
   private def replacedBy(root: AnnotatedPlan): Option[Seq[Attribute]] = {
     val sink = root.plan.asInstanceOf[ToChangelog]
     val query = root.children.head
-    def ordered(key: AttributeSet) = query.plan.output.filter(key.contains)
     if (sink.mode != OutputMode.Upsert || query.mode.isInsertOnly) None
     else if (sink.key.nonEmpty) Some(sink.key)
-    else root.requiredKey.orElse(query.upsertKeys.headOption).map(ordered)
+    else root.requiredKey.orElse(query.upsertKeys.headOption).map(query.ordered)
   }
 
   /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */

@@ -71,7 +71,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     node.requiredKey match {
       case Some(key) if node.mode.updateKind == UpdateKind.OnlyUpdateAfter =>
         val byKey = ChangelogConsolidate(
-          node.plan.output.filter(key.contains),
+          node.ordered(key),
           pairs = true,
           replaces = false,
           changed.outputKind,
