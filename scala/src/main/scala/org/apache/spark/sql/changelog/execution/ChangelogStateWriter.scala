@@ -9,9 +9,8 @@ import scala.reflect.ClassTag
 
 import org.apache.hadoop.conf.Configuration
 
-import org.apache.spark.TaskContext
 import org.apache.spark.internal.LogKeys
-import org.apache.spark.rdd.{RDD, ZippedPartitionsRDD2}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -200,10 +199,13 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     eventTimeBound
     closingBound
     val time = if (expiry.isDefined) Some(batchTime) else None
-    val update = (store: StateStore, rows: Iterator[T]) => {
-      TaskContext.get().addTaskCompletionListener[Unit] { _ =>
-        if (!store.hasCommitted) store.abort()
-      }
+    input.mapPartitionsWithStateStore(
+      getStateInfo,
+      stateKeySchema,
+      storedValueSchema,
+      keyEncoder,
+      session.sessionState,
+      Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
       val started = System.nanoTime()
       val expiring = expiry.zip(time).map { case (expiry, time) =>
         new ExpiringStateStore(store, expiry, time, longMetric("numExpiredStateRows"))
@@ -220,27 +222,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
           setOperatorMetrics()
         })
     }
-    // as mapPartitionsWithStateStore does, which would look for what `update` could do without
-    new StateStoreRDD[T, InternalRow](
-      input,
-      update,
-      getStateInfo.checkpointLocation,
-      getStateInfo.queryRunId,
-      getStateInfo.operatorId,
-      getStateInfo.storeVersion,
-      getStateInfo.stateStoreCkptIds,
-      getStateInfo.stateSchemaMetadata,
-      stateKeySchema,
-      storedValueSchema,
-      keyEncoder,
-      castToImpl(session).sessionState,
-      Some(castToImpl(session).streams.stateStoreCoordinator))
   }
-
-  /** The rows of a partition of each together; Spark's own looks for what `rows` could do without. */
-  protected def zip[A: ClassTag, B: ClassTag, C: ClassTag](left: RDD[A], right: RDD[B])(
-      rows: (Iterator[A], Iterator[B]) => Iterator[C]): RDD[C] =
-    new ZippedPartitionsRDD2(left.sparkContext, rows, left, right)
 
   /** Applies the session's policy to retractions of rows that were never given. */
   protected def unmatchedRetractions(): UnmatchedRetractions = {

@@ -32,11 +32,11 @@ final class StateExpiry(schema: StructType, ttls: Seq[Long]) extends Serializabl
 
   /** Adds the time to an entry. */
   def stamp(): UnsafeProjection =
-    CachedProjection.create(columns :+ changed, columns :+ changed)
+    UnsafeProjection.create(columns :+ changed, columns :+ changed)
 
   /** Takes it off again. */
   def unstamp(): UnsafeProjection =
-    CachedProjection.create(columns, columns :+ changed)
+    UnsafeProjection.create(columns, columns :+ changed)
 
   /** Whether an entry is too old to be seen. */
   def isExpired(key: UnsafeRow, value: UnsafeRow, now: Long): Boolean = {

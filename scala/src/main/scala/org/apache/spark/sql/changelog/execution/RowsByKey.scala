@@ -125,8 +125,8 @@ private[execution] object RowsByKey {
       input: Seq[Attribute]): Iterator[(InternalRow, Iterator[InternalRow])] =
     if (!keys.forall(key => isExact(key.dataType))) GroupedIterator(rows, keys, input)
     else {
-      val keyOf = CachedProjection.create(keys, input)
-      val hashOf = hash(keys).map(hash => CachedProjection.create(Seq(hash), input))
+      val keyOf = UnsafeProjection.create(keys, input)
+      val hashOf = hash(keys).map(hash => UnsafeProjection.create(Seq(hash), input))
       new RowsByKey(rows, keyOf(_), hashOf.map(of => of(_)))
     }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, CountedTail}
+import org.apache.spark.sql.changelog.execution.CountedTail
 
 /**
  * Reads and writes the groups of one partition, in the columns [[AggregateLayout]] describes.
@@ -35,7 +35,7 @@ private[aggregate] class AggregateStateManager(
   private val valueOf = valueTypes.map(InternalRow.getAccessor(_, nullable = false))
 
   private val keyTypes = layout.keySchema.map(_.dataType)
-  private val keyProjection = CachedProjection.create(keyTypes.zipWithIndex.map {
+  private val keyProjection = UnsafeProjection.create(keyTypes.zipWithIndex.map {
     case (dataType, ordinal) => BoundReference(ordinal, dataType, nullable = true)
   })
   private val suffix = new GenericInternalRow(valueTypes.length)
@@ -43,7 +43,7 @@ private[aggregate] class AggregateStateManager(
   private val tableAndGroup = new JoinedRow
   private val keyRow = new JoinedRow
 
-  private val valueProjection = CachedProjection.create(
+  private val valueProjection = UnsafeProjection.create(
     layout.valueSchema.map(_.dataType).zipWithIndex.map { case (dataType, ordinal) =>
       BoundReference(ordinal, dataType, nullable = true)
     })
@@ -161,7 +161,7 @@ private[aggregate] class AggregateStateManager(
 
   /** Tells values apart that compare as equal, as texts of a collation may. */
   private def byBytes(dataType: DataType): Comparator[Any] = {
-    val projection = CachedProjection.create(Array(dataType))
+    val projection = UnsafeProjection.create(Array(dataType))
     def bytes(value: Any): Array[Byte] = projection(InternalRow(value)).getBytes.clone()
     (left: Any, right: Any) => Arrays.compare(bytes(left), bytes(right))
   }
@@ -196,7 +196,7 @@ private[aggregate] class AggregateStateManager(
       } finally entries.close()
     }
 
-    private lazy val prefixProjection = CachedProjection.create(
+    private lazy val prefixProjection = UnsafeProjection.create(
       keyTypes.take(1 + layout.grouping.size).zipWithIndex.map { case (dataType, ordinal) =>
         BoundReference(ordinal, dataType, nullable = true)
       })

@@ -15,7 +15,6 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 
@@ -116,7 +115,7 @@ case class ChangelogAggregateExec(
     private lazy val isGroup: InternalRow => Boolean =
       if (layout.hasExtrema) _.getInt(0) == 0 else _ => true
     private lazy val groupOf =
-      CachedProjection.create(layout.grouping, layout.keyColumns)
+      UnsafeProjection.create(layout.grouping, layout.keyColumns)
     private var closed: UnsafeRow = _
 
     override protected def before: UnsafeRow = if (emitsClosed) null else processor.before
@@ -153,7 +152,7 @@ case class ChangelogAggregateExec(
       store: StateStore,
       rows: Iterator[InternalRow])
       extends Groups(processor, store) {
-    private val key = CachedProjection.create(layout.grouping, child.output)
+    private val key = UnsafeProjection.create(layout.grouping, child.output)
 
     override protected def nextGroup(): Boolean = rows.hasNext && {
       val row = rows.next()

@@ -9,11 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{
-  CachedProjection,
-  StateColumns,
-  UnmatchedRetractions
-}
+import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
 /**
  * Merges a batch's changes into one group after the other and tells how each group changed.
@@ -66,16 +62,16 @@ private[aggregate] class ChangelogAggregateProcessor(
       case other => other.aggBufferAttributes.map(_ => imperativeColumns.next())
     }
   }
-  private val merge = CachedProjection.create(
+  private val merge = UnsafeProjection.create(
     mergedColumns,
     record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
   // two in turn, since a projection may not read the row it writes
   private lazy val mergeMore = Array.fill(2)(
-    CachedProjection.create(
+    UnsafeProjection.create(
       mergedColumns,
       layout.buffers ++ input ++ imperative.bufferAttributes.map(mergedElsewhere)))
   private var turn = 0
-  private val buffersOf = CachedProjection.create(layout.buffers, record)
+  private val buffersOf = UnsafeProjection.create(layout.buffers, record)
 
   private val extrema = layout.extrema.toArray
   private val bestValues = new GenericInternalRow(extrema.length)
@@ -203,7 +199,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     val expressions = results.map(_.transform {
       case column: AttributeReference if evaluated.contains(column) => evaluated(column)
     })
-    CachedProjection.create(
+    UnsafeProjection.create(
       expressions :+ Literal(RowKind.Insert),
       layout.grouping ++ record ++ layout.extrema.map(_.result) ++ imperative.resultAttributes)
   }

@@ -7,11 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
-import org.apache.spark.sql.changelog.execution.{
-  CachedProjection,
-  StateColumns,
-  UnmatchedRetractions
-}
+import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
 /** Counts the values of one partition's groups, or notes of which kinds they are there. */
 private[aggregate] abstract class DistinctValues(store: StateStore) {
@@ -71,14 +67,14 @@ private[aggregate] final class CombinedValues(
     store: StateStore,
     unmatched: UnmatchedRetractions)
     extends DistinctValues(store) {
-  private val key = CachedProjection.create(layout.key, input)
-  private val appears = CachedProjection.create(layout.asGroup(1L), input)
-  private val disappears = CachedProjection.create(layout.asGroup(-1L), input)
-  private val unchanged = CachedProjection.create(layout.asItIs, input)
+  private val key = UnsafeProjection.create(layout.key, input)
+  private val appears = UnsafeProjection.create(layout.asGroup(1L), input)
+  private val disappears = UnsafeProjection.create(layout.asGroup(-1L), input)
+  private val unchanged = UnsafeProjection.create(layout.asItIs, input)
 
   private val bits = layout.bits.toArray
   private lazy val named = layout.grouping ++ layout.values
-  private lazy val namedOf = CachedProjection.create(named, input)
+  private lazy val namedOf = UnsafeProjection.create(named, input)
 
   private val tableOrdinal = ordinalOf(layout.table)
   private val valueOrdinals = layout.values.map(ordinalOf).toArray
@@ -192,7 +188,7 @@ private[aggregate] final class SingleValues(
   }
 
   private def inTable(table: Int, columns: Seq[Expression]): UnsafeProjection =
-    CachedProjection.create(
+    UnsafeProjection.create(
       columns.map(_.transform {
         case column: Attribute if column.semanticEquals(layout.table) => Literal(table)
       }),

@@ -13,8 +13,6 @@ import org.apache.spark.sql.types.LongType
 import org.apache.spark.util.CompletionIterator
 import org.apache.spark.util.collection.OpenHashSet
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
-
 /**
  * Passes changes on, and estimates how many rows would be left of them if each task combined them
  * by group and value: as many as it sees different hashes of them, of which it keeps some only.
@@ -46,7 +44,7 @@ private[aggregate] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
     }
     val numKinds = keys.size
     child.execute().mapPartitionsInternal { rows =>
-      val hashOf = CachedProjection.create(hashes, child.output)
+      val hashOf = UnsafeProjection.create(hashes, child.output)
       val kept = new OpenHashSet[Long]
       val passed = rows.map { row =>
         numOutputRows += 1

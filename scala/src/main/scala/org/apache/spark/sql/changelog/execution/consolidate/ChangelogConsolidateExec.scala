@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{CachedProjection, RowsByKey}
+import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /**
  * Nets a batch's changes so that one change per key is left.
@@ -79,7 +79,7 @@ case class ChangelogConsolidateExec(
     child.execute().mapPartitionsInternal { rows =>
       val kindOrdinal = child.output.indexWhere(_.exprId == inputKind.exprId)
       val withKind =
-        CachedProjection.create(columns :+ Literal(RowKind.Insert), child.output)
+        UnsafeProjection.create(columns :+ Literal(RowKind.Insert), child.output)
       RowsByKey(rows, key, child.output).flatMap { case (_, changes) =>
         val change = changes.next()
         val kind = change.getByte(kindOrdinal)

@@ -3,12 +3,17 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  GenericInternalRow,
+  UnsafeProjection,
+  UnsafeRow
+}
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
  * Rows that come and never go: `join key, batch, part -> rows`.
@@ -26,7 +31,7 @@ private[join] final class AppendedRows(
   import AppendedRows._
 
   private val partOf =
-    CachedProjection.create(Part.zipWithIndex.map { case (field, ordinal) =>
+    UnsafeProjection.create(Part.zipWithIndex.map { case (field, ordinal) =>
       BoundReference(ordinal, field.dataType, nullable = false)
     })
   private val part = new GenericInternalRow(Part.size)

@@ -117,7 +117,7 @@ case class ChangelogJoinExec(
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
     timeBounds
-    val sides = zip(left.execute(), right.execute()) { (left, right) =>
+    val sides = left.execute().zipPartitions(right.execute()) { (left, right) =>
       Iterator.single((left, right))
     }
     executeWithStore(sides) { (store, pairs) =>

@@ -4,10 +4,9 @@
 package org.apache.spark.sql.changelog.execution.join
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection, UnsafeRow}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 
 /**
  * Takes in the changes of one side, of each join key so many at a time.
@@ -22,7 +21,7 @@ private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnc
   private val columnsOf: InternalRow => UnsafeRow =
     if (part.layout.columns.map(_.exprId) == input.map(_.exprId)) _.asInstanceOf[UnsafeRow]
     else {
-      val columns = CachedProjection.create(part.layout.columns, input)
+      val columns = UnsafeProjection.create(part.layout.columns, input)
       columns(_)
     }
   private val kindOrdinal =

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 
 /**
  * Holds what a step of a join has to say, and hands it out row by row.
@@ -36,9 +35,9 @@ private[join] final class JoinOutput(
   private val joined = new JoinedRow
   private val kindOrdinal = columns.size
   private val rowOf =
-    CachedProjection.create(columns :+ Literal(RowKind.Insert), columns)
-  private val keyOfGone = pairBy.map(CachedProjection.create(_, columns)).orNull
-  private val keyOfCome = pairBy.map(CachedProjection.create(_, columns)).orNull
+    UnsafeProjection.create(columns :+ Literal(RowKind.Insert), columns)
+  private val keyOfGone = pairBy.map(UnsafeProjection.create(_, columns)).orNull
+  private val keyOfCome = pairBy.map(UnsafeProjection.create(_, columns)).orNull
   private val goesKind = if (deletes) RowKind.Delete else RowKind.UpdateBefore
   private val comesKind = if (sendsUpdateBefore) RowKind.Insert else RowKind.UpdateAfter
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.plans.JoinSide
 
 /**
@@ -75,8 +75,8 @@ private[join] abstract class JoinSideState(
       BoundReference(index, dataType, nullable = true)
     }
   private val suffixOrdinal = layout.suffixOrdinal(side)
-  private val prefixProjection = CachedProjection.create(prefixColumns)
-  private val keyProjection = CachedProjection.create(
+  private val prefixProjection = UnsafeProjection.create(prefixColumns)
+  private val keyProjection = UnsafeProjection.create(
     prefixColumns ++ keySchema.indices.drop(layout.numPrefixColumns).map { ordinal =>
       if (side.suffix.isDefined && ordinal == suffixOrdinal) {
         BoundReference(numJoinKeys, keySchema(ordinal), nullable = false)
@@ -91,7 +91,7 @@ private[join] abstract class JoinSideState(
   private val record =
     new SpecificInternalRow(Seq(side.row.getOrElse(new StructType), LongType, LongType))
   private val valueProjection =
-    CachedProjection.create(layout.valueSchema.zipWithIndex.map { case (field, index) =>
+    UnsafeProjection.create(layout.valueSchema.zipWithIndex.map { case (field, index) =>
       val ordinal = index match {
         case `rowOrdinal` if side.row.isDefined => 0
         case layout.countOrdinal if side.isCounted => 1

@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.execution.join
 
 import java.util.LinkedHashMap
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /** Rows kept by a key: `join key, key -> row`. They are replaced as [[KeyedChange]] says. */
 private[join] final class KeyedRows(
@@ -25,7 +25,7 @@ private[join] final class KeyedRows(
     var change: RowChange = _
   }
 
-  private val keyOf = CachedProjection.create(side.rowKey, side.columns)
+  private val keyOf = UnsafeProjection.create(side.rowKey, side.columns)
   private var slots = new LinkedHashMap[UnsafeRow, Slot]
   private var isLarge = false
 

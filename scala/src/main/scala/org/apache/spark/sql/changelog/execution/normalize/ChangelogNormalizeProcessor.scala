@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /** Replaces the stored row of one key after the other by the newest change of a batch. */
 private[normalize] class ChangelogNormalizeProcessor(
@@ -28,16 +28,16 @@ private[normalize] class ChangelogNormalizeProcessor(
   private val kindOrdinal = input.indexWhere(_.exprId == operator.inputKind.exprId)
   private val kind = Literal(RowKind.Insert)
 
-  private val keyOf = CachedProjection.create(key, input)
-  private val oldRow = CachedProjection.create(storedColumns :+ kind, stored)
-  private val newRow = CachedProjection.create(columns :+ kind, input)
+  private val keyOf = UnsafeProjection.create(key, input)
+  private val oldRow = UnsafeProjection.create(storedColumns :+ kind, stored)
+  private val newRow = UnsafeProjection.create(columns :+ kind, input)
   private val newRecord =
-    CachedProjection.create((columns ++ sequence) :+ Literal(false), input)
-  private val tombstone = CachedProjection.create(
+    UnsafeProjection.create((columns ++ sequence) :+ Literal(false), input)
+  private val tombstone = UnsafeProjection.create(
     (columns.map(column => Literal(null, column.dataType)) ++ sequence) :+ Literal(true),
     input)
-  private val sequenceOf = CachedProjection.create(sequence, input)
-  private val storedSequenceOf = CachedProjection.create(storedSequence, stored)
+  private val sequenceOf = UnsafeProjection.create(sequence, input)
+  private val storedSequenceOf = UnsafeProjection.create(storedSequence, stored)
   private val ordering = GenerateOrdering.generate(sequence.zipWithIndex.map { case (column, i) =>
     SortOrder(BoundReference(i, column.dataType, nullable = true), Ascending)
   })

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 
 /**
  * Puts right what projections and filters do to an operator's updates.
@@ -44,11 +43,11 @@ case class ChangelogPairExec(key: Seq[Attribute], kind: Attribute, child: SparkP
   override protected def doExecute(): RDD[InternalRow] =
     child.execute().mapPartitionsInternal { rows =>
       val columns = output.filterNot(_.exprId == kind.exprId)
-      val values = CachedProjection.create(columns, output)
-      val otherValues = CachedProjection.create(columns, output)
-      val keyOf = CachedProjection.create(key, output)
-      val otherKeyOf = CachedProjection.create(key, output)
-      val rowOf = CachedProjection.create(output, output)
+      val values = UnsafeProjection.create(columns, output)
+      val otherValues = UnsafeProjection.create(columns, output)
+      val keyOf = UnsafeProjection.create(key, output)
+      val otherKeyOf = UnsafeProjection.create(key, output)
+      val rowOf = UnsafeProjection.create(output, output)
       val kindOrdinal = output.indexWhere(_.exprId == kind.exprId)
 
       new Iterator[InternalRow] {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, EventTimeOf}
-import org.apache.spark.sql.changelog.execution.{CachedProjection, EventTimeBound, RowOrder}
+import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowOrder}
 
 /**
  * Holds each partition's earliest row back until the watermark has passed it.
@@ -39,11 +39,11 @@ private[rank] final class EarliestRows(
   import operator.ranking.layout
 
   private val numColumns = layout.rowColumns.size
-  private val rowOf = CachedProjection.create(layout.rowColumns, child.output)
+  private val rowOf = UnsafeProjection.create(layout.rowColumns, child.output)
   private val order: Comparator[UnsafeRow] =
     RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.rowColumns))
   private val value = new GenericInternalRow(1)
-  private val valueOf = CachedProjection.create(layout.valueSchema)
+  private val valueOf = UnsafeProjection.create(layout.valueSchema)
   private val outputOf = new RankOutput(operator)
   private val numOutputRows = operator.longMetric("numOutputRows")
   private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{CachedProjection, RowsByKey}
+import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /** Lets the first rows of each partition through and counts them; none of them ever goes. */
 private[rank] final class FirstRows(
@@ -23,11 +23,11 @@ private[rank] final class FirstRows(
   private val partitions = RowsByKey(changes, layout.key, child.output)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columnsAndNumber = new JoinedRow
-  private val outputOf = CachedProjection.create(
+  private val outputOf = UnsafeProjection.create(
     (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
     child.output ++ ranking.number)
   private val count = new SpecificInternalRow(Seq(LongType))
-  private val countOf = CachedProjection.create(layout.valueSchema)
+  private val countOf = UnsafeProjection.create(layout.valueSchema)
   private val numOutputRows = operator.longMetric("numOutputRows")
   private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")
 

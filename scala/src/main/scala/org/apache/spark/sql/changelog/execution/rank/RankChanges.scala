@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.IntegerType
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.RankStrategy
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
@@ -55,7 +54,7 @@ private[rank] final class RankChanges(
     else new DifferenceByRow(totalOrder, ranking.number.isDefined, ranking.pairBy.map(keyOf))
 
   private val partitions = RowsByKey(changes, layout.key, child.output)
-  private val rowOf = CachedProjection.create(layout.rowColumns, child.output)
+  private val rowOf = UnsafeProjection.create(layout.rowColumns, child.output)
   private val kindOrdinal =
     operator.inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
   // an update's rows are emitted together
@@ -72,7 +71,7 @@ private[rank] final class RankChanges(
   /** The columns of a key, which the partition's are left out of. */
   private def keyOf(key: Seq[Attribute]): UnsafeRow => UnsafeRow = {
     val columns = key.filter(column => layout.rowColumns.exists(_.exprId == column.exprId))
-    val projection = CachedProjection.create(columns, layout.rowColumns)
+    val projection = UnsafeProjection.create(columns, layout.rowColumns)
     row => projection(row)
   }
 
@@ -111,7 +110,7 @@ private final class RankOutput(operator: ChangelogRankExec) {
   import operator.ranking
   import operator.ranking.layout
 
-  private val projection = CachedProjection.create(
+  private val projection = UnsafeProjection.create(
     (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
     layout.keyColumns ++ layout.rowColumns ++ ranking.number)
   private val number = new SpecificInternalRow(Seq(IntegerType))

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, CountedTail}
+import org.apache.spark.sql.changelog.execution.CountedTail
 
 /**
  * Reads and writes the rows of partitions, in the columns [[RankLayout]] describes.
@@ -35,7 +35,7 @@ private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
 
   private def projection(schema: StructType): UnsafeProjection = {
     val types: Seq[DataType] = schema.map(_.dataType)
-    CachedProjection.create(types.zipWithIndex.map { case (dataType, ordinal) =>
+    UnsafeProjection.create(types.zipWithIndex.map { case (dataType, ordinal) =>
       BoundReference(ordinal, dataType, nullable = true)
     })
   }

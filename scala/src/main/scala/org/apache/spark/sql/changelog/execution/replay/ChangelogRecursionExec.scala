@@ -15,7 +15,6 @@ import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution, SparkPlan, Unar
 import org.apache.spark.storage.StorageLevel
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.plans.RecursionInput
 
 /**
@@ -73,7 +72,7 @@ case class ChangelogRecursionExec(
         BoundReference(ordinal, column.dataType, nullable = true)
       }
       val ofInput: RDD[InternalRow] = rows.mapPartitions { all =>
-        val columnsOf = CachedProjection.create(places)
+        val columnsOf = UnsafeProjection.create(places)
         all.filter(row => !row.isNullAt(0) && row.getInt(0) == number).map(columnsOf(_))
       }
       LogicalRDD(columns, ofInput)(session)
@@ -81,7 +80,7 @@ case class ChangelogRecursionExec(
     val computed = Dataset.ofRows(session, query).queryExecution
     val columns = computed.executedPlan.output
     computed.toRdd.mapPartitions { results =>
-      val withKind = CachedProjection.create(columns :+ Literal(version), columns)
+      val withKind = UnsafeProjection.create(columns :+ Literal(version), columns)
       results.map(withKind(_))
     }
   }

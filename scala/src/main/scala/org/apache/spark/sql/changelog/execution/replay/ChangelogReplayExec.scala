@@ -15,9 +15,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionStateWriter}
-import org.apache.spark.sql.changelog.execution.{CachedProjection, StateColumns}
 
 /**
  * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
@@ -112,7 +112,7 @@ case class ChangelogReplayExec(
       StateColumns.keyText(layout.key, _),
       // rows of a partition age together, or its old version would not be what was given
       refreshes = ttls.exists(_ > 0))
-    val keyOf = CachedProjection.create(layout.keyOfRow, child.output)
+    val keyOf = UnsafeProjection.create(layout.keyOfRow, child.output)
     val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
     val versions = new Versions
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
@@ -179,7 +179,7 @@ case class ChangelogReplayExec(
   private class Versions {
     private val kind = Literal(RowKind.Insert)
     private val openings = opening.toSeq
-    private val rowOf = CachedProjection.create(
+    private val rowOf = UnsafeProjection.create(
       (layout.columns ++ openings.map(_ => Literal(false))) :+ kind,
       layout.key)
     private val openingRow = UnsafeProjection

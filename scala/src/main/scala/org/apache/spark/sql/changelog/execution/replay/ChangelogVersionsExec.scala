@@ -6,13 +6,17 @@ package org.apache.spark.sql.changelog.execution.replay
 import org.apache.spark.SparkException
 import org.apache.spark.rdd.{RDD, SQLPartitioningAwareUnionRDD}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeSet,
+  Literal,
+  UnsafeProjection
+}
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
@@ -57,7 +61,7 @@ case class ChangelogVersionsExec(
     versions.readFrom(replayed)
     val both = Seq(after -> RowKind.Insert, before -> RowKind.Delete).map { case (plan, kind) =>
       plan.execute().mapPartitionsInternal { rows =>
-        rows.map(CachedProjection.create(plan.output :+ Literal(kind), plan.output))
+        rows.map(UnsafeProjection.create(plan.output :+ Literal(kind), plan.output))
       }
     }
     new SQLPartitioningAwareUnionRDD(sparkContext, both, replayed.getNumPartitions)

@@ -8,8 +8,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.LongType
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
-
 /** Where the rows of partitions are kept, each with its count. */
 private[replay] trait CountedRows {
 
@@ -27,9 +25,9 @@ private[replay] trait CountedRows {
 private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore)
     extends CountedRows {
   private val prefixOf =
-    CachedProjection.create(layout.key.take(layout.numPrefixColumns), layout.key)
+    UnsafeProjection.create(layout.key.take(layout.numPrefixColumns), layout.key)
   private val countRow = new SpecificInternalRow(Seq(LongType))
-  private val valueOf = CachedProjection.create(layout.valueSchema)
+  private val valueOf = UnsafeProjection.create(layout.valueSchema)
 
   var numUpdated: Long = 0
   var numRemoved: Long = 0

@@ -15,7 +15,6 @@ import org.apache.spark.sql.execution.LeafExecNode
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.plans.ReplayedVersion
 
 /**
@@ -48,7 +47,7 @@ case class ReplayedVersionExec(rows: ReplayedVersion, numPartitions: Int) extend
       BoundReference(ordinal, column.dataType, column.nullable)
     }
     rows.versions.rows(rows.version, rows.side).mapPartitionsInternal { replayed =>
-      val columnsOf = CachedProjection.create(columns)
+      val columnsOf = UnsafeProjection.create(columns)
       replayed.map { row =>
         numOutputRows += 1
         columnsOf(row)

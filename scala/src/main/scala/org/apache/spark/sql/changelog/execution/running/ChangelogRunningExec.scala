@@ -15,7 +15,6 @@ import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{
-  CachedProjection,
   RowOrder,
   StateColumns,
   UnaryChangelogStateWriter
@@ -95,7 +94,7 @@ case class ChangelogRunningExec(
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
     val functions = new RunningFunctions(this)
     val keyOf =
-      CachedProjection.create(if (partition.isEmpty) Seq(Literal(0)) else partition, child.output)
+      UnsafeProjection.create(if (partition.isEmpty) Seq(Literal(0)) else partition, child.output)
     val numOutputRows = longMetric("numOutputRows")
     val numUpdatedStateRows = longMetric("numUpdatedStateRows")
     val computed = GroupedIterator(rows, partition, child.output).flatMap { case (_, group) =>

@@ -6,8 +6,6 @@ package org.apache.spark.sql.changelog.execution.running
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
-
 /** The functions of a [[ChangelogRunningExec]], over one partition's rows after the other. */
 private[running] final class RunningFunctions(operator: ChangelogRunningExec) {
   import operator.{buffers, child, initial, results, updates}
@@ -23,9 +21,9 @@ private[running] final class RunningFunctions(operator: ChangelogRunningExec) {
   }
   private val all = new JoinedRow(ofRows.values, ofPeers.values)
   private val resultOf =
-    CachedProjection.create(child.output ++ results, buffers ++ child.output)
+    UnsafeProjection.create(child.output ++ results, buffers ++ child.output)
   private val withBuffers = new JoinedRow
-  private val stateOf = CachedProjection.create(buffers, buffers)
+  private val stateOf = UnsafeProjection.create(buffers, buffers)
 
   /** Goes on where a partition was left; null for one without any rows so far. */
   def start(stored: UnsafeRow): Unit = Seq(ofRows, ofPeers).foreach(_.start(stored))

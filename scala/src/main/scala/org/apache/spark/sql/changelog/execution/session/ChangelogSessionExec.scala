@@ -19,10 +19,10 @@ import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
-import org.apache.spark.sql.changelog.execution.{CachedProjection, StateColumns}
 
 /**
  * Merges a batch's rows into the sessions they reach, where rows only come.
@@ -131,14 +131,14 @@ case class ChangelogSessionExec(
 
   private final class Changes(store: StateStore, sessions: SessionState) {
     private val input = columns ++ buffers
-    private val keyOf = CachedProjection.create(layout.keyOfRow, input)
+    private val keyOf = UnsafeProjection.create(layout.keyOfRow, input)
     private val valueOf = UnsafeProjection
       .create(if (buffers.isEmpty) Seq(Literal(0)) else buffers, input)
-    private val rowOf = CachedProjection.create(input, layout.key ++ buffers)
-    private val outputOf = CachedProjection.create(
+    private val rowOf = UnsafeProjection.create(input, layout.key ++ buffers)
+    private val outputOf = UnsafeProjection.create(
       (partition :+ Literal(RowKind.Insert) :+ sessionColumn) ++ buffers,
       input)
-    private val sessionOf = CachedProjection.create(Seq(sessionColumn), input)
+    private val sessionOf = UnsafeProjection.create(Seq(sessionColumn), input)
     private val joined = new JoinedRow
     private val isLate = lateSessions(sessions)
     private val numOutputRows = longMetric("numOutputRows")

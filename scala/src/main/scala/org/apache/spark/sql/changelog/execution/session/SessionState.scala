@@ -11,7 +11,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 
 /**
@@ -47,7 +46,7 @@ private[execution] final class SessionState(
   import SessionState._
 
   private val ordinal = key.indexWhere(_.exprId == session.exprId)
-  private val prefixOf = CachedProjection.create(key.take(numPrefixColumns), key)
+  private val prefixOf = UnsafeProjection.create(key.take(numPrefixColumns), key)
   private val byBegin: Comparator[Entry] = (left, right) =>
     java.lang.Long.compare(beginOf(left.key), beginOf(right.key))
 

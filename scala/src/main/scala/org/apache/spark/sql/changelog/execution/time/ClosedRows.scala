@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
  * What one task of a [[ChangelogEmitOnCloseExec]] gives in a batch.
@@ -28,7 +28,7 @@ private[time] final class ClosedRows(
 
   private val netted =
     new NetRows(output, Some(operator.inputKind), operator.placedBy, operator.child.output)
-  private val timesOf = CachedProjection.create(operator.times, output)
+  private val timesOf = UnsafeProjection.create(operator.times, output)
   private val addedMs = delays.toArray
   private val rows = new TimedRows(output, store)
 

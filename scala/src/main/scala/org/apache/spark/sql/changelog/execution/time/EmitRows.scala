@@ -7,12 +7,12 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{CachedProjection, ChangelogStateWriter}
+import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
 
 /** Makes the changes that an operator emits of rows, and counts them. */
 private[time] final class EmitRows(columns: Seq[Attribute], operator: ChangelogStateWriter) {
   private val withKind =
-    CachedProjection.create(columns.zipWithIndex.map { case (column, ordinal) =>
+    UnsafeProjection.create(columns.zipWithIndex.map { case (column, ordinal) =>
       BoundReference(ordinal, column.dataType, column.nullable)
     } :+ Literal(RowKind.Insert))
   private val numOutputRows = operator.longMetric("numOutputRows")

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.{CachedProjection, RowsByKey}
+import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /**
  * The rows that a task's changes of a batch are about, equal rows netted.
@@ -31,7 +31,7 @@ private[time] final class NetRows(
     placedBy: Seq[Attribute],
     input: Seq[Attribute]) {
   private val kindOrdinal = kind.map(kind => input.indexWhere(_.exprId == kind.exprId))
-  private val rowOf = CachedProjection.create(columns, input)
+  private val rowOf = UnsafeProjection.create(columns, input)
 
   /** A row is overwritten when the next one is looked for. */
   def apply(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] =

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.execution.{CachedProjection, StateColumns}
+import org.apache.spark.sql.changelog.execution.StateColumns
 
 /**
  * Keeps rows by the time at which they may come or go.
@@ -36,19 +36,19 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
   import TimedRows._
 
   private val keyOf =
-    CachedProjection.create(keySchema(columns).zipWithIndex.map { case (field, ordinal) =>
+    UnsafeProjection.create(keySchema(columns).zipWithIndex.map { case (field, ordinal) =>
       val dataType = if (ordinal < Head) field.dataType else columns(ordinal - Head).dataType
       BoundReference(ordinal, dataType, nullable = true)
     })
-  private val prefixOf = CachedProjection.create(
+  private val prefixOf = UnsafeProjection.create(
     Seq(
       BoundReference(0, ByteType, nullable = true),
       BoundReference(1, LongType, nullable = true)))
-  private val valueOf = CachedProjection.create(
+  private val valueOf = UnsafeProjection.create(
     Seq(
       BoundReference(0, LongType, nullable = false),
       BoundReference(1, BooleanType, nullable = false)))
-  private val storedRow = CachedProjection.create(columns.zipWithIndex.map {
+  private val storedRow = UnsafeProjection.create(columns.zipWithIndex.map {
     case (column, ordinal) => BoundReference(Head + ordinal, column.dataType, true)
   })
   private val head = new GenericInternalRow(Head)

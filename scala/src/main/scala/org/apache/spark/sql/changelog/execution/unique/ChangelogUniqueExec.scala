@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.KeyCheck
 
@@ -69,10 +68,10 @@ case class ChangelogUniqueExec(
 
   /** Counts the rows of one key after the other. */
   private final class KeyCounts(store: StateStore) {
-    private val keyOf = CachedProjection.create(key, child.output)
+    private val keyOf = UnsafeProjection.create(key, child.output)
     private val valueOf =
-      CachedProjection.create(Seq(BoundReference(0, LongType, nullable = false)))
-    private val textOf = CachedProjection.create(
+      UnsafeProjection.create(Seq(BoundReference(0, LongType, nullable = false)))
+    private val textOf = UnsafeProjection.create(
       Seq(key, columns).map(part => ToPrettyString(CreateStruct(part), Some("UTC"))),
       child.output)
     private val kindOrdinal = kind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))

@@ -61,11 +61,11 @@ case class ChangelogMultiJoinExec(
     sides.map(side => StateTtl.orSession(side.ttl))
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val none = children.head.execute().mapPartitionsInternal { rows =>
+    val none = children.head.execute().mapPartitions { rows =>
       Iterator.single(Vector(rows))
     }
     val inputs = children.tail.foldLeft(none) { (inputs, child) =>
-      zip(inputs, child.execute())((inputs, rows) => inputs.map(_ :+ rows))
+      inputs.zipPartitions(child.execute()) { (inputs, rows) => inputs.map(_ :+ rows) }
     }
     executeWithStore(inputs) { (store, inputs) => new Changes(store, inputs.next()) }
   }

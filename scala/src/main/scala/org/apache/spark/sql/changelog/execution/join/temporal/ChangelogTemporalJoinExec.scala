@@ -87,7 +87,7 @@ case class ChangelogTemporalJoinExec(
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
     val time = if (isTimed) Some(batchTime) else None
-    val pairs = zip(left.execute(), right.execute()) { (left, right) =>
+    val pairs = left.execute().zipPartitions(right.execute()) { (left, right) =>
       Iterator.single((left, right))
     }
     executeWithStore(pairs) { (store, pairs) =>

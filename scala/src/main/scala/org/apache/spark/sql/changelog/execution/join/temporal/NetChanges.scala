@@ -8,10 +8,14 @@ import java.util.{ArrayDeque, Comparator, LinkedHashMap}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, RowOrdering, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  RowOrdering,
+  UnsafeProjection,
+  UnsafeRow
+}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.CachedProjection
 
 /** By how many copies of a row there are more than before. */
 private[temporal] final case class NetChange(row: UnsafeRow, delta: Long)
@@ -26,7 +30,7 @@ private[temporal] final class NetChanges(
     side: TemporalSideLayout,
     input: Seq[Attribute],
     order: Comparator[UnsafeRow]) {
-  private val columnsOf = CachedProjection.create(side.columns, input)
+  private val columnsOf = UnsafeProjection.create(side.columns, input)
   private val sorted = RowOrdering.create(side.order, side.columns)
   private val kindOrdinal =
     side.kind.map(kind => input.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)

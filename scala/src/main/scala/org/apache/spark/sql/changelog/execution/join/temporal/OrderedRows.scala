@@ -12,8 +12,6 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{ByteType, LongType}
 
-import org.apache.spark.sql.changelog.execution.CachedProjection
-
 /**
  * The rows of one side and one join key in order, cut into runs that are read and written as a
  * whole. So a row is found without looking at more than a directory of runs and one of them.
@@ -31,12 +29,12 @@ private[temporal] final class OrderedRows(
     numUpdated: SQLMetric,
     numRemoved: SQLMetric) {
   private val numColumns = side.columns.size
-  private val keyOf = CachedProjection.create(
+  private val keyOf = UnsafeProjection.create(
     BoundReference(0, ByteType, nullable = false) +:
       layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)) :+
       BoundReference(layout.joinKey.size + 1, LongType, nullable = false))
   private val valueOf =
-    CachedProjection.create(layout.valueSchema.zipWithIndex.map { case (field, ordinal) =>
+    UnsafeProjection.create(layout.valueSchema.zipWithIndex.map { case (field, ordinal) =>
       BoundReference(ordinal, field.dataType, nullable = true)
     })
   private val table = new GenericInternalRow(1)

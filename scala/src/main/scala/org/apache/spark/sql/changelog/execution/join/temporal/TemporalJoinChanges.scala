@@ -12,8 +12,8 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
+import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
-import org.apache.spark.sql.changelog.execution.{CachedProjection, UnmatchedRetractions}
 
 /**
  * What one join key after the other has to say in a batch; then what the watermark has made certain
@@ -111,7 +111,7 @@ private[temporal] final class TemporalJoinChanges(
 
   private def keysOf(due: Iterator[UnsafeRowPair]): Iterable[UnsafeRow] = {
     val joinKey =
-      CachedProjection.create(layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
+      UnsafeProjection.create(layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
     val keys = mutable.LinkedHashSet.empty[UnsafeRow]
     due.foreach { entry =>
       val key = joinKey(entry.key)
