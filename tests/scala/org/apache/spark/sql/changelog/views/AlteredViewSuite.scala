@@ -6,6 +6,9 @@ package org.apache.spark.sql.changelog.views
 import java.io.File
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.Dataset
+
+import org.apache.spark.sql.changelog.parser.{ChangelogParser, RefusedStatement}
 
 /** Views get other names and properties, and go on; their columns are called as they are told. */
 trait AlteredViewTests extends ViewTest {
@@ -112,6 +115,12 @@ class DeltaAlteredViewSuite extends AlteredViewTests {
     make("PARTITIONED BY (n)", "OR REPLACE")
     assert(detail("partitionColumns") == Seq("n"))
     check(totals)
-    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(make("CLUSTER BY (n)", "OR REPLACE"))
+    // Delta's parser takes it for partitioning, if it comes first
+    val parser = new ChangelogParser(spark.sessionState.sqlParser)
+    def creation(how: String) =
+      parser.parsePlan(s"CREATE MATERIALIZED VIEW v USING delta $how AS $totals")
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      Dataset.ofRows(spark, creation("COMMENT 'as we like' CLUSTER BY (n)")))
+    assert(!creation("COMMENT 'CLUSTER BY'").isInstanceOf[RefusedStatement])
   }
 }

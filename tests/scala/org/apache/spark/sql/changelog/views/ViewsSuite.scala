@@ -230,7 +230,7 @@ class SnapshotViewsSuite extends ViewTests {
     check(plain)
     create("SELECT customer FROM v", name = "second")
     check("SELECT customer FROM v", "second")
-    spark.sql("DROP STREAMING TABLE v")
+    spark.sql("DROP STREAMING TABLE v CASCADE")
     val error = changelogError(spark.sql(s"CREATE STREAMING TABLE v USING $provider AS $totals"))
     assert(error.getCondition == "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES")
   }

@@ -22,6 +22,9 @@ class ViewStatement(parser: ParserInterface) {
     LeadingComments.replaceFirstIn(sqlText, "") match {
       case Explain(form, create) =>
         explained(parse(withoutReplace(create)), asJson = "JSON".equalsIgnoreCase(form))
+      case CreateClustered(name) =>
+        // the parser of a format may take it for partitioning
+        throw ViewErrors.clauseNotSupported(name, "CLUSTER BY", "Use PARTITIONED BY, or neither.")
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
@@ -81,6 +84,9 @@ object ViewStatement {
 
   private val Explain =
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
+  private val Quoted = """(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`)"""
+  private val CreateClustered =
+    s"""(?is)CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$Name(?:$Quoted|(?!\\bAS\\b)[^'"`])*?\\bCLUSTER\\s+BY\\b.*""".r
   private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
