@@ -5,7 +5,10 @@ package org.apache.spark.sql.changelog.testing
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.optimizer.EliminateLimits
+import org.apache.spark.sql.catalyst.optimizer.{
+  EliminateLimits,
+  PushProjectionThroughLimitAndOffset
+}
 import org.apache.spark.sql.classic.SparkSession
 
 /** The sessions in which an [[Oracle]] runs queries, made like `first`. */
@@ -22,6 +25,18 @@ private[testing] class OracleSessions(first: SparkSession) {
     // in tests Spark fails where a second run of its own rule would drop a limit above an offset
     session.conf.set("spark.sql.optimizer.excludedRules", EliminateLimits.ruleName)
     session
+  }
+
+  /**
+   * Runs a batch query without a rule of Spark's that moves columns below limits, where those with a
+   * correlated subquery become joins, above which the limit takes any rows.
+   */
+  def keepingLimits[T](body: => T): T = {
+    val key = "spark.sql.optimizer.excludedRules"
+    val excluded = batch.conf.get(key)
+    batch.conf.set(key, s"$excluded,${PushProjectionThroughLimitAndOffset.ruleName}")
+    try body
+    finally batch.conf.set(key, excluded)
   }
 
   /** A session that no query has run in, with the settings that `first` has now. */
