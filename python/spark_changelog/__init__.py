@@ -14,6 +14,7 @@ from spark_changelog.conf import ChangelogConf
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
+from spark_changelog.run import run
 from spark_changelog.session import configure
 from spark_changelog.views import refresh, verify
 
@@ -27,6 +28,7 @@ __all__ = [
     "from_upsert_kafka",
     "lookup",
     "refresh",
+    "run",
     "to_changelog",
     "verify",
 ]

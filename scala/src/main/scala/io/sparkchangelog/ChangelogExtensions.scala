@@ -30,8 +30,10 @@ import org.apache.spark.sql.changelog.optimizer.{
   RewriteChangelogQuery
 }
 import org.apache.spark.sql.changelog.parser.ChangelogParser
+import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
-import org.apache.spark.sql.changelog.views.ResolveViewStatements
+import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
+import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -53,10 +55,13 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(FromUpsertKafkaFunction.description)
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
+    extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveTtlHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
       ResolveTtlHints) // Hive sessions leave out the ones above
+    extensions.injectResolutionRule(new DropViewsWhole(_))
+    extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
     extensions.injectPostHocResolutionRule(_ => InlineCommonTables)
     extensions.injectPostHocResolutionRule(_ => ResolvePassingTime)
@@ -69,6 +74,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(_ => CheckRowOrder) // before functions are replaced
     extensions.injectCheckRule(new CheckChangelogSupport(_))
     // before optimization
+    extensions.injectPlanNormalizationRule(_ => ReadTableRows)
     extensions.injectPlanNormalizationRule(_ => LowerSources)
     extensions.injectPlanNormalizationRule(_ => DropTtls)
     // optimization: with Spark's operator optimization

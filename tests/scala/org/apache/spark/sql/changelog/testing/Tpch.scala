@@ -36,7 +36,8 @@ final class Tpch(spark: SparkSession, home: Path) {
     directory
   }
 
-  private def rows(feed: Feed): Seq[Row] = {
+  /** The rows of a table. */
+  def rows(feed: Feed): Seq[Row] = {
     val read = spark.read
       .schema(feed.schema)
       .option("header", "true")

@@ -21,7 +21,11 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
         RefreshKeptView(Seq("a b", "c"), Some(true)))
     assert(parse("START MATERIALIZED VIEW v") == StartKeptView(Seq("v")))
     assert(parse("STOP MATERIALIZED VIEW v") == StopKeptView(Seq("v")))
-    assert(parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(Seq("v"), ifExists = true))
+    assert(
+      parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(
+        Seq("v"),
+        ifExists = true,
+        cascade = false))
     assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == DescribeKeptView(Seq("v"), true))
     assert(
       parse("VERIFY MATERIALIZED VIEW v SAMPLE 2.5 PERCENT") ==
@@ -59,10 +63,18 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     def create(rest: String) = spark.sql(s"CREATE MATERIALIZED VIEW $rest AS SELECT 1 AS a")
     checkError("CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED", "provider" -> "csv")(
       create("v USING csv"))
-    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "A list of columns")(
-      create("v (a INT)"))
-    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "Partitioning")(
-      create("v PARTITIONED BY (a)"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(create("v (a INT DEFAULT 1)"))
+    checkError("CHANGELOG_VIEW_COLUMNS_DIFFER", "listed" -> "a INT, b INT", "found" -> "a INT")(
+      create("v (a INT, b INT)"))
+    checkError("CHANGELOG_VIEW_COLUMNS_DIFFER")(create("v (a STRING)"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      create("v USING parquet PARTITIONED BY (a)"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      create("v USING delta PARTITIONED BY (bucket(2, a))"))
+    checkError("CHANGELOG_VIEW_PROPERTY_UNKNOWN", "property" -> "changelog.intervall")(
+      create("v TBLPROPERTIES ('changelog.intervall' = '1 second')"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      spark.sql("ALTER MATERIALIZED VIEW v ADD COLUMNS (b INT)"))
     checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED", "clause" -> "A default collation")(
       create("v DEFAULT COLLATION UTF8_LCASE"))
     checkError("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", "view" -> "a.b.v")(create("a.b.v"))

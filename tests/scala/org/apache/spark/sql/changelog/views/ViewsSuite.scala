@@ -25,9 +25,6 @@ trait ViewTests extends ViewTest {
     // nothing new
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
     check(totals)
-    val read =
-      new ViewLog(spark, new ViewCatalog(spark).get(Seq("v")).definition.folder).lastRefresh
-    assert(read.exists(refresh => refresh.inputRows == 0 && refresh.how == "incremental"))
     deliver("+I 4 Eve 1")
     run("REFRESH MATERIALIZED VIEW v FULL")
     check(totals)
@@ -233,15 +230,17 @@ class SnapshotViewsSuite extends ViewTests {
     check(plain)
     create("SELECT customer FROM v", name = "second")
     check("SELECT customer FROM v", "second")
-    spark.sql("DROP STREAMING TABLE v")
+    spark.sql("DROP STREAMING TABLE v CASCADE")
     val error = changelogError(spark.sql(s"CREATE STREAMING TABLE v USING $provider AS $totals"))
     assert(error.getCondition == "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES")
   }
 
-  test("a query without streams is computed anew") {
+  test("a query without streams is computed anew if its tables are not to be followed") {
     spark.sql("CREATE TABLE plain AS SELECT 1 AS id, 'Ada' AS customer")
     try {
-      create("SELECT customer, count(*) AS n FROM plain GROUP BY customer")
+      create(
+        "SELECT customer, count(*) AS n FROM plain GROUP BY customer",
+        "TBLPROPERTIES ('changelog.follow' = 'streams')")
       spark.sql("INSERT INTO plain VALUES (2, 'Ada')")
       assert(run("VERIFY MATERIALIZED VIEW v").size == 2)
       run("REFRESH MATERIALIZED VIEW v")

@@ -20,7 +20,7 @@ package org.apache.spark.sql
  *   plans        logical nodes: those of from_changelog and to_changelog, those a query is
  *                rewritten to, and what EXPLAIN says of one
  *                uses config, errors, shared
- *   sources      change types into row kinds, records into changes
+ *   sources      change types into row kinds, records into changes, tables that are followed
  *                uses errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
  *                updates from the root down, when rows are final, what is kept; and what is refused
@@ -43,7 +43,7 @@ package org.apache.spark.sql
  *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
  *                uses analysis, execution, functions, plans
  *   views        statements that keep a query's table under one name
- *                uses analysis, checkpoint, errors, explain, functions, plans, sinks
+ *                uses analysis, checkpoint, errors, explain, functions, plans, sinks, sources
  *   parser       what Spark's grammar doesn't have
  *                uses analysis, compat, explain, views
  * }}}

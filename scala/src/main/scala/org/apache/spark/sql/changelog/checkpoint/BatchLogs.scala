@@ -31,6 +31,13 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
       .maxOption
   }
 
+  /** Up to where the last batch that is done has read each source, as the sources have put it. */
+  def lastOffsets: Seq[String] = lastDone.flatMap(offsetLog.get(_)) match {
+    case Some(several: OffsetSeq) => several.offsets.flatten.map(_.json)
+    case Some(named: OffsetMap) => named.offsetsMap.values.flatten.map(_.json).toSeq
+    case _ => Nil
+  }
+
   /**
    * Notes that a batch was begun at `time` to which nothing new belongs, if the one before is done. A
    * query that starts then runs it. No other may run meanwhile.

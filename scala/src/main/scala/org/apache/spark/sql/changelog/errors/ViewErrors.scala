@@ -10,10 +10,10 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
 /** The errors of views that are kept by statements. */
 object ViewErrors {
-  def batchUnfinished(view: TableIdentifier, batch: Long): AnalysisException =
+  def batchUnfinished(view: TableIdentifier, what: String, batch: Long): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_BATCH_UNFINISHED",
-      Map("view" -> view.quotedString, "batch" -> batch.toString))
+      Map("view" -> view.quotedString, "what" -> what, "batch" -> batch.toString))
 
   def catalogNotSupported(parts: Seq[String]): AnalysisException =
     analysis("CHANGELOG_VIEW_CATALOG_NOT_SUPPORTED", Map("view" -> parts.mkString(".")))
@@ -23,11 +23,40 @@ object ViewErrors {
       "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
       Map("view" -> view, "clause" -> clause, "advice" -> advice))
 
+  def columnsDiffer(
+      view: TableIdentifier,
+      listed: Seq[String],
+      found: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_COLUMNS_DIFFER",
+      Map(
+        "view" -> view.quotedString,
+        "listed" -> listed.mkString(", "),
+        "found" -> found.mkString(", ")))
+
+  def cycle(views: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_CYCLE",
+      Map("view" -> views.head.quotedString, "path" -> names(views, " reads ")))
+
   def exists(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_EXISTS", Map("view" -> view.quotedString))
 
+  def isRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_IS_READ",
+      Map("view" -> view.quotedString, "readers" -> names(readers)))
+
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
+
+  def notBegun(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_NOT_BEGUN", Map("view" -> view.quotedString))
+
+  def nameIsRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_NAME_IS_READ",
+      Map("view" -> view.quotedString, "readers" -> names(readers)))
 
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
@@ -39,13 +68,41 @@ object ViewErrors {
         "view" -> view.quotedString,
         "found" -> (if (isOther) "a table or view of another kind" else "nothing")))
 
-  def notIncremental(view: String, query: String): AnalysisException =
-    analysis("CHANGELOG_VIEW_NOT_INCREMENTAL", Map("view" -> view, "query" -> query))
+  def notIncremental(view: String, query: String, obstacles: Seq[String]): AnalysisException = {
+    val reasons =
+      if (obstacles.isEmpty) "it reads no stream, and no table that is followed"
+      else obstacles.mkString("; ")
+    analysis(
+      "CHANGELOG_VIEW_NOT_INCREMENTAL",
+      Map("view" -> view, "query" -> query, "reasons" -> reasons))
+  }
+
+  /** @param first the error of the first view that failed, told as the cause */
+  def notRefreshed(
+      failed: Seq[(TableIdentifier, Throwable)],
+      skipped: Seq[TableIdentifier],
+      first: Throwable): AnalysisException = {
+    val errors = failed.map { case (view, error) =>
+      s"${view.quotedString} (${String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")})"
+    }
+    val error = analysis(
+      "CHANGELOG_VIEWS_NOT_REFRESHED",
+      Map(
+        "failed" -> errors.mkString(", "),
+        "skipped" -> (if (skipped.isEmpty) "none" else names(skipped))))
+    error.initCause(first)
+    error
+  }
 
   def propertyInvalid(property: String, value: String, expected: String): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_PROPERTY_INVALID",
       Map("property" -> property, "value" -> value, "expected" -> expected))
+
+  def propertyUnknown(property: String, known: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_PROPERTY_UNKNOWN",
+      Map("property" -> property, "known" -> known.sorted.mkString(", ")))
 
   def providerNotSupported(provider: String, providers: Seq[String]): AnalysisException =
     analysis(
@@ -54,6 +111,9 @@ object ViewErrors {
 
   def recursive(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_RECURSIVE", Map("view" -> view.quotedString))
+
+  def streamOfChangedTable(cause: String): AnalysisException =
+    analysis("CHANGELOG_STREAM_OF_CHANGED_TABLE", Map("cause" -> cause))
 
   def schemaChanged(
       view: TableIdentifier,
@@ -68,4 +128,21 @@ object ViewErrors {
 
   def secret(view: String, place: String): AnalysisException =
     analysis("CHANGELOG_VIEW_SECRET", Map("view" -> view, "place" -> place))
+
+  /** @param oldest the first version from which on all changes are there */
+  def versionGone(
+      view: TableIdentifier,
+      version: Long,
+      oldest: Option[Long],
+      newest: Long): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_VERSION_GONE",
+      Map(
+        "view" -> view.quotedString,
+        "version" -> version.toString,
+        "oldest" -> oldest.fold("none")(_.toString),
+        "newest" -> newest.toString))
+
+  private def names(views: Seq[TableIdentifier], separator: String = ", "): String =
+    views.map(_.quotedString).mkString(separator)
 }

@@ -38,6 +38,10 @@ object FromChangelogFunction {
     FunctionArguments.info(Name, "Reads changes as the table they describe"),
     build _)
 
+  /** Reads the rows of `stream` as `from_changelog(TABLE(stream), changeType)` does. */
+  def ofChanges(stream: LogicalPlan, changeType: String): LogicalPlan =
+    build(Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)))
+
   private val parameters =
     Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error", "duplicates")
 

@@ -26,6 +26,9 @@ import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 abstract class ChangelogSink(val format: String) extends Sink {
   @volatile private var accepted: Option[SinkInput] = None
 
+  /** How many changes it was given since it was made. */
+  val counts = new ChangeCounts
+
   /** Refuses what this sink can't keep. Called before the first batch. */
   protected def check(input: SinkInput): Unit
 
@@ -54,7 +57,9 @@ abstract class ChangelogSink(val format: String) extends Sink {
       }
     val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
-    val rows = LogicalRDD.fromDataset(execution.toRdd, data, isStreaming = false)
+    val changeType = data.schema.fieldIndex(input.changeType.name)
+    val counted = counts.count(session, execution.toRdd, changeType)
+    val rows = LogicalRDD.fromDataset(counted, data, isStreaming = false)
     write(ChangelogBatch(queryId, batchId, input, Dataset.ofRows(session, rows)))
   }
 

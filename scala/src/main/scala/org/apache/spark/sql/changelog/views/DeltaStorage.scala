@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrameWriterV2, Row}
 
 /**
@@ -25,21 +25,21 @@ import org.apache.spark.sql.{DataFrameWriterV2, Row}
 class DeltaStorage(session: SparkSession) extends ViewStorage {
   import DeltaStorage._
 
-  override def create(
-      name: TableIdentifier,
-      schema: StructType,
-      definition: ViewDefinition): KeptView = {
+  override def create(made: KeptView): KeptView = {
+    val definition = made.definition
     // the folder of a table is known before it is there, and must be empty then
-    val location = new Path(session.sessionState.catalog.defaultTablePath(name))
+    val location = new Path(session.sessionState.catalog.defaultTablePath(made.name))
     val generation = ViewStorage.newGeneration(new Path(location, Folder))
-    val view = KeptView(name, schema, definition.copy(generation = Some(generation)))
+    val view = made.copy(definition = definition.copy(generation = Some(generation)))
     val properties = propertiesOf(view).map { case (key, value) =>
       s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
     }
+    val layout = new DeltaLayout(view)
     val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
     removeRemains(location)
     session.sql(s"""
-      CREATE TABLE ${view.sql} (${schema.toDDL}) USING delta $comment
+      CREATE TABLE ${view.sql} (${view.schema.toDDL}) USING delta $comment
+      ${layout.sql}
       TBLPROPERTIES (${properties.mkString(", ")})""")
     view
   }
@@ -82,11 +82,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
-    val names = rows.columns.map(name => rows.col(quoteIdentifier(name))).toSeq
-    val writer = rows.select(names: _*).writeTo(view.sql)
+    val columns = rows.columns.toSeq.map { name =>
+      rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
+    }
+    val writer = rows.select(columns: _*).writeTo(view.sql)
     if (anew) {
       propertiesOf(view)
-        .foldLeft(writer.using("delta")) { case (writer, (key, value)) =>
+        .foldLeft(new DeltaLayout(view)(writer.using("delta"))) { case (writer, (key, value)) =>
           writer.tableProperty(key, value)
         }
         .createOrReplace()
@@ -116,26 +118,69 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  private def set(view: KeptView, property: (String, String)): Unit = {
-    val (key, value) = property
-    session.sql(s"""
-      ALTER TABLE ${view.sql}
-      SET TBLPROPERTIES (${quoteLiteral(key)} = ${quoteLiteral(value)})""")
+  override def version(view: KeptView): Long =
+    session.sql(s"DESCRIBE HISTORY ${view.sql} LIMIT 1").select("version").head().getLong(0)
+
+  override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
+    val newest = version(view)
+    val last = to.fold(newest)(math.min(_, newest))
+    def read(from: Long) = session.read
+      .option("readChangeFeed", "true")
+      .option("startingVersion", from)
+      .option("endingVersion", last)
+      .table(view.sql)
+    // Delta refuses a version that there is not yet
+    if (from > last) read(last).limit(0) else read(from)
+  }
+
+  override def changeStream(view: KeptView, from: Option[Long]): DataFrame = {
+    val feed = session.readStream.option("readChangeFeed", "true")
+    from.fold(feed)(feed.option("startingVersion", _)).table(view.sql)
+  }
+
+  override def alter(view: KeptView, definition: ViewDefinition): Unit = {
+    val (before, after) = (view.definition.toProperties, definition.toProperties)
+    set(view, after.toSeq.diff(before.toSeq): _*)
+    val gone = before.keySet.diff(after.keySet)
+    if (gone.nonEmpty) {
+      val names = gone.map(quoteLiteral).mkString(", ")
+      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES IF EXISTS ($names)")
+    }
+  }
+
+  private def set(view: KeptView, properties: (String, String)*): Unit = {
+    val texts = properties.map { case (key, value) =>
+      s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
+    }
+    if (texts.nonEmpty) {
+      session.sql(s"ALTER TABLE ${view.sql} SET TBLPROPERTIES (${texts.mkString(", ")})")
+    }
+  }
+
+  /** The folder may move, and the checkpoint with it. */
+  override def rename(view: KeptView, to: TableIdentifier): Unit = {
+    session.sql(s"ALTER TABLE ${view.sql} RENAME TO ${to.copy(catalog = None).quotedString}")
     ()
   }
 
   private def quoteLiteral(text: String): String = Literal(text).sql
 
-  override def home(name: TableIdentifier): Path =
-    new Path(new Path(session.sessionState.catalog.getTableMetadata(name).location), Folder)
-
-  override def drop(view: KeptView): Unit = session.sql(s"DROP TABLE ${view.sql}")
+  override def drop(view: KeptView): Unit = {
+    // the statement means more where it names a view
+    DropTableCommand(view.name, ifExists = false, isView = false, purge = false).run(session)
+    ()
+  }
 
   private def propertiesOf(view: KeptView): Map[String, String] =
     view.definition.toProperties + ("delta.enableChangeDataFeed" -> "true")
 }
 
 object DeltaStorage {
+
+  /** The generation that properties name, wherever its table lies now. */
+  def anchored(table: Path, generation: String): String =
+    new Path(new Path(table, Folder), new Path(generation).getName).toString
+
   private val Folder = "_changelog"
   private val LogFolder = "_delta_log"
   private val CommitNote = "spark.databricks.delta.commitInfo.userMetadata"

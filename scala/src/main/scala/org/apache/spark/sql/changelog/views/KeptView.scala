@@ -4,10 +4,21 @@
 package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.StructType
 
-/** A view there is: its name, its columns and what it is. */
-case class KeptView(name: TableIdentifier, schema: StructType, definition: ViewDefinition) {
+/**
+ * A view there is: its name, its columns and what it is.
+ *
+ * @param layout
+ *   how a table that is made for it is partitioned; of one that is there, the table
+ *   knows
+ */
+case class KeptView(
+    name: TableIdentifier,
+    schema: StructType,
+    definition: ViewDefinition,
+    layout: Seq[Transform] = Nil) {
 
   /** What it is called in statements. */
   def sql: String = name.quotedString

@@ -8,10 +8,10 @@ sealed abstract class RefreshPolicy(override val toString: String)
 
 object RefreshPolicy {
 
-  /** By changes if the query reads a stream, else in full. */
+  /** By changes if the query reads a stream or tables that can be followed, else in full. */
   case object Auto extends RefreshPolicy("auto")
 
-  /** By changes; a query that reads no stream is refused. */
+  /** By changes; a query that reads nothing whose changes can be told is refused. */
   case object Incremental extends RefreshPolicy("incremental")
 
   /** From scratch, each time. */

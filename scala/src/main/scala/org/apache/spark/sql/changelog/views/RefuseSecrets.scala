@@ -7,8 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.SECRET_REDACTION_PATTERN
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedWith}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
@@ -23,20 +22,11 @@ object RefuseSecrets {
     properties.keys.find(isSecret).foreach { name =>
       throw ViewErrors.secret(view, s"property $name")
     }
-    relations(query).flatMap(_.options.keySet.asScala).find(isSecret).foreach { name =>
+    NamesRead.relations(query).flatMap(_.options.keySet.asScala).find(isSecret).foreach { name =>
       throw ViewErrors.secret(view, s"option $name of its query")
     }
   }
 
   def isSecret(name: String): Boolean =
     SparkEnv.get.conf.get(SECRET_REDACTION_PATTERN).findFirstIn(name).isDefined
-
-  private def relations(query: LogicalPlan): Seq[UnresolvedRelation] = {
-    val found = query.collectWithSubqueries { case relation: UnresolvedRelation => relation }
-    // common tables are no children
-    val common = query.collectWithSubqueries { case tables: UnresolvedWith =>
-      tables.cteRelations.flatMap(table => relations(table._2))
-    }
-    found ++ common.flatten
-  }
 }

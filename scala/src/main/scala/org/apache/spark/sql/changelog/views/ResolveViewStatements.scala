@@ -61,11 +61,10 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       replace: Boolean): Option[LogicalPlan] = nameOf(create.name).map { name =>
     def refuse(clause: String, advice: String) =
       throw ViewErrors.clauseNotSupported(s"$kind ${name.quoted}", clause, advice)
-    if (create.columns.nonEmpty) {
-      refuse("A list of columns", "Name the columns in the query.")
-    }
-    if (create.partitioning.nonEmpty) {
-      refuse("Partitioning", "Leave it out; Delta can skip files without it.")
+    create.columns.find(isMoreThanNamed).foreach { column =>
+      refuse(
+        s"A column ${column.name} that is not NULL, or has a default or a generated value",
+        "Let the query compute the values it should have.")
     }
     val spec = create.tableSpec
     if (spec.collation.nonEmpty) {
@@ -79,9 +78,15 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
       spec.provider,
       spec.comment,
       spec.properties,
+      create.columns.map(_.toV1Column),
+      create.partitioning,
       create.ifNotExists,
       replace)
   }
+
+  private def isMoreThanNamed(column: ColumnDefinition): Boolean =
+    !column.nullable || column.defaultValue.nonEmpty || column.generationExpression.nonEmpty ||
+      column.identityColumnSpec.nonEmpty
 
   private def nameOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
     case UnresolvedIdentifier(parts, _) => Some(parts)

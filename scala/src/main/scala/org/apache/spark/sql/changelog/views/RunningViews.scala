@@ -9,23 +9,39 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.streaming.StreamingQuery
 
+import org.apache.spark.sql.changelog.views.history.RefreshReport
+
 /** The queries that keep views current in this process, until they are stopped. */
 object RunningViews {
-  private val queries = new ConcurrentHashMap[String, StreamingQuery]()
+  private val queries = new ConcurrentHashMap[String, Running]()
 
-  def add(view: KeptView, query: StreamingQuery): Unit = queries.put(key(view), query)
+  private case class Running(query: StreamingQuery, report: RefreshReport)
+
+  def add(view: KeptView, query: StreamingQuery): Unit = {
+    val report = new RefreshReport
+    report.isFor("started", "START")
+    queries.put(key(view), Running(query, report))
+    ()
+  }
 
   /** The query that keeps the view current now. */
   def active(view: KeptView): Option[StreamingQuery] = last(view).filter(_.isActive)
 
   /** The query that was started last, if it has not been stopped by a statement. */
-  def last(view: KeptView): Option[StreamingQuery] = Option(queries.get(key(view)))
+  def last(view: KeptView): Option[StreamingQuery] =
+    Option(queries.get(key(view))).map(_.query)
 
-  def stop(view: KeptView): Unit = Option(queries.remove(key(view))).foreach(_.stop())
+  /** Stops it, and tells what it has done. */
+  def stop(view: KeptView): Option[RefreshReport] =
+    Option(queries.remove(key(view))).map { running =>
+      running.query.stop()
+      running.report.ran(running.query)
+      running.report
+    }
 
   /** Stops all of them, as when the process ends. */
   def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>
-    Option(queries.remove(key)).foreach(_.stop())
+    Option(queries.remove(key)).foreach(_.query.stop())
   }
 
   /** Views of the same name in different catalogs have different folders. */

@@ -10,9 +10,15 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, DropTableCommand}
 
-import org.apache.spark.sql.changelog.views.files.{FilesSinkProvider, Snapshots}
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.files.{
+  FilesSinkProvider,
+  SnapshotVersions,
+  Snapshots,
+  VersionSourceProvider
+}
 
 /**
  * Files that can't be changed in place. Each batch writes all rows anew, and then a view of Spark's
@@ -28,14 +34,18 @@ import org.apache.spark.sql.changelog.views.files.{FilesSinkProvider, Snapshots}
 class SnapshotStorage(session: SparkSession) extends ViewStorage {
   private val catalog = session.sessionState.catalog
 
-  override def create(
-      name: TableIdentifier,
-      schema: StructType,
-      definition: ViewDefinition): KeptView = {
-    val generation = ViewStorage.newGeneration(home(name))
-    val view = KeptView(name, schema, definition.copy(generation = Some(generation)))
+  override def create(made: KeptView): KeptView = {
+    if (made.layout.nonEmpty) {
+      throw ViewErrors.clauseNotSupported(
+        made.sql,
+        "Partitioning or clustering of files that are written anew by each batch",
+        "Leave it out, or store the view USING delta.")
+    }
+    val definition = made.definition
+    val generation = ViewStorage.newGeneration(newHome(made.name))
+    val view = made.copy(definition = definition.copy(generation = Some(generation)))
     val path = new Path(view.definition.rows, SnapshotStorage.Initial)
-    write(view, session.createDataFrame(java.util.List.of[Row](), schema), path)
+    write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
     // it says from the first what it is, for the process may end here
     val properties = (view.definition.toProperties - "comment").map { case (key, value) =>
@@ -72,11 +82,35 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   /** What is shown is changed in one step. */
   override def settle(view: KeptView): Unit = ()
 
-  override def home(name: TableIdentifier): Path = new Path(catalog.defaultTablePath(name))
+  /** The folder a table of this name would have, unless a view that was renamed has its rows there. */
+  private def newHome(name: TableIdentifier): Path = {
+    val path = new Path(catalog.defaultTablePath(name))
+    if (!path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)) path
+    else {
+      val taken = new ViewDependencies(session).views.map(_.definition.home.toString).toSet
+      val others = Iterator.from(2).map(number => path.suffix(s"-$number"))
+      (Iterator(path) ++ others).find(path => !taken.contains(path.toString)).get
+    }
+  }
+
+  /** Shows the same rows. */
+  override def alter(view: KeptView, definition: ViewDefinition): Unit = {
+    val table = catalog.getTableMetadata(view.name)
+    val properties =
+      table.properties.filterNot { case (name, _) => view.definition.toProperties.contains(name) }
+    catalog.alterTable(table.copy(properties = properties ++ definition.toProperties))
+  }
+
+  /** Rows and checkpoint stay where they are. */
+  override def rename(view: KeptView, to: TableIdentifier): Unit = {
+    AlterTableRenameCommand(view.name, to, isView = true).run(session)
+    ()
+  }
 
   override def drop(view: KeptView): Unit = {
-    session.sql(s"DROP VIEW ${view.sql}")
-    ViewStorage.deleteGenerations(session, view.definition.folder.getParent, Set.empty)
+    // the statement means more where it names a view
+    DropTableCommand(view.name, ifExists = false, isView = true, purge = false).run(session)
+    ViewStorage.deleteAll(session, view.definition.home)
   }
 
   /** Lets the view show the rows in a folder, and remember what `view` says. */
@@ -86,6 +120,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val output = view.schema.fieldNames.zipWithIndex.map { case (name, index) =>
       s"view.query.out.col.$index" -> name
     }
+    val shown = table.properties.get(SnapshotStorage.Version).map(_.toLong)
+    val version = new SnapshotVersions(session, view).numberFor(path, view.schema, shown)
     catalog.alterTable(
       table.copy(
         schema = view.schema,
@@ -94,8 +130,25 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
         viewOriginalText = Some(text),
         properties = table.properties.filterNot(_._1.startsWith("changelog.")) ++
           view.definition.toProperties ++ output +
+          (SnapshotStorage.Version -> version.toString) +
           ("view.query.out.numCols" -> output.length.toString)))
   }
+
+  override def version(view: KeptView): Long = catalog
+    .getTableMetadata(view.name)
+    .properties
+    .get(SnapshotStorage.Version)
+    .fold(0L)(_.toLong)
+
+  override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
+    val shown = version(view)
+    new SnapshotVersions(session, view).changes(from, to.fold(shown)(math.min(_, shown)))
+  }
+
+  override def changeStream(view: KeptView, from: Option[Long]): DataFrame = session.readStream
+    .format(classOf[VersionSourceProvider].getName)
+    .options(Map("view" -> view.sql) ++ from.map("fromVersion" -> _.toString))
+    .load()
 
   private def latest(view: KeptView): Option[Path] = {
     val snapshots = new Snapshots(session, view.definition.rows)
@@ -115,4 +168,7 @@ object SnapshotStorage {
 
   /** Where rows lie that no batch has written. */
   private val Initial = "initial"
+
+  /** The property that says which version is shown. */
+  private val Version = "changelog.view.version"
 }

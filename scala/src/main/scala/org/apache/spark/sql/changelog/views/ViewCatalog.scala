@@ -4,6 +4,9 @@
 package org.apache.spark.sql.changelog.views
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
@@ -47,7 +50,9 @@ class ViewCatalog(session: SparkSession) {
     if (!exists(name)) None
     else {
       val table = catalog.getTableMetadata(name)
-      if (table.tableType == CatalogTableType.VIEW) view(table) else stored(name)
+      if (table.tableType == CatalogTableType.VIEW) view(table)
+      else if (table.provider.exists(_.equalsIgnoreCase("delta"))) stored(name)
+      else None
     }
 
   /** The views in a database. */
@@ -55,6 +60,13 @@ class ViewCatalog(session: SparkSession) {
     catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>
       find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))
     }
+
+  /** The views of all databases; a table that can't be read is none. */
+  def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap { database =>
+    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
+    names.flatMap(name =>
+      Try(find(name.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten)
+  }
 
   private def view(table: CatalogTable): Option[KeptView] =
     ViewDefinition.fromProperties(table.properties).map { definition =>
@@ -68,12 +80,17 @@ class ViewCatalog(session: SparkSession) {
       Identifier.of(name.database.toArray, name.table))
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
+      val location = new Path(catalog.getTableMetadata(name).location)
       val pending = properties
         .get(ViewDefinition.Pending)
         .filter(DeltaStorage.isWritten(session, name, _))
         .map(ViewDefinition.Generation -> _)
       ViewDefinition.fromProperties(properties ++ pending).map { definition =>
-        KeptView(name, CatalogV2Util.v2ColumnsToStructType(table.columns()), definition)
+        val generation = definition.generation.map(DeltaStorage.anchored(location, _))
+        KeptView(
+          name,
+          CatalogV2Util.v2ColumnsToStructType(table.columns()),
+          definition.copy(generation = generation))
       }
     }
   }

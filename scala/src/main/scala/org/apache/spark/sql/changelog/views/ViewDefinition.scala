@@ -29,6 +29,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
  *   recomputed from scratch gets a new one
  * @param properties
  *   the table properties the user gave
+ * @param followsTables
+ *   whether tables are followed that are read without `STREAM`
  */
 case class ViewDefinition(
     kind: ViewKind,
@@ -38,7 +40,8 @@ case class ViewDefinition(
     provider: String,
     comment: Option[String],
     properties: Map[String, String],
-    generation: Option[String] = None) {
+    generation: Option[String] = None,
+    followsTables: Boolean = false) {
   import ViewDefinition._
 
   private val options = CaseInsensitiveMap(properties)
@@ -51,11 +54,22 @@ case class ViewDefinition(
           .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
     }
 
+  /** Whether tables are to be followed that are read without `STREAM`. */
+  def wantsTables: Boolean = options.get(Follow).forall { text =>
+    Follows
+      .find(_.equalsIgnoreCase(text))
+      .getOrElse(throw ViewErrors
+        .propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", ""))) == Follows.head
+  }
+
   /** How often the view is brought up to date while it runs. */
   def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
 
   /** How long files that were replaced stay for those who still read them, in milliseconds. */
   def retention: Long = interval(Retention, "1 hour").fold(DefaultRetention)(_.intervalMs)
+
+  /** How old its rows may get, in milliseconds, if somebody says. */
+  def lag: Option[Long] = interval(Lag, "5 minutes").map(_.intervalMs)
 
   private def interval(property: String, example: String): Option[ProcessingTimeTrigger] =
     options.get(property).map { text =>
@@ -69,13 +83,28 @@ case class ViewDefinition(
   /** Refuses properties that can't be read. */
   def check(): ViewDefinition = {
     policy
+    wantsTables
     trigger
     retention
+    lag
     properties.keys.filter(_.toLowerCase.startsWith(Prefix)).foreach { name =>
       throw ViewErrors.propertyInvalid(name, properties(name), "another name: this one is taken")
     }
-    this
+    properties.keys.foreach { name =>
+      if (name.toLowerCase.startsWith(Ours) && !known(name).isDefined) {
+        throw ViewErrors.propertyUnknown(name, Known)
+      }
+    }
+    // in one way of writing, so that they can be altered
+    copy(properties = properties.map { case (name, value) =>
+      known(name).getOrElse(name) -> value
+    })
   }
+
+  private def known(name: String): Option[String] = Known.find(_.equalsIgnoreCase(name))
+
+  /** Where generations lie, and what is known of all of them. */
+  def home: Path = folder.getParent
 
   def folder: Path = new Path(
     generation.getOrElse(throw new IllegalStateException("a view without a generation")))
@@ -93,14 +122,20 @@ case class ViewDefinition(
       namespace.zipWithIndex.map { case (part, index) => s"$Namespace$index" -> part } ++
       comment.map("comment" -> _) ++
       generation.map(Generation -> _) ++
+      Option.when(followsTables)(FollowsTables -> "true") ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
 }
 
 object ViewDefinition extends CapturesConfig {
   val Policy = "changelog.refreshPolicy"
+  val Follow = "changelog.follow"
   val Interval = "changelog.interval"
+  val Lag = "changelog.lag"
   val Retention = "changelog.retention"
 
+  /** All that can be said of a view, besides what its table knows. */
+  private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
+  private val Ours = "changelog."
   private val Prefix = "changelog.view."
 
   /** The folder of what is shown, and of what is about to be. */
@@ -109,6 +144,11 @@ object ViewDefinition extends CapturesConfig {
 
   /** Tells views from other tables. */
   val Kind: String = Prefix + "kind"
+
+  private val Follows = Seq("tables", "streams")
+
+  /** Views of earlier versions don't have it. */
+  private val FollowsTables = Prefix + "followsTables"
 
   private val Query = Prefix + "query"
   private val Provider = Prefix + "provider"
@@ -137,9 +177,10 @@ object ViewDefinition extends CapturesConfig {
       properties.get("comment"),
       startingWith(Given, properties) ++ properties.filter { case (name, _) =>
         // they can be altered
-        Seq(Policy, Interval, Retention).contains(name)
+        Known.contains(name)
       },
-      properties.get(Generation))
+      properties.get(Generation),
+      properties.get(FollowsTables).contains("true"))
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {

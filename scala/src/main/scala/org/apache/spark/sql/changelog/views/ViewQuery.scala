@@ -3,18 +3,17 @@
 
 package org.apache.spark.sql.changelog.views
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.{LowerSources, ResolvePassingTime}
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, RowTtl, ToChangelog}
-import org.apache.spark.sql.changelog.sinks.SinkInput
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, RowTtl}
+import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
  * The query of a view, in a session of its own that has the settings the view was made with and,
@@ -23,9 +22,10 @@ import org.apache.spark.sql.changelog.sinks.SinkInput
 class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
+  private val follower = new TableFollower(session)
 
-  /** The query as a table, whose streams are still streams. */
-  lazy val analyzed: LogicalPlan = {
+  /** The query as it is written, in which tables are as they are. */
+  private lazy val written: LogicalPlan = {
     val parsed = session.sessionState.sqlParser.parsePlan(definition.query)
     val plan = session.sessionState.analyzer.execute(reader.replaceViews(parsed))
     if (!plan.resolved) session.sessionState.analyzer.checkAnalysis(plan)
@@ -33,12 +33,48 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   }
 
   /** Whether it reads a view of that name. */
-  def reads(view: TableIdentifier): Boolean = analyzed.resolved && reader.views.contains(view)
+  def reads(view: TableIdentifier): Boolean = written.resolved && reader.views.contains(view)
+
+  private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
+
+  /** The query whose tables are followed, or why it is taken as it is written. */
+  private lazy val following: Either[Seq[String], KeptQuery] =
+    if (!definition.followsTables || definition.policy == RefreshPolicy.Full) Left(Nil)
+    else {
+      val query = keep(follower(written))
+      val unknown = follower.others.map { case (table, reason) => s"$table: $reason" }
+      if (follower.followed.isEmpty) Left(unknown)
+      else if (keep(written).isStreaming) Right(query)
+      else if (unknown.nonEmpty) Left(unknown)
+      else if (definition.policy == RefreshPolicy.Incremental) Right(query)
+      else
+        try {
+          query.check()
+          Right(query)
+        } catch { case error: AnalysisException => Left(Seq(error.getMessage)) }
+    }
+
+  /** Why its tables aren't followed. */
+  def obstacles: Seq[String] = following.left.getOrElse(Nil)
+
+  /** The tables that are followed. */
+  def followed: Seq[FollowedWay] = if (following.isRight) follower.followed else Nil
+
+  /** Tables that are read as they are when rows meet them, and why. */
+  def unfollowed: Seq[(String, String)] = {
+    following
+    follower.others
+  }
+
+  /** The query as a table, whose streams are still streams. */
+  def analyzed: LogicalPlan = kept.plan
+
+  private lazy val kept: KeptQuery = following.getOrElse(keep(written))
 
   lazy val schema: StructType = analyzed.schema.asNullable
 
   /** Whether it reads a stream, whose changes can be followed. */
-  lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
+  def isStreaming: Boolean = kept.isStreaming
 
   /** Whether its rows change as time passes. */
   lazy val readsTime: Boolean = forgetsRows || ResolvePassingTime.readsTime(analyzed)
@@ -48,49 +84,30 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     analyzed.collectWithSubqueries { case hint: RowTtl => hint }.nonEmpty
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
-  lazy val key: Option[Seq[String]] = {
-    val keys = output.upsertKeys
-    val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
-    chosen.orElse(keys.headOption).map(_.map(_.name))
-  }
+  def key: Option[Seq[String]] = kept.key
 
   /** How its changes are kept, as EXPLAIN tells. */
-  lazy val output: ChangelogOutput = explained(mode(hasKey = false))
-
-  private def explained(mode: OutputMode): ChangelogOutput =
-    optimized(toChangelog(mode).copy(explainOnly = true, streaming = true))
-
-  def mode(hasKey: Boolean): OutputMode = ViewKind.mode(definition.kind, hasKey)
+  def output: ChangelogOutput = kept.output
 
   /** Its changes, in the form its storage takes them. */
-  def changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
+  def changes: DataFrame = kept.changes
 
   /** Its rows, now; only of a query that reads no stream. */
   def rows: DataFrame = Dataset.ofRows(session, analyzed)
 
   /** Refuses a query that can't be kept, as starting it would. */
   def check(): this.type = {
-    if (isStreaming) {
-      val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
-      val input = optimized(root.get)
-      SinkInput(definition.kind.toString, input.output, input).keyOrNone(None)
-    } else if (definition.kind == ViewKind.StreamingTable ||
+    if (isStreaming) kept.check()
+    else if (definition.kind == ViewKind.StreamingTable ||
       definition.policy == RefreshPolicy.Incremental) {
-      throw ViewErrors.notIncremental(definition.kind.toString, definition.query)
+      throw notIncremental(definition.kind.toString)
     } else rows.queryExecution.assertAnalyzed()
     this
   }
 
-  private def toChangelog(mode: OutputMode): ToChangelog =
-    ToChangelogFunction(analyzed, mode, Nil)
-
-  private def optimized(changes: ToChangelog): ChangelogOutput = {
-    val plan = session.sessionState.executePlan(changes).analyzed
-    session.sessionState.optimizer
-      .execute(LowerSources(plan))
-      .collectFirst { case output: ChangelogOutput => output }
-      .get
-  }
+  /** That it reads nothing whose changes can be followed. */
+  def notIncremental(view: String): AnalysisException =
+    ViewErrors.notIncremental(view, definition.query, obstacles)
 }
 
 object ViewQuery {

@@ -12,33 +12,75 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
 /** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
 class ViewRefresh(session: SparkSession, view: KeptView) {
   private val query = new ViewQuery(session, view.definition)
   // what is stored must be done in the session of the query, as its sink does
   private val storage = ViewStorage(query.session, view.definition.provider)
+  private val history = RefreshHistory.of(session, view)
 
   /** As the policy says, or as `full` says instead. */
   def refresh(full: Option[Boolean]): Unit = {
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
-    storage.settle(view)
+    val wasRefreshed = history.lastSuccess.nonEmpty
+    history.remember { report =>
+      storage.settle(view)
+      val policy = view.definition.policy
+      val isFull = full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)
+      val why =
+        if (history.last.isEmpty) "the view is new"
+        else if (full.isDefined) "asked for"
+        else reason
+      report.isFor(if (isFull) "full" else "incremental", why)
+      if (full.contains(false) && !query.isStreaming) throw query.notIncremental(view.sql)
+      if (isFull) compute(anew = false, report)
+      else {
+        checkSchema()
+        follow(wasRefreshed, mayCompute = full.isEmpty && policy == RefreshPolicy.Auto, report)
+      }
+    }
+  }
+
+  /** Why it is done as it is if nobody asks for another way. */
+  private def reason: String = {
     val policy = view.definition.policy
-    if (full.contains(false) && !query.isStreaming) {
-      throw ViewErrors.notIncremental(view.sql, view.definition.query)
-    }
-    if (full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)) {
-      recompute(anew = false)
-    } else {
-      checkSchema()
-      catchUp(view, storage.sink(view))
-    }
+    if (policy != RefreshPolicy.Auto) s"the refresh policy is $policy"
+    else if (query.followed.nonEmpty) "the query reads tables that are followed"
+    else if (query.isStreaming) "the query reads a stream"
+    else "the query reads no stream, and no table that is followed"
+  }
+
+  /** Reads what has changed, or all where that can't be told and all may be computed. */
+  private def follow(wasRefreshed: Boolean, mayCompute: Boolean, report: RefreshReport): Unit =
+    if (wasRefreshed && hasNoCheckpoint) {
+      if (!mayCompute) throw ViewErrors.notBegun(view.name)
+      report.isFor("full", "nothing was kept from which changes could go on")
+      compute(anew = false, report)
+    } else
+      try catchUp(view, storage.sink(view), report)
+      catch {
+        case error: Throwable =>
+          RefreshFailure(error) match {
+            case RefreshFailure.AsksForAll(cause) if mayCompute && query.followed.nonEmpty =>
+              report.isFor("full", RefreshError(session, cause))
+              compute(anew = false, report)
+            case failure => throw failure.error
+          }
+      }
+
+  /** Whether its rows were computed at once, so that changes have nothing to go on from. */
+  private def hasNoCheckpoint: Boolean = {
+    val checkpoint = view.definition.checkpoint
+    !checkpoint.getFileSystem(session.sessionState.newHadoopConf()).exists(checkpoint)
   }
 
   /** Keeps the view up to date until it is stopped. */
   def start(): StreamingQuery = {
-    if (!query.isStreaming) throw ViewErrors.notIncremental(view.sql, view.definition.query)
+    if (!query.isStreaming) throw query.notIncremental(view.sql)
     checkSchema()
+    if (history.lastSuccess.nonEmpty && hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
     RunningViews.active(view).getOrElse {
       storage.settle(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
@@ -54,21 +96,23 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    * @param anew
    *   whether the view says something else than before
    */
-  def recompute(anew: Boolean): Unit = {
-    val generation = ViewStorage.newGeneration(storage.home(view.name))
+  def recompute(anew: Boolean): Unit = history.remember { report =>
+    report.isFor("full", if (anew) "the view was replaced" else "asked for")
+    compute(anew, report)
+  }
+
+  private def compute(anew: Boolean, report: RefreshReport): Unit = {
+    val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     try {
       val rows =
         if (query.isStreaming) {
-          catchUp(staged, storage.stagingSink(staged))
+          catchUp(staged, storage.stagingSink(staged), report)
           storage.staged(staged).getOrElse(none(staged.schema))
-        } else {
-          val started = System.currentTimeMillis()
-          new ViewLog(session, staged.definition.folder)
-            .refreshed(RefreshRecord(started, System.currentTimeMillis(), "full", 0))
-          query.rows
-        }
+        } else query.rows
       storage.replace(staged, rows, anew)
+      // formats know how many rows they hold
+      report.wrote(session.table(view.sql).count())
     } catch {
       case error: Throwable =>
         delete(staged.definition.folder)
@@ -77,19 +121,19 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     delete(view.definition.checkpoint)
     // whoever began to read rows of the last generation can go on; older ones go
     val kept = Seq(staged, view).map(_.definition.folder.getName).toSet
-    ViewStorage.deleteGenerations(session, storage.home(view.name), kept)
+    ViewStorage.deleteGenerations(session, view.definition.home, kept)
   }
 
-  private def catchUp(target: KeptView, sink: (String, Map[String, String])): Unit = {
-    val started = System.currentTimeMillis()
+  private def catchUp(
+      target: KeptView,
+      sink: (String, Map[String, String]),
+      report: RefreshReport): Unit = {
     val running = writer(target, sink, Trigger.AvailableNow())
     try running.awaitTermination()
-    finally running.stop()
-    val how =
-      if (target.definition.generation == view.definition.generation) "incremental" else "full"
-    val rows = running.recentProgress.map(_.numInputRows).sum
-    new ViewLog(session, target.definition.folder)
-      .refreshed(RefreshRecord(started, System.currentTimeMillis(), how, rows))
+    finally {
+      running.stop()
+      report.did(running)
+    }
   }
 
   private def writer(

@@ -21,23 +21,48 @@ class ViewStatement(parser: ParserInterface) {
   def apply(sqlText: String, parse: String => LogicalPlan): Option[LogicalPlan] =
     LeadingComments.replaceFirstIn(sqlText, "") match {
       case Explain(form, create) =>
-        queryOf(parse(withoutReplace(create)))
-          .map(ExplainChangelogCommand(_, asJson = "JSON".equalsIgnoreCase(form)))
+        explained(parse(withoutReplace(create)), asJson = "JSON".equalsIgnoreCase(form))
+      case CreateClustered(name) =>
+        // the parser of a format may take it for partitioning
+        throw ViewErrors.clauseNotSupported(name, "CLUSTER BY", "Use PARTITIONED BY, or neither.")
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
+      case Alter(name, change) =>
+        Some(alteration(parts(name), parse(s"ALTER TABLE $name $change"), change))
+      case RefreshAll(database) =>
+        val which = Option(database).map(parts(_).last).map(RefreshKeptViews.OfDatabase)
+        Some(RefreshKeptViews(which.getOrElse(RefreshKeptViews.All)))
+      case RefreshUpstream(name) =>
+        Some(RefreshKeptViews(RefreshKeptViews.Upstream(parts(name))))
       case Refresh(name, how) =>
         Some(RefreshKeptView(parts(name), Option(how).map(_.equalsIgnoreCase("FULL"))))
       case Start(name) => Some(StartKeptView(parts(name)))
       case Stop(name) => Some(StopKeptView(parts(name)))
-      case Drop(ifExists, name) => Some(DropKeptView(parts(name), ifExists != null))
+      case Drop(ifExists, name, cascade) =>
+        Some(DropKeptView(parts(name), ifExists != null, cascade != null))
       case Describe(first, second, name) =>
         Some(DescribeKeptView(parts(name), first != null || second != null))
       case Verify(name, percent) =>
         Some(VerifyKeptView(parts(name), Option(percent).map(sample)))
+      case Refreshes(name) => Some(ShowRefreshes(parts(name)))
       case Show(database, pattern) =>
         Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
       case _ => None
+    }
+
+  private def alteration(name: Seq[String], parsed: LogicalPlan, change: String): LogicalPlan =
+    parsed match {
+      case SetTableProperties(_, properties) =>
+        AlterKeptView(name, properties, unset = Nil, ifExists = false)
+      case UnsetTableProperties(_, keys, ifExists) =>
+        AlterKeptView(name, Map.empty, keys, ifExists)
+      case RenameTable(_, to, _) => RenameKeptView(name, to)
+      case _ =>
+        throw ViewErrors.clauseNotSupported(
+          name.mkString("."),
+          s"ALTER … ${change.trim.split("\\s+").take(2).mkString(" ")}",
+          "SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
     }
 
   private def sample(percent: String): Double = {
@@ -59,17 +84,28 @@ object ViewStatement {
 
   private val Explain =
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
+  private val Quoted = """(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`)"""
+  private val CreateClustered =
+    s"""(?is)CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$Name(?:$Quoted|(?!\\bAS\\b)[^'"`])*?\\bCLUSTER\\s+BY\\b.*""".r
   private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
     s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL))?\\s*;?\\s*""".r
+  private val Alter = s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+(.*)""".r
+  private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
+  private val RefreshAll =
+    s"""(?is)REFRESH\\s+$Kinds(?:\\s+(?:IN|FROM)\\s+$Name)?\\s*;?\\s*""".r
+  private val RefreshUpstream =
+    s"""(?is)REFRESH\\s+$Kind\\s+$Name\\s+WITH\\s+UPSTREAM\\s*;?\\s*""".r
   private val Start = s"""(?is)START\\s+$Kind\\s+$Name\\s*;?\\s*""".r
   private val Stop = s"""(?is)STOP\\s+$Kind\\s+$Name\\s*;?\\s*""".r
-  private val Drop = s"""(?is)DROP\\s+$Kind\\s+(IF\\s+EXISTS\\s+)?$Name\\s*;?\\s*""".r
+  private val Drop =
+    s"""(?is)DROP\\s+$Kind\\s+(IF\\s+EXISTS\\s+)?$Name(\\s+CASCADE)?\\s*;?\\s*""".r
   private val Describe =
     s"""(?is)DESC(?:RIBE)?\\s+(EXTENDED\\s+)?$Kind\\s+(EXTENDED\\s+)?$Name\\s*;?\\s*""".r
   private val Verify =
     s"""(?is)VERIFY\\s+$Kind\\s+$Name(?:\\s+SAMPLE\\s+(\\d+(?:\\.\\d+)?)\\s+PERCENT)?\\s*;?\\s*""".r
+  private val Refreshes = s"""(?is)SHOW\\s+REFRESHES\\s+OF\\s+(?:$Kind\\s+)?$Name\\s*;?\\s*""".r
   private val Show =
     s"""(?is)SHOW\\s+(?:MATERIALIZED\\s+VIEWS|STREAMING\\s+TABLES)(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r
 
@@ -81,11 +117,15 @@ object ViewStatement {
   private def withoutReplace(text: String): String =
     OrReplace.replaceAllIn(text, found => found.group(1) + " " * found.group(2).length)
 
-  private def queryOf(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+  private def explained(plan: LogicalPlan, asJson: Boolean): Option[LogicalPlan] = plan match {
     case create: CreatePipelineDatasetAsSelect =>
       // a plan would show them
       RefuseSecrets("to explain", Map.empty, create.query)
-      Some(create.query)
+      val otherwise = ExplainChangelogCommand(create.query, asJson)
+      creation(plan, replace = true).map {
+        case command: CreateKeptView if !asJson => ExplainKeptView(command, otherwise)
+        case _ => otherwise
+      }
     case _ => None
   }
 }

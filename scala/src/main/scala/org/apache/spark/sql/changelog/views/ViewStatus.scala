@@ -11,42 +11,49 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, TimestampFormatter}
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.sources.tables.TableVersion
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
 import org.apache.spark.sql.changelog.views.verify.VerifyView
 
 /** What can be told of a view without reading its rows. */
 class ViewStatus(session: SparkSession, view: KeptView) {
   private val definition = view.definition
   private val log = new ViewLog(session, definition.folder)
+  private val history = RefreshHistory.of(session, view)
+  private lazy val last = history.last
+  private lazy val lastSuccess = history.lastSuccess
   private lazy val query = new ViewQuery(session, definition)
 
-  /** Whether a query of this process keeps it up to date. */
+  /** Whether a query of this process keeps it up to date, and whether the last refresh failed. */
   def state: String = RunningViews.last(view) match {
     case Some(query) if query.isActive => "RUNNING"
     case Some(query) if query.exception.nonEmpty => "FAILED"
-    case _ => "IDLE"
+    case _ => if (last.forall(_.succeeded)) "IDLE" else "FAILED"
   }
 
   /** When it was known to have all that its sources had delivered. */
   def asOf: Option[String] = asOfMillis.map(time)
 
+  /** For how long it may have missed what its sources deliver. */
+  def behindSeconds: Option[Double] = asOfMillis.map { millis =>
+    Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toMillis / 1000.0
+  }
+
   def facts: Seq[(String, String)] = Seq("Kind" -> definition.kind.toString, "Status" -> state) ++
-    RunningViews
-      .last(view)
-      .flatMap(_.exception)
-      .map("Failure" -> _.getMessage.linesIterator.next()) ++
+    failure.map("Failure" -> _) ++
     Seq("Refresh policy" -> definition.policy.toString, "Plan" -> plan) ++
-    log.lastRefresh.map { refresh =>
-      val took = refresh.finished - refresh.asOf
-      "Last refresh" -> s"${time(refresh.finished)}, ${refresh.how}, ${refresh.inputRows} rows read in $took ms"
-    } ++
+    lastSuccess.map("Last refresh" -> refresh(_)) ++
     asOf.map("As of" -> _) ++
     asOfMillis.map { millis =>
       "Lag" -> s"at most ${Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toSeconds} s"
     } ++
+    versions ++
     Seq("Last verification" -> log.lastVerification.fold("never")(verification))
 
   def details: Seq[(String, String)] = Seq(
     "Format" -> definition.provider,
+    "Version" -> ViewStorage(session, definition.provider).version(view).toString,
     "Checkpoint" -> definition.checkpoint.toString,
     "Query" -> definition.query) ++
     definition.comment.map("Comment" -> _) ++
@@ -59,17 +66,47 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
 
   private def howItIsKept: String =
-    if (!query.isStreaming) "computed anew, since its query reads no stream"
-    else {
+    if (!query.isStreaming) {
+      val reasons =
+        if (query.obstacles.isEmpty) Seq("its query reads no stream") else query.obstacles
+      s"computed anew, since ${reasons.mkString("; ").linesIterator.next()}"
+    } else {
       val key =
         query.key.fold("rows are told apart by all columns")(_.mkString("key (", ", ", ")"))
       s"incremental, ${query.output.explained.mode}, $key"
     }
 
+  /** At which versions the last batch has read the tables that are followed. */
+  private def versions: Seq[(String, String)] = {
+    val ways = Try(query.followed).getOrElse(Nil).map(way => way.name -> way.way).toMap
+    new BatchLogs(session, definition.checkpoint).lastOffsets.flatMap(TableVersion.find).map {
+      version =>
+        val how = ways.get(version.table).fold("")(way => s", followed $way")
+        s"Read of ${version.table}" -> s"version ${version.version}$how"
+    }
+  }
+
+  /** Why the last refresh failed. */
+  def failure: Option[String] = RunningViews.last(view) match {
+    case Some(query) => query.exception.map(RefreshError(session, _))
+    case None =>
+      last.flatMap(record => record.error.map(error => s"${time(record.finished)}, $error"))
+  }
+
+  private def refresh(record: RefreshRecord): String = {
+    val counts = Seq(
+      "read" -> record.rowsRead,
+      "written" -> record.rowsWritten,
+      "taken back" -> record.rowsTakenBack)
+    val rows = counts.collect { case (what, Some(count)) => s"$count rows $what" }
+    val what = (record.mode +: rows).mkString(", ")
+    s"${time(record.finished)}, $what in ${record.millis} ms"
+  }
+
   private def asOfMillis: Option[Long] = {
     val running = RunningViews.active(view).flatMap(query => Option(query.lastProgress))
     val progressed = running.map(progress => Instant.parse(progress.timestamp).toEpochMilli)
-    progressed.orElse(log.lastRefresh.map(_.asOf))
+    progressed.orElse(lastSuccess.map(_.asOf))
   }
 
   private def verification(record: VerificationRecord): String = {

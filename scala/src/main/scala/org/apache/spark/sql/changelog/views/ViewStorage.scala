@@ -11,9 +11,10 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.files.SnapshotVersions
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
  * How the rows of a view are stored, so that whoever reads it by its name sees the rows after a
@@ -24,8 +25,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
  */
 trait ViewStorage {
 
-  /** Makes the table, without rows. */
-  def create(name: TableIdentifier, schema: StructType, definition: ViewDefinition): KeptView
+  /** Makes the table, without rows, for `view`, which then has a generation. */
+  def create(view: KeptView): KeptView
 
   /** The sink that keeps the view current, and its options. */
   def sink(view: KeptView): (String, Map[String, String])
@@ -47,8 +48,20 @@ trait ViewStorage {
   /** Completes what a process has left half done. */
   def settle(view: KeptView): Unit
 
-  /** Where generations lie. */
-  def home(name: TableIdentifier): Path
+  /** The number of what is shown: a later version has a higher one. */
+  def version(view: KeptView): Long
+
+  /** The changes of the versions `from` to `to`, or to the one that is shown. */
+  def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
+
+  /** The same as they come; from the rows that are shown, if no version is named. */
+  def changeStream(view: KeptView, from: Option[Long]): DataFrame
+
+  /** Lets the view have other properties. */
+  def alter(view: KeptView, definition: ViewDefinition): Unit
+
+  /** Gives it another name in the same database. */
+  def rename(view: KeptView, to: TableIdentifier): Unit
 
   def drop(view: KeptView): Unit
 }
@@ -62,6 +75,15 @@ object ViewStorage {
 
   /** A folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
+
+  /** Deletes what belongs to a view that is dropped. */
+  def deleteAll(session: SparkSession, home: Path): Unit = {
+    val files = home.getFileSystem(session.sessionState.newHadoopConf())
+    Seq(RefreshHistory.Folder, SnapshotVersions.Folder).foreach { folder =>
+      files.delete(new Path(home, folder), true)
+    }
+    deleteGenerations(session, home, Set.empty)
+  }
 
   /** Deletes generations; what else may lie there is somebody else's. */
   def deleteGenerations(session: SparkSession, home: Path, except: Set[String]): Unit = {

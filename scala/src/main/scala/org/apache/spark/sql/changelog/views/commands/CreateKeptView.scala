@@ -6,8 +6,9 @@ package org.apache.spark.sql.changelog.views.commands
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.types.StructField
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
@@ -18,6 +19,10 @@ import org.apache.spark.sql.changelog.views._
  *
  * @param provider
  *   the format the rows are stored in, Spark's default if none
+ * @param columns
+ *   what the columns are called, those of the query if none
+ * @param layout
+ *   how the table is partitioned
  */
 case class CreateKeptView(
     kind: ViewKind,
@@ -26,6 +31,8 @@ case class CreateKeptView(
     provider: Option[String],
     comment: Option[String],
     properties: Map[String, String],
+    columns: Seq[StructField],
+    layout: Seq[Transform],
     ifNotExists: Boolean,
     replace: Boolean)
     extends ViewCommand {
@@ -38,19 +45,22 @@ case class CreateKeptView(
       if (!ifNotExists) throw ViewErrors.exists(full)
     } else {
       val definition = define(session)
-      val checked = new ViewQuery(session, definition).check()
+      val (checked, schema) =
+        new ViewColumns(full, columns)(new ViewQuery(session, definition).check(), session)
+      val made = KeptView(full, schema, checked.definition, layout)
       old match {
-        case Some(view) => replaceView(session, view, definition, checked)
-        case None => create(session, full, definition, checked)
+        case Some(view) => replaceView(session, view, made, checked)
+        case None => create(session, made)
       }
     }
     Nil
   }
 
-  private def define(session: SparkSession): ViewDefinition = {
+  /** What the view would be. */
+  def define(session: SparkSession): ViewDefinition = {
     val manager = session.sessionState.catalogManager
     val conf = session.sessionState.conf
-    ViewDefinition(
+    val definition = ViewDefinition(
       kind,
       query,
       manager.currentCatalog.name() +: manager.currentNamespace.toSeq,
@@ -58,16 +68,14 @@ case class CreateKeptView(
       provider.getOrElse(conf.defaultDataSourceName).toLowerCase,
       comment,
       properties).check()
+    // rows of a streaming table stay, whatever becomes of a table they were joined with
+    definition.copy(followsTables = kind == ViewKind.MaterializedView && definition.wantsTables)
   }
 
   /** It is there with its first rows, or not at all. */
-  private def create(
-      session: SparkSession,
-      full: TableIdentifier,
-      definition: ViewDefinition,
-      checked: ViewQuery): Unit = {
-    val storage = ViewStorage(session, definition.provider)
-    val view = storage.create(full, checked.schema, definition)
+  private def create(session: SparkSession, made: KeptView): Unit = {
+    val storage = ViewStorage(session, made.definition.provider)
+    val view = storage.create(made)
     try new ViewRefresh(session, view).refresh(full = None)
     catch {
       case error: Throwable =>
@@ -81,17 +89,19 @@ case class CreateKeptView(
   private def replaceView(
       session: SparkSession,
       view: KeptView,
-      definition: ViewDefinition,
+      made: KeptView,
       checked: ViewQuery): Unit = {
+    val definition = made.definition
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     if (checked.reads(view.name)) throw ViewErrors.recursive(view.name)
+    new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
       val generation = view.definition.generation
-      val after = KeptView(view.name, checked.schema, definition.copy(generation = generation))
+      val after = made.copy(definition = definition.copy(generation = generation))
       new ViewRefresh(session, after).recompute(anew = true)
     } else {
       ViewStorage(session, view.definition.provider).drop(view)
-      create(session, view.name, definition, checked)
+      create(session, made)
     }
   }
 }

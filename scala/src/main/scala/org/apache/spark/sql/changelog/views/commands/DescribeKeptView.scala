@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.views.commands
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Literal}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StringType
 
@@ -21,7 +21,10 @@ case class DescribeKeptView(name: Seq[String], extended: Boolean) extends ViewCo
 
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)
-    val columns = view.schema.fields.toSeq.map(field => Row(field.name, field.dataType.sql))
+    val columns = view.schema.fields.toSeq.map { field =>
+      val comment = field.getComment().fold("")(text => s" COMMENT ${Literal(text).sql}")
+      Row(field.name, field.dataType.sql + comment)
+    }
     val status = new ViewStatus(session, view)
     val facts = status.facts ++ (if (extended) status.details else Nil)
     (columns :+ Row("", "")) ++ facts.map { case (fact, value) => Row(fact, value) }

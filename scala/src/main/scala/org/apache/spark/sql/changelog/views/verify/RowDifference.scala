@@ -11,7 +11,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
 
 /** The rows of a table that another one does not have, each as often as it is missing there. */
-private[verify] object RowDifference {
+private[views] object RowDifference {
 
   def apply(rows: DataFrame, others: DataFrame): DataFrame =
     if (rows.schema.forall(field => isComparable(field.dataType))) rows.exceptAll(others)

@@ -22,6 +22,7 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.sources.tables.TableRows
 
 /**
  * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
@@ -118,6 +119,7 @@ private class ReadOnce(streams: Seq[LogicalPlan], read: Seq[(LogicalPlan, Logica
   /** The plan of a batch as one that is no stream. */
   private def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
     case relation: LogicalRelation => relation.copy(isStreaming = false)
+    case rows: TableRows => rows.atRest
     case rows: LogicalRDD =>
       LogicalRDD(rows.output, rows.rdd, rows.outputPartitioning, rows.outputOrdering)(session)
     case rows: LocalRelation => rows.copy(isStreaming = false)

@@ -72,7 +72,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
         rows.queryExecution.executedPlan
         if (sources.lastBatches == before) return (before._2, rows)
       } else if (RunningViews.active(view).isEmpty || System.currentTimeMillis() > patience) {
-        throw ViewErrors.batchUnfinished(view.name, before._1.get)
+        throw ViewErrors.batchUnfinished(view.name, "compared with its query", before._1.get)
       }
       Thread.sleep(100)
     }

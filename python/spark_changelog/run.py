@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Keeps views within the lag that their property ``changelog.lag`` allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from threading import Event
+
+from pyspark.sql import SparkSession
+
+from spark_changelog._schedule import Schedule, View
+
+MOST_ROUNDS_THAT_FAIL = 8
+STATUS_COLUMNS = "view, state, behind_seconds, lag_seconds, failures, failure, updated_at"
+
+
+def run(
+    spark: SparkSession | None = None,
+    *,
+    databases: Sequence[str] | None = None,
+    status: str | None = None,
+    poll: float = 10.0,
+    stop: Event | None = None,
+    report: Callable[[str], None] | None = None,
+) -> None:
+    """Keep every view with a property ``changelog.lag`` no older than that, until told to stop.
+
+    A view is refreshed when half of its lag has passed, after those that it reads, which may
+    be no older than it may. One that fails is tried again after 1, 2, 4, … seconds, at most 5
+    minutes; meanwhile the views that read it wait, and all others go on. Views that ``START``
+    keeps up to date are left to it.
+
+    Parameters
+    ----------
+    spark : SparkSession, optional
+        The active session by default.
+    databases : sequence of str, optional
+        Those whose views are kept; all by default.
+    status : str, optional
+        A view of Spark's that is replaced after each round, for others to query: the state of
+        each view (``WITHIN LAG``, ``BEHIND``, ``FAILED``, ``WAITING`` for one that it reads,
+        ``RUNNING``), how far it is behind and may be, failures in a row and the last one.
+    poll : float
+        How often, in seconds, new views and properties are looked for.
+    stop : threading.Event, optional
+        Ends it when set, after the refresh that is under way.
+    report : callable, optional
+        Takes a line for each refresh; they are printed by default.
+    """
+    _Runner(
+        SparkSession.active() if spark is None else spark,
+        databases,
+        status,
+        Event() if stop is None else stop,
+        _print if report is None else report,
+    ).run(poll)
+
+
+class _Runner:
+    def __init__(
+        self,
+        spark: SparkSession,
+        databases: Sequence[str] | None,
+        status: str | None,
+        stop: Event,
+        report: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._databases = databases
+        self._status = status
+        self._stop = stop
+        self._report = report
+        self._schedule = Schedule()
+
+    def run(self, poll: float) -> None:
+        self._report("keeping views within their lag")
+        rounds_that_failed = 0
+        while not self._stop.is_set():
+            try:
+                views = self._round()
+                rounds_that_failed = 0
+                pause = self._schedule.wait(views, time.monotonic(), poll)
+            except Exception as error:
+                # the catalog may be away for a while; a driver that has gone does not come back
+                rounds_that_failed += 1
+                if rounds_that_failed > MOST_ROUNDS_THAT_FAIL:
+                    raise
+                pause = min(2.0**rounds_that_failed, 60.0)
+                self._report(f"views can't be listed, again in {pause:g} s: {_line(error)}")
+            self._stop.wait(pause)
+        self._report("stopped")
+
+    def _round(self) -> list[tuple[View, float]]:
+        """Refresh what is due, and return the views as they are then."""
+        behind: set[str] = set()
+        for view, lag in self._schedule.ordered(self._views()):
+            if self._stop.is_set():
+                break
+            if behind.intersection(view.reads):
+                behind.add(view.name)
+            elif self._schedule.is_due(view, lag, time.monotonic()):
+                self._refresh(view, lag)
+            if self._schedule.attempts(view.name).failures:
+                behind.add(view.name)
+        views = self._schedule.ordered(self._views())
+        if self._status is not None:
+            self._tell(self._status, views, behind)
+        return views
+
+    def _refresh(self, view: View, lag: float) -> None:
+        name = view.name
+        try:
+            self._spark.sql(f"REFRESH MATERIALIZED VIEW {view.sql}").collect()
+        except Exception as error:
+            pause = self._schedule.failed(name, time.monotonic())
+            count = self._schedule.attempts(name).failures
+            self._report(f"{name}: failed ({count}), again in {pause:g} s: {_line(error)}")
+            return
+        self._schedule.succeeded(name)
+        last = self._spark.sql(f"SHOW REFRESHES OF {view.sql}").head()
+        if last is not None:
+            counts = [
+                f"{rows} rows {what}"
+                for what, rows in [
+                    ("read", last.rows_read),
+                    ("written", last.rows_written),
+                    ("taken back", last.rows_taken_back),
+                ]
+                if rows is not None
+            ]
+            what = ", ".join([last.mode, *counts])
+            self._report(f"{name}: {what} in {last.seconds:.1f} s, lag {lag:g} s")
+
+    def _views(self) -> list[View]:
+        databases = self._databases
+        if databases is None:
+            databases = [row[0] for row in self._spark.sql("SHOW DATABASES").collect()]
+        return [
+            View(
+                name=f"{row.namespace}.{row.name}",
+                sql=f"{_quoted(row.namespace)}.{_quoted(row.name)}",
+                status=row.status,
+                behind=row.behind_seconds,
+                lag=row.lag_seconds,
+                reads=tuple(row.reads),
+                failure=row.failure,
+            )
+            for database in databases
+            for row in self._spark.sql(
+                f"SHOW MATERIALIZED VIEWS IN {_quoted(database)}"
+            ).collect()
+        ]
+
+    def _tell(self, status: str, views: list[tuple[View, float]], behind: set[str]) -> None:
+        """Replace the view that others query, in one step of the catalog."""
+        rows = [self._row(view, lag, behind) for view, lag in views]
+        values = ", ".join(rows) or f"({', '.join(['NULL'] * 7)})"
+        some = "" if rows else " WHERE false"
+        columns = (
+            "STRING(view) AS view, STRING(state) AS state, "
+            "DOUBLE(behind_seconds) AS behind_seconds, DOUBLE(lag_seconds) AS lag_seconds, "
+            "INT(failures) AS failures, STRING(failure) AS failure, "
+            "TIMESTAMP(updated_at) AS updated_at"
+        )
+        self._spark.sql(
+            f"CREATE OR REPLACE VIEW {status} AS SELECT {columns} "
+            f"FROM VALUES {values} AS t({STATUS_COLUMNS}){some}"
+        )
+
+    def _row(self, view: View, lag: float, behind: set[str]) -> str:
+        failures = self._schedule.attempts(view.name).failures
+        if view.status == "RUNNING":
+            state = "RUNNING"
+        elif failures:
+            state = "FAILED"
+        elif view.name in behind:
+            state = "WAITING"
+        else:
+            state = "WITHIN LAG" if view.is_within(lag) else "BEHIND"
+        now = datetime.now(timezone.utc).isoformat()
+        return (
+            f"({_text(view.name)}, {_text(state)}, {_number(view.behind)}, {lag}, {failures}, "
+            f"{_text(view.failure)}, {_text(now)})"
+        )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _number(value: float | None) -> str:
+    return "NULL" if value is None else repr(value)
+
+
+def _line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _print(line: str) -> None:
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    print(f"{now} {line}", flush=True)

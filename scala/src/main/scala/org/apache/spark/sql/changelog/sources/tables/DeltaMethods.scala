@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import java.lang.reflect.InvocationTargetException
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * What is called of Delta's own classes: by name, for they aren't compiled against, and need not be
+ * there.
+ */
+private[tables] object DeltaMethods {
+
+  /** Whether a relation reads a table of Delta's. */
+  def isDelta(files: HadoopFsRelation): Boolean = files.location.getClass.getName == FileIndex
+
+  /** Whether a version was asked for, so that the rows stay what they are. */
+  def isTimeTravel(files: HadoopFsRelation): Boolean =
+    isDelta(files) && call(files.location, "isTimeTravelQuery") == true
+
+  /** The snapshot that a relation reads. */
+  def snapshotOf(relation: LogicalRelation): Snapshot = relation.relation match {
+    case files: HadoopFsRelation =>
+      new Snapshot(call(files.location, "getSnapshot"), relation.catalogTable)
+    case other => throw new IllegalStateException(s"not a table of Delta's: $other")
+  }
+
+  /** A table as of one version. */
+  final class Snapshot(snapshot: AnyRef, table: Option[CatalogTable]) {
+    private def metadata: AnyRef = call(snapshot, "metadata")
+    private def log: AnyRef = call(snapshot, "deltaLog")
+
+    def version: Long = call(snapshot, "version").asInstanceOf[Long]
+    def id: String = call(metadata, "id").toString
+    def schema: StructType = call(metadata, "schema").asInstanceOf[StructType]
+
+    def hasChangeFeed: Boolean = call(metadata, "configuration")
+      .asInstanceOf[Map[String, String]]
+      .exists { case (key, value) =>
+        key.equalsIgnoreCase("delta.enableChangeDataFeed") && value.equalsIgnoreCase("true")
+      }
+
+    /** The commits from one version to another, both included, as far as the log has them. */
+    def commits(first: Long, last: Long): Seq[(Long, Seq[AnyRef])] =
+      call(log, "getChanges", Long.box(first), Long.box(last), table, Boolean.box(false))
+        .asInstanceOf[Iterator[(Long, Seq[AnyRef])]]
+        .toSeq
+
+    /**
+     * What commits have changed.
+     *
+     * @param byFiles
+     *   whether rows of the files that they add and remove are given, and not those of the change
+     *   feed. Files that hold no other rows than those they replace are left out
+     */
+    def changes(
+        session: SparkSession,
+        commits: Seq[(Long, Seq[AnyRef])],
+        byFiles: Boolean): DataFrame = {
+      val last = commits.last._1
+      val until = call(log, "getSnapshotAt", Long.box(last), None, table, Boolean.box(false))
+      val reader = Class.forName(ChangeReader, true, snapshot.getClass.getClassLoader)
+      val info = call(
+        reader.getField("MODULE$").get(null),
+        "changesToDF",
+        until,
+        Long.box(commits.head._1),
+        Long.box(last),
+        commits.iterator,
+        session,
+        table,
+        Boolean.box(false),
+        Boolean.box(byFiles),
+        None)
+      call(info, "fileChangeDf").asInstanceOf[DataFrame]
+    }
+  }
+
+  private def call(target: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
+    val method = target.getClass.getMethods
+      .find(method => method.getName == name && method.getParameterCount == arguments.size)
+      .getOrElse(throw new NoSuchMethodException(s"${target.getClass.getName}.$name"))
+    try method.invoke(target, arguments: _*)
+    catch { case wrapped: InvocationTargetException => throw wrapped.getCause }
+  }
+
+  private val FileIndex = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
+  private val ChangeReader = "org.apache.spark.sql.delta.commands.cdc.CDCReader$"
+}

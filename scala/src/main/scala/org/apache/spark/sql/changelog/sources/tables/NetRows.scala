@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.classic.DataFrame
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.RowKind
+
+/** Leaves what is left of inserts and deletes when those of equal rows have cancelled out. */
+private[tables] object NetRows {
+
+  def apply(rows: DataFrame, names: Seq[String]): DataFrame = {
+    val types = names.map(rows.schema(_).dataType)
+    if (types.exists(_.existsRecursively(_.isInstanceOf[VariantType]))) rows
+    else {
+      val exact = names.zip(types).map { case (name, dataType) =>
+        toExact(quoted(name), dataType).as(name)
+      }
+      val sign = when(quoted(RowKind.ChangeTypeColumnName) === "insert", 1L).otherwise(-1L)
+      val counted = rows.groupBy(exact: _*).agg(sum(sign).as(Net))
+      val kind = when(col(Net) > 0, "insert").otherwise("delete")
+      val repeated = explode(array_repeat(kind, abs(col(Net)).cast(IntegerType)))
+      val columns = names.zip(types).map { case (name, dataType) =>
+        fromExact(quoted(name), dataType).as(name)
+      }
+      counted
+        .where(col(Net) =!= 0)
+        .select(columns :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
+    }
+  }
+
+  /** Rows are grouped by what they are, and not by what Spark takes for equal: 'a' and 'A', 0.0 and -0.0. */
+  private def toExact(column: Column, dataType: DataType): Column = dataType match {
+    case _: FloatType | _: DoubleType => column.cast(StringType)
+    case text: StringType if !text.isUTF8BinaryCollation => column.cast(StringType)
+    case _ => column
+  }
+
+  private def fromExact(column: Column, dataType: DataType): Column = dataType match {
+    case _: FloatType | _: DoubleType => column.cast(dataType)
+    case text: StringType if !text.isUTF8BinaryCollation => column.cast(dataType)
+    case _ => column
+  }
+
+  def quoted(name: String): Column = col(s"`${name.replace("`", "``")}`")
+
+  private val Net = "_net"
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset => AnyOffset,
+  ReadLimit,
+  SupportsTriggerAvailableNow
+}
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * The changes of a table, from one of its versions to another. The first batch has all its rows.
+ *
+ * A query that ends when it has read what is there decides on the versions of all its tables before
+ * it reads any.
+ */
+private[tables] class TableSource(
+    session: SparkSession,
+    table: FollowedTable,
+    override val schema: StructType)
+    extends Source
+    with SupportsTriggerAvailableNow {
+
+  /** Up to where all is read, if that was decided. */
+  private var decided: Option[table.Moment] = None
+
+  override def prepareForTriggerAvailableNow(): Unit = decided = Some(table.now())
+
+  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
+    table.version(Option(start).map(versionOf), decided.getOrElse(table.now()))
+
+  override def getOffset: Option[Offset] =
+    throw new IllegalStateException("latestOffset is called instead")
+
+  override def deserializeOffset(json: String): AnyOffset = TableVersion.parse(json)
+
+  override def getBatch(start: Option[Offset], end: Offset): AnyDataFrame = {
+    val from = start.map(versionOf)
+    val until = versionOf(end)
+    Dataset.ofRows(session, TableRows(toAttributes(schema), () => read(from, until)))
+  }
+
+  override def commit(end: Offset): Unit = table.forget(versionOf(end))
+
+  override def stop(): Unit = ()
+
+  override def toString: String = s"table ${table.name}"
+
+  private def read(from: Option[TableVersion], until: TableVersion): LogicalPlan = from match {
+    case Some(from) => table.changes(from, until)
+    case None if table.rowsOnlyCome => table.rows(until)
+    case None =>
+      val rows = table.rows(until)
+      val insert = Alias(Literal("insert"), RowKind.ChangeTypeColumnName)()
+      Project(rows.output :+ insert, rows)
+  }
+
+  private def versionOf(offset: AnyOffset): TableVersion = offset match {
+    case version: TableVersion => version
+    case other => TableVersion.parse(other.json)
+  }
+}

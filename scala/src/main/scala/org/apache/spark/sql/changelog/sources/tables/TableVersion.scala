@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.zip.CRC32
+
+import scala.util.Try
+
+import org.json4s._
+import org.json4s.jackson.Serialization
+
+import org.apache.spark.sql.execution.streaming.Offset
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A table at one moment, as an offset of a stream.
+ *
+ * @param table
+ *   its name, as one would write it in SQL
+ * @param id
+ *   what tells it from another table of the same name; empty if nothing does
+ * @param columns
+ *   what tells its columns from others
+ * @param version
+ *   what tells its rows at that moment, a number that grows
+ */
+case class TableVersion(table: String, id: String, columns: String, version: Long)
+    extends Offset {
+  override val json: String = Serialization.write(
+    Map("table" -> table, "id" -> id, "columns" -> columns, "version" -> version.toString))(
+    TableVersion.formats)
+}
+
+object TableVersion {
+  private val formats: Formats = Serialization.formats(NoTypeHints)
+
+  /** What an offset says. */
+  def parse(json: String): TableVersion = {
+    implicit val used: Formats = formats
+    val read = Serialization.read[Map[String, String]](json)
+    TableVersion(read("table"), read("id"), read("columns"), read("version").toLong)
+  }
+
+  /** The same, if it is an offset of this kind. */
+  def find(json: String): Option[TableVersion] = Try(parse(json)).toOption
+
+  /** The same for columns of the same names and types, in the same order. */
+  def fingerprint(schema: StructType): String = {
+    val columns = schema.map(field => s"${field.name} ${field.dataType.json}")
+    val sum = new CRC32
+    sum.update(columns.mkString(",").getBytes(UTF_8))
+    f"${schema.size}-${sum.getValue}%08x"
+  }
+}

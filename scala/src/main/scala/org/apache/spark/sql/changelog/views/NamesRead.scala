@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedWith}
+
+/** The names of the tables and views that a parsed query reads, in any of its parts. */
+object NamesRead {
+  def apply(query: LogicalPlan): Seq[Seq[String]] = {
+    val found = relations(query).map(_.multipartIdentifier)
+    // a common table hides what else has its name
+    val common = withs(query).flatMap(_.cteRelations).map(_._1.toLowerCase).toSet
+    found.filterNot(parts => parts.size == 1 && common.contains(parts.head.toLowerCase)).distinct
+  }
+
+  /** The tables of a parsed query, as it names them. */
+  def relations(query: LogicalPlan): Seq[UnresolvedRelation] =
+    query.collectWithSubqueries { case relation: UnresolvedRelation => relation } ++
+      commonTables(query).flatMap(relations)
+
+  private def withs(query: LogicalPlan): Seq[UnresolvedWith] =
+    query.collectWithSubqueries { case tables: UnresolvedWith => tables } ++
+      commonTables(query).flatMap(withs)
+
+  /** They are no children. */
+  private def commonTables(query: LogicalPlan): Seq[LogicalPlan] =
+    query.collectWithSubqueries { case tables: UnresolvedWith =>
+      tables.cteRelations.map(_._2)
+    }.flatten
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.FileNotFoundException
+
+import org.apache.spark.SparkThrowable
+
+import org.apache.spark.sql.changelog.errors.{TableErrors, ViewErrors}
+
+/** Why a refresh has failed, as far as it matters for what is done then. */
+sealed trait RefreshFailure {
+  def error: Throwable
+}
+
+object RefreshFailure {
+
+  /** What has changed can't be told, but all rows can be read. */
+  final case class AsksForAll(error: Throwable) extends RefreshFailure
+
+  final case class Other(error: Throwable) extends RefreshFailure
+
+  def apply(error: Throwable): RefreshFailure = {
+    val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(Deepest).toSeq
+    val conditions = causes.flatMap {
+      case named: SparkThrowable => Option(named.getCondition).map(_ -> named)
+      case _ => None
+    }
+    conditions
+      .collectFirst {
+        case (condition, named: Throwable)
+            if TableErrors.asksForAll(condition) || Changed(condition) =>
+          AsksForAll(named)
+        case (condition, named: Throwable) if OnlyAppends(condition) =>
+          Other(ViewErrors.streamOfChangedTable(named.getMessage.linesIterator.next()))
+      }
+      .getOrElse {
+        val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
+        causes
+          .find(cause => isGone || cause.isInstanceOf[FileNotFoundException])
+          .fold[RefreshFailure](Other(error)) { _ =>
+            val file = causes.last.getMessage.linesIterator.next()
+            AsksForAll(TableErrors.filesGone(file))
+          }
+      }
+  }
+
+  /** The query reads its tables in another way than when it was begun. */
+  private val Changed = Set("CHANGELOG_QUERY_CHANGED")
+
+  private val OnlyAppends =
+    Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
+  private val Deepest = 20
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+
+/**
+ * What the columns of a view are called, and the comments they have, if its statement says so.
+ *
+ * Other names than the query's become part of the query, so that whatever reads its text gets the
+ * view's columns:
+ *
+ * {{{
+ *   CREATE … v (city STRING, n BIGINT) AS q    =>    SELECT * FROM (q) AS v(city, n)
+ * }}}
+ */
+class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
+
+  /** The query under these names, and the columns it gives. */
+  def apply(query: ViewQuery, session: SparkSession): (ViewQuery, StructType) =
+    if (columns.isEmpty) (query, query.schema)
+    else {
+      check(query.schema)
+      val named =
+        if (columns.map(_.name) == query.schema.fieldNames.toSeq) query
+        else new ViewQuery(session, query.definition.copy(query = rename(query))).check()
+      val commented = named.schema.fields.zip(columns).map { case (field, column) =>
+        column.getComment().fold(field)(field.withComment)
+      }
+      (named, StructType(commented))
+    }
+
+  private def rename(query: ViewQuery): String = {
+    val names = columns.map(column => quoteIdentifier(column.name)).mkString(", ")
+    // its last line may be a comment
+    s"SELECT * FROM (\n${query.definition.query}\n) AS ${quoteIdentifier(view.table)}($names)"
+  }
+
+  private def check(found: StructType): Unit = {
+    val isSame = found.size == columns.size && found.zip(columns).forall { case (field, column) =>
+      DataType.equalsIgnoreNullability(field.dataType, column.dataType)
+    }
+    if (!isSame) {
+      def list(fields: Seq[StructField]) =
+        fields.map(field => s"${field.name} ${field.dataType.sql}")
+      throw ViewErrors.columnsDiffer(view, list(columns), list(found))
+    }
+  }
+}

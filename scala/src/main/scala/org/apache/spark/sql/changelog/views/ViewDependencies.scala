@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import scala.collection.mutable
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+
+/**
+ * Which views read which, as their texts say: nothing is analyzed, so a view whose sources are gone
+ * is no obstacle. Spark's own views in between are looked through.
+ */
+class ViewDependencies(session: SparkSession) {
+  private val catalog = new ViewCatalog(session)
+  private val known = mutable.Map.empty[KeptView, Set[TableIdentifier]]
+
+  /** The views of all databases. */
+  lazy val views: Seq[KeptView] = catalog.listAll()
+  private lazy val byName = views.map(view => normal(view.name) -> view).toMap
+
+  /** The views whose rows its query reads. */
+  def readBy(view: KeptView): Seq[KeptView] = namesReadBy(view).toSeq.flatMap(byName.get)
+
+  /** The views whose queries read its rows. */
+  def readersOf(view: KeptView): Seq[KeptView] =
+    views.filter(other => namesReadBy(other).contains(normal(view.name)))
+
+  /** `some` views and all that they read, or that what they read reads. */
+  def withUpstream(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readBy)
+
+  /** `some` views and all that read them, or read what reads them. */
+  def withReaders(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readersOf)
+
+  /** The same views, each after those that it reads. Refuses views that read each other. */
+  def ordered(some: Seq[KeptView]): Seq[KeptView] = {
+    val done = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
+    def visit(view: KeptView, path: Seq[KeptView]): Unit = {
+      if (path.contains(view)) throw ViewErrors.cycle((path :+ view).map(_.name))
+      if (!done.contains(view.name)) {
+        readBy(view).sortBy(_.sql).foreach(visit(_, path :+ view))
+        done(view.name) = view
+      }
+    }
+    some.sortBy(_.sql).foreach(visit(_, Nil))
+    val asked = some.map(_.name).toSet
+    done.values.filter(view => asked.contains(view.name)).toSeq
+  }
+
+  /** Refuses a definition by which a view would read itself, through others. */
+  def checkNoCycle(name: TableIdentifier, definition: ViewDefinition): Unit = {
+    def visit(view: KeptView, path: Seq[TableIdentifier]): Unit =
+      if (view.name == name) throw ViewErrors.cycle(path :+ name)
+      else if (!path.contains(view.name)) readBy(view).foreach(visit(_, path :+ view.name))
+    names(definition).flatMap(byName.get).foreach(visit(_, Seq(name)))
+  }
+
+  private def closure(some: Seq[KeptView])(next: KeptView => Seq[KeptView]): Seq[KeptView] = {
+    val found = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
+    def add(view: KeptView): Unit = if (!found.contains(view.name)) {
+      found(view.name) = view
+      next(view).foreach(add)
+    }
+    some.foreach(add)
+    found.values.toSeq
+  }
+
+  private def namesReadBy(view: KeptView): Set[TableIdentifier] =
+    known.getOrElseUpdate(view, names(view.definition))
+
+  private def names(definition: ViewDefinition): Set[TableIdentifier] =
+    names(definition.query, definition.namespace, Set.empty)
+
+  /** @param seen Spark's own views that are being looked through */
+  private def names(
+      query: String,
+      namespace: Seq[String],
+      seen: Set[TableIdentifier]): Set[TableIdentifier] = {
+    val parsed: Option[LogicalPlan] = Try(
+      session.sessionState.sqlParser.parsePlan(query)).toOption
+    val found = parsed.toSeq.flatMap(NamesRead(_)).flatMap(identify(_, namespace)).toSet
+    found.flatMap { name =>
+      if (byName.contains(name) || seen.contains(name)) Set(name)
+      else {
+        ofSpark(name).fold(Set(name)) { case (text, namespace) =>
+          names(text, namespace, seen + name)
+        }
+      }
+    }
+  }
+
+  private def ofSpark(name: TableIdentifier): Option[(String, Seq[String])] =
+    Try(session.sessionState.catalog.getTableMetadata(name)).toOption
+      .filter(_.tableType == CatalogTableType.VIEW)
+      .flatMap(table => table.viewText.map(_ -> table.viewCatalogAndNamespace))
+
+  /** The full name of what a query calls `parts`, if it is in the session catalog. */
+  private def identify(parts: Seq[String], namespace: Seq[String]): Option[TableIdentifier] = {
+    val isHere = namespace.headOption.forall(_.equalsIgnoreCase(SESSION_CATALOG_NAME))
+    val full = parts match {
+      case Seq(table) if isHere && namespace.size == 2 =>
+        Some(TableIdentifier(table, namespace.lift(1)))
+      case Seq(database, table) if isHere => Some(TableIdentifier(table, Some(database)))
+      case Seq(catalog, database, table) if catalog.equalsIgnoreCase(SESSION_CATALOG_NAME) =>
+        Some(TableIdentifier(table, Some(database)))
+      case _ => None
+    }
+    full.map(normal)
+  }
+
+  /** Names are the same in any case. */
+  private def normal(name: TableIdentifier): TableIdentifier = TableIdentifier(
+    name.table.toLowerCase,
+    name.database.map(_.toLowerCase),
+    Some(SESSION_CATALOG_NAME))
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
+
+/**
+ * Refreshes views in the order in which they read each other. One that fails leaves the others
+ * right: those that read it stay as they are, all others are refreshed.
+ */
+class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
+  private val catalog = new ViewCatalog(session)
+
+  def refresh(views: Seq[KeptView]): Seq[RefreshedView] =
+    dependencies.ordered(views).foldLeft(Seq.empty[RefreshedView]) { (before, view) =>
+      val behind = before.filter(isBehind).map(_.view.name).toSet
+      val isBlocked = dependencies.readBy(view).exists(read => behind.contains(read.name))
+      before :+ (if (isBlocked) RefreshedView(view, RefreshedView.Skipped) else refresh(view))
+    }
+
+  private def refresh(view: KeptView): RefreshedView =
+    if (RunningViews.active(view).nonEmpty) RefreshedView(view, RefreshedView.Running)
+    else
+      try {
+        // what it says may have changed while others were refreshed
+        val now = catalog.get(view.name.nameParts)
+        new ViewRefresh(session, now).refresh(full = None)
+        val record = RefreshHistory.of(session, now).last
+        RefreshedView(view, RefreshedView.Refreshed, record)
+      } catch {
+        case NonFatal(error) =>
+          RefreshedView(view, RefreshedView.Failed, error = Some(error))
+      }
+
+  private def isBehind(refreshed: RefreshedView): Boolean =
+    Seq(RefreshedView.Failed, RefreshedView.Skipped).contains(refreshed.state)
+}

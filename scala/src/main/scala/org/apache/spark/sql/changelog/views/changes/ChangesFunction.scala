@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.changes
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  FunctionSignature,
+  InputParameter,
+  LogicalPlan,
+  NamedParametersSupport
+}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{IntegralType, LongType, NullType, StringType}
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+
+/**
+ * The SQL table function `changes`: the rows that came into a view and left it, for the next
+ * consumer.
+ *
+ * {{{
+ *   SELECT * FROM changes('v', from_version => 7, to_version => 9)
+ *   SELECT * FROM STREAM changes('v')
+ * }}}
+ */
+object ChangesFunction {
+  val Name = "changes"
+
+  private val usage =
+    "The rows that came into a materialized view and left it, version by version"
+
+  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
+    FunctionIdentifier(Name),
+    new ExpressionInfo(
+      getClass.getName,
+      null,
+      Name,
+      usage,
+      "",
+      "",
+      "",
+      "table_funcs",
+      "0.1.0",
+      "",
+      "built-in"),
+    build _)
+
+  private val signature = FunctionSignature(
+    InputParameter("view") +: Seq("from_version", "to_version").map(
+      InputParameter(_, Some(Literal(null, LongType)))))
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val arguments =
+      NamedParametersSupport.defaultRearrange(signature, expressions, Name, SQLConf.get.resolver)
+    ViewChanges(
+      name(arguments.head),
+      version("from_version", arguments(1)),
+      version("to_version", arguments(2)))
+  }
+
+  private def name(argument: Expression): String = argument.dataType match {
+    case _: StringType if argument.foldable && argument.eval() != null =>
+      argument.eval().toString
+    case _ =>
+      throw ChangelogErrors
+        .argumentInvalid(Name, "view", argument.sql, "the name of a view is expected, as a text")
+  }
+
+  private def version(parameter: String, argument: Expression): Option[Long] =
+    argument.dataType match {
+      case _: IntegralType | NullType if argument.foldable =>
+        Option(Cast(argument, LongType).eval()).map(_.asInstanceOf[Long])
+      case _ =>
+        throw ChangelogErrors
+          .argumentInvalid(Name, parameter, argument.sql, "the number of a version is expected")
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views._
+
+/** `ALTER MATERIALIZED VIEW v RENAME TO w`: it goes on under the other name, in the same database. */
+case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewCommand {
+  override protected def runIn(session: SparkSession): Seq[Row] = {
+    val catalog = new ViewCatalog(session)
+    val view = catalog.get(name)
+    val target = catalog.identify(to)
+    RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    if (target.database != view.name.database) {
+      throw ViewErrors.clauseNotSupported(
+        view.sql,
+        "A name in another database",
+        "Make a view there, and drop this one.")
+    }
+    if (catalog.exists(target)) throw ViewErrors.exists(target)
+    val readers = new ViewDependencies(session).readersOf(view)
+    if (readers.nonEmpty) throw ViewErrors.nameIsRead(view.name, readers.map(_.name))
+    // a batch is known by the name of the table that it is written to
+    val logs = new BatchLogs(session, view.definition.checkpoint)
+    if (logs.lastBegun != logs.lastDone) {
+      throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
+    }
+    ViewStorage(session, view.definition.provider).rename(view, target)
+    Nil
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.files
+
+import java.sql.Timestamp
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.json4s._
+import org.json4s.jackson.Serialization
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.lit
+import org.apache.spark.sql.types.{DataType, StringType, StructType}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.verify.RowDifference
+import org.apache.spark.sql.changelog.views.{KeptView, ViewFile}
+
+/**
+ * The snapshots a view has shown, by number. A version begins when the view shows another snapshot;
+ * its changes are the rows by which that differs from the one before.
+ *
+ * {{{
+ *   <home>/versions/7.json     where its rows are, their columns, and when it was shown
+ * }}}
+ *
+ * The catalog knows the number of the version that is shown: a file with a higher one is of a
+ * process that ended before it showed that.
+ */
+class SnapshotVersions(session: SparkSession, view: KeptView) {
+  import SnapshotVersions._
+
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
+  private val folder = new Path(view.definition.home, Folder)
+  private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
+
+  /** The number for the snapshot in `path`, which is to be shown after version `shown`. */
+  def numberFor(path: Path, schema: StructType, shown: Option[Long]): Long =
+    shown.filter(read(_).exists(_.path == path.toString)).getOrElse {
+      val number = shown.fold(0L)(_ + 1)
+      val version = Version(path.toString, schema.json, System.currentTimeMillis())
+      ViewFile.write(session, file(number), Serialization.write(version))
+      forget(number)
+      number
+    }
+
+  /** The changes of some versions, each of which tells which rows came and which went. */
+  def changes(from: Long, to: Long): DataFrame = {
+    val steps = (math.max(from, 1L) to to).map { number =>
+      step(number - 1, number).toSeq -> number
+    }
+    steps.collectFirst { case (Nil, number) => number }.foreach { gone =>
+      val oldest = (gone to to).find(number => step(number - 1, number).nonEmpty)
+      throw ViewErrors.versionGone(view.name, from, oldest.filter(isThereUpTo(_, to)), to)
+    }
+    steps.flatMap(_._1).foldLeft(none)(_.union(_))
+  }
+
+  /** All rows of a version, as rows that came with it. */
+  def rows(number: Long): DataFrame = {
+    val version = read(number).filter(isThere).getOrElse {
+      throw ViewErrors.versionGone(view.name, number, None, number)
+    }
+    marked(load(version), "insert", number, version)
+  }
+
+  private def isThereUpTo(from: Long, to: Long): Boolean =
+    (from to to).forall(number => step(number - 1, number).nonEmpty)
+
+  private def step(before: Long, number: Long): Option[DataFrame] = for {
+    old <- read(before).filter(isThere)
+    version <- read(number).filter(isThere)
+  } yield {
+    val (gone, come) = (load(old), load(version))
+    marked(RowDifference(gone, come), "delete", number, version)
+      .union(marked(RowDifference(come, gone), "insert", number, version))
+  }
+
+  private def none: DataFrame = {
+    val rows = session.createDataFrame(java.util.List.of[Row](), view.schema)
+    marked(rows, "insert", 0, Version("", "", 0))
+  }
+
+  private def marked(rows: DataFrame, kind: String, number: Long, version: Version): DataFrame =
+    rows
+      .withColumn(RowKind.ChangeTypeColumnName, lit(kind).cast(StringType))
+      .withColumn(CommitVersion, lit(number))
+      .withColumn(CommitTimestamp, lit(new Timestamp(version.at)))
+
+  private def load(version: Version): DataFrame =
+    session.read.schema(view.schema).format(view.definition.provider).load(version.path)
+
+  /** Rows of other columns can't be compared with those that are shown. */
+  private def isThere(version: Version): Boolean = {
+    val columns = DataType.fromJson(version.schema).asInstanceOf[StructType]
+    columns.map(c => c.name -> c.dataType) == view.schema.map(c => c.name -> c.dataType) &&
+    files.exists(new Path(version.path, "_SUCCESS"))
+  }
+
+  private def forget(newest: Long): Unit =
+    files.listStatus(folder).map(_.getPath).foreach { path =>
+      path.getName.stripSuffix(".json").toLongOption.filter(_ < newest - 1).foreach { number =>
+        if (!read(number).exists(version => files.exists(new Path(version.path)))) {
+          files.delete(path, false)
+        }
+      }
+    }
+
+  private def read(number: Long): Option[Version] =
+    ViewFile.read(session, file(number)).map(Serialization.read[Version](_))
+
+  private def file(number: Long): Path = new Path(folder, s"$number.json")
+}
+
+object SnapshotVersions {
+
+  /** The name of the folder, below the home of a view. */
+  val Folder = "versions"
+
+  val CommitVersion = "_commit_version"
+  val CommitTimestamp = "_commit_timestamp"
+
+  private case class Version(path: String, schema: String, at: Long)
+}

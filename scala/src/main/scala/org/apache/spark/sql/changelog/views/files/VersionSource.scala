@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.files
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.SQLContext
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.LongOffset
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.sources.StreamSourceProvider
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
+
+/**
+ * The versions of a view that is stored as files, as a stream: first the rows there are, then what
+ * changes; or the changes from a version on. An offset is the number of a version.
+ */
+class VersionSource(session: SparkSession, name: String, from: Option[Long]) extends Source {
+  override def schema: StructType = versions(view).changes(1, 0).schema
+
+  override def getOffset: Option[Offset] =
+    Some(new SnapshotStorage(session).version(view))
+      .filter(version => from.forall(_ <= version))
+      .map(LongOffset(_))
+
+  override def getBatch(start: Option[Offset], end: Offset): DataFrame = {
+    val last = end.json.toLong
+    val now = versions(view)
+    val rows = (start.map(_.json.toLong), from) match {
+      case (Some(done), _) => now.changes(done + 1, last)
+      case (None, Some(first)) => now.changes(first, last)
+      case (None, None) => now.rows(last)
+    }
+    session.internalCreateDataFrame(rows.queryExecution.toRdd, rows.schema, isStreaming = true)
+  }
+
+  override def stop(): Unit = ()
+
+  override def toString: String = s"changes of $name"
+
+  private def view: KeptView =
+    new ViewCatalog(session).get(CatalystSqlParser.parseMultipartIdentifier(name))
+
+  private def versions(view: KeptView) = new SnapshotVersions(session, view)
+}
+
+/** Makes the source for the view of option `view`, from the version of option `fromVersion`. */
+class VersionSourceProvider extends StreamSourceProvider {
+  override def sourceSchema(
+      sqlContext: SQLContext,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): (String, StructType) =
+    ("changelog-view", source(sqlContext, parameters).schema)
+
+  override def createSource(
+      sqlContext: SQLContext,
+      metadataPath: String,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): Source = source(sqlContext, parameters)
+
+  private def source(sqlContext: SQLContext, parameters: Map[String, String]): VersionSource =
+    new VersionSource(
+      sqlContext.sparkSession.asInstanceOf[SparkSession],
+      parameters("view"),
+      parameters.get("fromVersion").map(_.toLong))
+}

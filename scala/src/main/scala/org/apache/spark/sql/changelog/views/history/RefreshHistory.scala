@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.history
+
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.json4s._
+import org.json4s.jackson.Serialization
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.views.{KeptView, ViewFile}
+
+/**
+ * The last refreshes of a view, those that failed among them.
+ *
+ * They lie beside its generations, for what is computed anew is the same view. Each has a file of
+ * its own: two processes may refresh a view at a time, of which Spark lets one fail.
+ *
+ * {{{
+ *   <home>/refreshes/1764023464123-<id>.json     named by when it started
+ * }}}
+ */
+class RefreshHistory(session: SparkSession, home: Path) {
+  import RefreshHistory._
+
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
+  private val folder = new Path(home, Folder)
+  private val files: FileSystem = home.getFileSystem(session.sessionState.newHadoopConf())
+
+  /** All that are remembered, the newest first. */
+  def all: Seq[RefreshRecord] = paths.flatMap(read)
+
+  def last: Option[RefreshRecord] = paths.iterator.flatMap(read).nextOption()
+
+  def lastSuccess: Option[RefreshRecord] =
+    paths.iterator.flatMap(read).find(_.succeeded)
+
+  /** Runs a refresh, and remembers what came of it. */
+  def remember(refresh: RefreshReport => Unit): Unit = {
+    val report = new RefreshReport
+    try refresh(report)
+    catch {
+      case error: Throwable =>
+        try add(report.finished(Some(RefreshError(session, error))))
+        catch { case NonFatal(other) => error.addSuppressed(other) }
+        throw error
+    }
+    add(report.finished(error = None))
+  }
+
+  def add(record: RefreshRecord): Unit = {
+    val name = f"${record.started}%013d-${UUID.randomUUID}.json"
+    ViewFile.write(session, new Path(folder, name), Serialization.write(record))
+    forget()
+  }
+
+  /** Those that are too old go, but not the last by which the view was made what it is. */
+  private def forget(): Unit = {
+    val old = paths.drop(Most)
+    if (old.nonEmpty) {
+      val success = paths.find(read(_).exists(_.succeeded))
+      old.filterNot(success.contains).foreach(files.delete(_, false))
+    }
+  }
+
+  private def read(path: Path): Option[RefreshRecord] =
+    ViewFile.read(session, path).map(Serialization.read[RefreshRecord](_))
+
+  private def paths: Seq[Path] =
+    if (!files.exists(folder)) Nil
+    else {
+      val found = files.listStatus(folder).toSeq.map(_.getPath)
+      found.filter(_.getName.matches("\\d+-.*\\.json")).sortBy(_.getName).reverse
+    }
+}
+
+object RefreshHistory {
+
+  /** The name of the folder, below the home of a view. */
+  val Folder = "refreshes"
+
+  private val Most = 100
+
+  def of(session: SparkSession, view: KeptView): RefreshHistory =
+    new RefreshHistory(session, view.definition.home)
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.history
+
+/**
+ * One refresh of a view, and what came of it. Times are in milliseconds.
+ *
+ * @param asOf
+ *   if it succeeded, all that had been delivered by then is in the view
+ * @param mode
+ *   `incremental` or `full`; `started`, if it ran until it was stopped
+ * @param reason
+ *   why it was done in this mode
+ * @param versions
+ *   up to where each source was read
+ * @param rowsRead
+ *   none if they were not counted, as those of a batch query
+ * @param estimate
+ *   what it was expected to cost, if that was asked
+ * @param error
+ *   why it failed, if it did
+ */
+case class RefreshRecord(
+    started: Long,
+    asOf: Long,
+    finished: Long,
+    mode: String,
+    reason: String,
+    versions: Map[String, String] = Map.empty,
+    rowsRead: Option[Long] = None,
+    rowsWritten: Option[Long] = None,
+    rowsTakenBack: Option[Long] = None,
+    estimate: Option[String] = None,
+    error: Option[String] = None) {
+
+  def succeeded: Boolean = error.isEmpty
+
+  def state: String = if (succeeded) "SUCCEEDED" else "FAILED"
+
+  def millis: Long = finished - started
+}

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Views are kept within their lag, by a process that ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+from pyspark.sql import SparkSession
+
+from processes import SOURCE, WITH_JAR
+from spark_changelog import run
+from spark_changelog._schedule import Schedule, View
+
+
+def view(
+    name: str, lag: float | None, behind: float | None = 0, reads: tuple[str, ...] = ()
+) -> View:
+    return View(name, name, "IDLE", behind, lag, reads)
+
+
+def test_views_come_after_those_they_read_and_lend_them_their_lag() -> None:
+    views = [
+        view("a", 60, reads=("b", "elsewhere")),
+        view("b", None, reads=("c",)),
+        view("c", 300),
+        view("d", None),
+    ]
+    kept = [(view.name, lag) for view, lag in Schedule().ordered(views)]
+    assert kept == [("c", 60), ("b", 60), ("a", 60)]
+
+
+def test_a_view_is_due_when_half_its_lag_has_passed() -> None:
+    schedule = Schedule()
+    assert schedule.is_due(view("v", 10, behind=None), 10, now=0)
+    assert schedule.is_due(view("v", 10, behind=5), 10, now=0)
+    assert not schedule.is_due(view("v", 10, behind=4), 10, now=0)
+    assert schedule.wait([(view("v", 10, behind=4), 10)], now=0, longest=30) == 1
+
+
+def test_pauses_double_until_a_refresh_succeeds() -> None:
+    schedule = Schedule()
+    late = view("v", 10, behind=100)
+    pauses = [schedule.failed("v", now=0) for _ in range(10)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
+    assert not schedule.is_due(late, 10, now=299)
+    assert schedule.is_due(late, 10, now=300)
+    assert schedule.wait([(late, 10)], now=290, longest=30) == 10
+    schedule.succeeded("v")
+    assert schedule.failed("v", now=0) == 1
+
+
+@pytest.fixture
+def views(spark: SparkSession) -> Iterator[None]:
+    """Make a view, one that reads it, and one that is to fail."""
+    spark.sql("CREATE TABLE kept_orders (customer STRING, amount INT) USING json")
+    spark.sql("CREATE TABLE kept_changes (op STRING, id INT) USING json")
+    spark.sql("""
+        CREATE MATERIALIZED VIEW owed_first USING parquet AS
+        SELECT customer, sum(amount) AS total FROM STREAM kept_orders GROUP BY customer
+    """)
+    spark.sql("""
+        CREATE MATERIALIZED VIEW all_owed USING parquet
+        TBLPROPERTIES ('changelog.lag' = '1 second') AS SELECT sum(total) AS total FROM owed_first
+    """)
+    spark.sql("""
+        CREATE MATERIALIZED VIEW wrong USING parquet TBLPROPERTIES ('changelog.lag' = '1 second')
+        AS SELECT id FROM from_changelog(TABLE(SELECT * FROM STREAM kept_changes), 'op')
+    """)
+    yield
+    for name in ("all_owed", "owed_first", "wrong"):
+        spark.sql(f"DROP MATERIALIZED VIEW {name}")
+    for name in ("kept_orders", "kept_changes"):
+        spark.sql(f"DROP TABLE {name}")
+    spark.sql("DROP VIEW IF EXISTS kept_status")
+
+
+@pytest.mark.usefixtures("views")
+def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkSession) -> None:
+    spark.sql("INSERT INTO kept_orders VALUES ('Ada', 3), ('Ben', 4)")
+    spark.sql("INSERT INTO kept_changes VALUES ('?', 1)")
+    stop = Event()
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if any("all_owed: incremental" in told for told in lines) and any(
+            "wrong: failed (2)" in told for told in lines
+        ):
+            stop.set()
+
+    run(spark, databases=["default"], status="kept_status", poll=0.5, stop=stop, report=report)
+    assert spark.sql("SELECT total FROM all_owed").collect() == [(7,)]
+    order = [line.split(":")[0] for line in lines]
+    assert order.index("default.owed_first") < order.index("default.all_owed")
+    assert any("CHANGELOG_CHANGE_TYPE_UNKNOWN" in line for line in lines)
+    states = {row.view: row for row in spark.table("kept_status").collect()}
+    assert set(states) == {"default.owed_first", "default.all_owed", "default.wrong"}
+    wrong = states["default.wrong"]
+    assert wrong.state == "FAILED"
+    assert wrong.failures == 2
+    assert "CHANGELOG_CHANGE_TYPE_UNKNOWN" in wrong.failure
+    assert states["default.all_owed"].lag_seconds == 1
+
+
+COMMAND = (
+    WITH_JAR
+    + """
+from spark_changelog.__main__ import main
+raise SystemExit(main(sys.argv[2:]))
+"""
+)
+
+
+def test_the_command_keeps_views_until_sigterm(jar: Path, tmp_path: Path) -> None:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+    }
+    make = """
+from pyspark.sql import SparkSession
+builder = SparkSession.builder
+for setting in sys.argv[3:]:
+    builder = builder.config(*setting.split("=", 1))
+spark = changelog.configure(builder).getOrCreate()
+for statement in sys.argv[2].split(";"):
+    print(spark.sql(statement).collect())
+"""
+    confs = [f"{name}={value}" for name, value in settings.items()]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYSPARK_PYTHON": sys.executable}
+
+    def execute(statements: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", WITH_JAR + make, str(jar), statements, *confs],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    execute("""
+        CREATE TABLE o (a INT) USING json; INSERT INTO o VALUES (1);
+        CREATE MATERIALIZED VIEW v USING parquet TBLPROPERTIES ('changelog.lag' = '2 seconds')
+        AS SELECT sum(a) AS s FROM STREAM o; INSERT INTO o VALUES (2)
+    """)
+    options = [word for conf in confs for word in ("--conf", conf)]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        COMMAND,
+        jar,
+        "run",
+        "--status-table",
+        "st",
+        *options,
+    ]
+    with (
+        (tmp_path / "errors").open("w") as errors,
+        subprocess.Popen(
+            [*command, "--poll", "1"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        refreshed = next((line for line in process.stdout if "default.v:" in line), None)
+        assert refreshed is not None, (tmp_path / "errors").read_text()
+        assert "incremental, 1 rows read" in refreshed
+        # a round tells others when it is over
+        next(line for line in process.stdout if "default.v:" in line)
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+        assert process.wait(timeout=60) == 0, (tmp_path / "errors").read_text()
+    assert rest.rstrip().endswith("stopped")
+    told = execute("SELECT s FROM v; SELECT view, state FROM st")
+    assert "Row(s=3)" in told
+    assert "view='default.v', state=" in told

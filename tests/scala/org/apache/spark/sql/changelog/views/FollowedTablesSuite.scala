@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.File
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Views over plain tables, without `STREAM`, which are refreshed by what has changed in them. */
+class FollowedTablesSuite
+    extends AnyFunSuite
+    with ChangelogSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  private val warehouse = QuickFileSystem.temporaryDirectory()
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+
+  private val revenue =
+    "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
+      "JOIN customers c USING (customer) GROUP BY ALL"
+
+  override def afterEach(): Unit = {
+    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
+  }
+
+  private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
+
+  private def facts: Map[String, String] =
+    run("DESCRIBE MATERIALIZED VIEW v").map(row => row.getString(0) -> row.getString(1)).toMap
+
+  private def make(orders: String, customers: String): Unit = {
+    run(s"CREATE TABLE orders (id INT, customer INT, amount DOUBLE) $orders")
+    run(s"CREATE TABLE customers (customer INT, country STRING) $customers")
+    run("INSERT INTO customers VALUES (1, 'NO'), (2, 'IT'), (3, NULL)")
+    run("INSERT INTO orders VALUES (1, 1, 10), (2, 1, 5.5), (3, 2, -0.0), (4, 3, 1)")
+  }
+
+  private def create(query: String, more: String = ""): Unit =
+    run(s"CREATE MATERIALIZED VIEW v USING delta $more AS $query")
+
+  /** After a refresh the view equals its query, and was not computed anew. */
+  private def check(query: String, how: String = "incremental"): Unit = {
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+    assert(facts("Last refresh").contains(s", $how,"), facts)
+  }
+
+  private val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+  private val noFeed = "USING delta TBLPROPERTIES (delta.enableDeletionVectors = false)"
+  private val vectors = "USING delta TBLPROPERTIES (delta.enableDeletionVectors = true)"
+
+  Seq("change feeds" -> feed, "files" -> noFeed, "deletion vectors" -> vectors).foreach {
+    case (name, format) =>
+      test(s"Delta tables are followed by $name") {
+        make(format, format)
+        create(revenue)
+        check(revenue)
+        Seq(
+          Seq(
+            "UPDATE orders SET amount = amount + 1 WHERE id = 2",
+            "DELETE FROM customers WHERE customer = 2"),
+          Seq(
+            """MERGE INTO orders t USING (SELECT * FROM VALUES (1, 3, 7.0), (9, 2, 2.5) AS s(id, customer, amount)) s
+            |ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *""".stripMargin,
+            "INSERT INTO customers VALUES (2, 'NO'), (2, 'NO')",
+            "OPTIMIZE orders"),
+          Seq(
+            "INSERT OVERWRITE customers VALUES (1, 'SE'), (2, 'SE')",
+            "RESTORE TABLE orders TO VERSION AS OF 1")).foreach { statements =>
+          statements.foreach(run)
+          withClue(statements)(check(revenue))
+        }
+        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+      }
+  }
+
+  test("files of a table are followed as long as they only come") {
+    Seq("parquet", "json").foreach { format =>
+      make(s"USING $format PARTITIONED BY (customer)", s"USING $format")
+      create(revenue)
+      run("INSERT INTO orders (id, customer, amount) VALUES (7, 2, 8), (8, 1, 9)")
+      check(revenue)
+      run("INSERT INTO customers VALUES (2, 'NO'), (2, 'NO')")
+      check(revenue)
+      run("INSERT OVERWRITE customers VALUES (1, 'SE'), (2, 'SE')")
+      checkError(
+        "CHANGELOG_TABLE_FILES_REPLACED",
+        "table" -> "`spark_catalog`.`default`.`customers`")(
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+      check(revenue, "full")
+      assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+      run("INSERT INTO customers VALUES (3, 'DK')")
+      check(revenue)
+      afterEach()
+    }
+  }
+
+  test("a table that was made anew, or has other columns, is read as a whole") {
+    Seq(feed, noFeed).foreach { format =>
+      make(format, format)
+      create(revenue)
+      run("DROP TABLE customers")
+      run(s"CREATE TABLE customers (customer INT, country STRING) $format")
+      run("INSERT INTO customers VALUES (1, 'NO')")
+      checkError("CHANGELOG_TABLE_REPLACED", "version" -> "1")(
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+      check(revenue, "full")
+      run("ALTER TABLE customers ADD COLUMNS (city STRING)")
+      run("INSERT INTO customers VALUES (2, 'IT', 'Rome')")
+      checkError("CHANGELOG_TABLE_COLUMNS_CHANGED")(
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+      check(revenue, "full")
+      run("UPDATE customers SET country = 'X' WHERE customer = 2")
+      check(revenue)
+      afterEach()
+    }
+  }
+
+  test("commits and files that are gone are told, and all is read again") {
+    make("USING delta TBLPROPERTIES (delta.checkpointInterval = 2)", noFeed)
+    create(revenue)
+    (5 to 8).foreach(id => run(s"INSERT INTO orders VALUES ($id, 1, 2)"))
+    val log = new File(warehouse, "orders/_delta_log")
+    assert(log.list().exists(_.endsWith("4.checkpoint.parquet")), log.list().toSeq)
+    log.listFiles().filter(_.getName.contains("00003.")).foreach(file => assert(file.delete()))
+    checkError("CHANGELOG_TABLE_CHANGES_LOST", "version" -> "1")(
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+    check(revenue, "full")
+    run("UPDATE customers SET country = 'DK' WHERE customer = 1")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try run("VACUUM customers RETAIN 0 HOURS")
+    finally spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    checkError("CHANGELOG_TABLE_FILES_GONE")(run("REFRESH MATERIALIZED VIEW v INCREMENTAL"))
+    check(revenue, "full")
+  }
+
+  test("a view goes on by changes after it was computed at once") {
+    make(feed, noFeed)
+    create(revenue, "TBLPROPERTIES ('changelog.refreshPolicy' = 'full')")
+    run("DELETE FROM orders WHERE id = 1")
+    check(revenue, "full")
+    run("ALTER TABLE v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'incremental')")
+    checkError("CHANGELOG_VIEW_NOT_BEGUN")(run("REFRESH MATERIALIZED VIEW v"))
+    run("ALTER TABLE v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'auto')")
+    check(revenue, "full")
+    run("DELETE FROM orders WHERE id = 2")
+    check(revenue)
+  }
+
+  test("views, common tables, subqueries and temporary views are looked through") {
+    make(feed, noFeed)
+    run("CREATE VIEW rich AS SELECT * FROM orders WHERE amount > 1")
+    run("CREATE OR REPLACE TEMP VIEW known AS SELECT * FROM customers WHERE country IS NOT NULL")
+    try {
+      val query =
+        """WITH best AS (SELECT customer, max(amount) AS most FROM rich GROUP BY customer)
+          |SELECT country, most, (SELECT count(*) FROM orders) AS n FROM best JOIN known USING (customer)
+          |WHERE customer IN (SELECT customer FROM orders)""".stripMargin
+      create(query)
+      run("DELETE FROM orders WHERE id = 1")
+      run("INSERT INTO customers VALUES (3, 'NO')")
+      check(query)
+    } finally {
+      run("DROP VIEW rich")
+      run("DROP VIEW known")
+    }
+  }
+
+  test("what can't be kept by changes is computed anew, unless that is refused") {
+    make(feed, noFeed)
+    val query = "SELECT id, amount * rand(1) < 0 AS r FROM orders"
+    checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION")(
+      create(query, "TBLPROPERTIES ('changelog.refreshPolicy' = 'incremental')"))
+    create(query)
+    run("DELETE FROM orders WHERE id = 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(run("SELECT * FROM v").size == 3 && facts("Last refresh").contains(", full,"))
+    assert(facts("Plan").startsWith("computed anew"), facts)
+  }
+
+  test("STREAM of a table whose rows change names the change feed") {
+    make(feed, noFeed)
+    create("SELECT * FROM STREAM orders")
+    run("DELETE FROM orders WHERE id = 1")
+    checkError("CHANGELOG_STREAM_OF_CHANGED_TABLE")(run("REFRESH MATERIALIZED VIEW v"))
+  }
+
+  test("tables beside a stream are followed, too, unless the view or the query says otherwise") {
+    make(feed, noFeed)
+    val query = revenue.replace("orders o", "STREAM orders o")
+    create(query)
+    run("DELETE FROM customers WHERE customer = 2")
+    check(revenue)
+    run("DROP MATERIALIZED VIEW v")
+    Seq(
+      query -> "TBLPROPERTIES ('changelog.follow' = 'streams')",
+      query.replace(
+        "JOIN customers c USING (customer)",
+        "JOIN lookup(TABLE(customers)) c ON o.customer = c.customer") -> "").foreach {
+      case (query, properties) =>
+        create(query, properties)
+        val before = run("SELECT * FROM v").toSet
+        run("DELETE FROM customers WHERE customer = 3")
+        run("REFRESH MATERIALIZED VIEW v")
+        assert(run("SELECT * FROM v").toSet == before)
+        run("DROP MATERIALIZED VIEW v")
+    }
+  }
+
+  test("EXPLAIN and DESCRIBE say how each table is followed, and at which version it was read") {
+    make(feed, noFeed)
+    run("CREATE TABLE rates (country STRING, rate INT) USING parquet")
+    try {
+      val query = revenue.replace("GROUP BY", "JOIN rates USING (country) GROUP BY")
+      val text = run(s"EXPLAIN CREATE MATERIALIZED VIEW v AS $query").head.getString(0)
+      val orders = "`spark_catalog`.`default`.`orders`"
+      assert(text.contains(s"$orders is followed by its change data feed"), text)
+      assert(
+        text.contains(
+          "ALTER TABLE `spark_catalog`.`default`.`customers` SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"),
+        text)
+      assert(text.contains("by the list of its files"), text)
+      create(query)
+      assert(facts("Read of " + orders) == "version 1, followed by its change data feed", facts)
+      run("DELETE FROM orders WHERE id = 1")
+      check(query)
+      assert(facts("Read of " + orders).startsWith("version 2, "), facts)
+    } finally run("DROP TABLE rates")
+  }
+}

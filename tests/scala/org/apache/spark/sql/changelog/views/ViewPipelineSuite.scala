@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.File
+
+import org.apache.spark.sql.changelog.testing.RowMultiset
+
+/** Views that read each other are refreshed in order, and dropped only together. */
+trait ViewPipelineTests extends ViewTest {
+  private val counts = "SELECT n, count(*) AS customers FROM v GROUP BY n"
+
+  override def afterEach(): Unit = {
+    run("DROP MATERIALIZED VIEW IF EXISTS v CASCADE")
+    Seq("a_third", "other").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+    super.afterEach()
+  }
+
+  /** State of each view, in the order in which they were refreshed. */
+  private def refreshed(sql: String): Seq[String] =
+    spark.sql(sql).selectExpr("concat(name, ' ', state)").collect().map(_.getString(0)).toSeq
+
+  protected def make(): Unit = {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    create(counts, name = "second")
+    // its name comes before those that it reads
+    create("WITH w AS (SELECT * FROM second) SELECT sum(customers) AS c FROM w", name = "a_third")
+    create(s"SELECT count(*) AS n FROM $orders", name = "other")
+  }
+
+  private def checkAll(): Unit = {
+    def same(query: String, name: String) = assert(
+      RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(
+        run(query.replace("STREAM ", ""))),
+      name)
+    same(totals, "v")
+    same(counts, "second")
+    same("SELECT sum(customers) AS c FROM second", "a_third")
+    same(s"SELECT count(*) AS n FROM $orders", "other")
+  }
+
+  test(s"$provider: views are refreshed after those that they read") {
+    make()
+    deliver("-D 1 Ada 30", "+I 3 Ben 1", "+I 4 Eve 2")
+    val all = Seq("v", "second", "a_third", "other")
+    val states = refreshed("REFRESH MATERIALIZED VIEWS")
+    assert(states.sorted == all.map(name => s"$name REFRESHED").sorted)
+    assert(states.indexOf("v REFRESHED") < states.indexOf("second REFRESHED"))
+    assert(states.indexOf("second REFRESHED") < states.indexOf("a_third REFRESHED"))
+    checkAll()
+    deliver("+I 5 Eve 2")
+    assert(
+      refreshed("REFRESH MATERIALIZED VIEW a_third WITH UPSTREAM") ==
+        Seq("v REFRESHED", "second REFRESHED", "a_third REFRESHED"))
+    assert(run("SELECT n FROM other").head.getLong(0) == 3)
+    assert(run("SELECT sum(n) FROM v").head.getLong(0) == 4)
+  }
+
+  test(s"$provider: a view that others read stays, unless they go as well") {
+    make()
+    def refused(sql: String) =
+      checkError("CHANGELOG_VIEW_IS_READ", "readers" -> "`spark_catalog`.`default`.`second`")(
+        run(sql))
+    refused("DROP MATERIALIZED VIEW v")
+    val table = if (provider == "delta") "TABLE" else "VIEW"
+    refused(s"DROP $table v")
+    checkError("CHANGELOG_VIEW_CYCLE")(
+      run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS SELECT * FROM a_third"))
+    checkAll()
+    run("DROP MATERIALIZED VIEW v CASCADE")
+    assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(1)) == Seq("other"))
+  }
+
+  test(s"$provider: DROP TABLE and DROP VIEW leave nothing of a view") {
+    for (sql <- Seq(
+        "DROP TABLE v",
+        "DROP TABLE IF EXISTS default.v",
+        "DROP VIEW spark_catalog.default.v")) {
+      create(totals)
+      run(sql)
+      assert(!spark.catalog.tableExists("v") && !new File(warehouse, "v").exists(), sql)
+      assert(run("SHOW MATERIALIZED VIEWS").isEmpty)
+    }
+    // Spark's own are dropped as ever
+    spark.sql("CREATE TABLE plain (a INT) USING json")
+    spark.sql("CREATE VIEW over AS SELECT * FROM plain")
+    run("DROP VIEW over")
+    run("DROP TABLE plain")
+    assert(!spark.catalog.tableExists("over") && !spark.catalog.tableExists("plain"))
+  }
+}
+
+class DeltaViewPipelineSuite extends ViewPipelineTests {
+  override protected def provider = "delta"
+}
+
+class SnapshotViewPipelineSuite extends ViewPipelineTests {
+
+  test("a view that fails leaves the others right") {
+    make()
+    spark.sql("ALTER TABLE orders ADD COLUMNS (note STRING)")
+    val broken = s"SELECT id, note FROM $orders"
+    create(broken, name = "fourth")
+    try {
+      val before =
+        Seq("v", "second", "a_third").map(name => RowMultiset.of(run(s"SELECT * FROM $name")))
+      run("DROP MATERIALIZED VIEW other")
+      spark.sql("CREATE TABLE fine (a INT) USING json")
+      create("SELECT count(*) AS n FROM STREAM fine", name = "other")
+      spark.sql("INSERT INTO fine VALUES (1)")
+      deliver4("? 5 Eve 2")
+      val error = checkError(
+        "CHANGELOG_VIEWS_NOT_REFRESHED",
+        "skipped" -> "`spark_catalog`.`default`.`second`, `spark_catalog`.`default`.`a_third`")(
+        run("REFRESH MATERIALIZED VIEWS IN default"))
+      val failed = error.getMessageParameters.get("failed")
+      assert(failed.contains("`v` (") && failed.contains("`fourth` ("), failed)
+      assert(run("SELECT n FROM other").head.getLong(0) == 1)
+      assert(Seq("v", "second", "a_third").map(name =>
+        RowMultiset.of(run(s"SELECT * FROM $name"))) == before)
+    } finally {
+      run("DROP MATERIALIZED VIEW fourth")
+      run("DROP MATERIALIZED VIEW other")
+      spark.sql("DROP TABLE IF EXISTS fine")
+    }
+  }
+
+  private def deliver4(change: String): Unit = {
+    val Array(op, id, customer, amount) = change.split(' ')
+    spark.sql(s"INSERT INTO orders VALUES ('$op', $id, '$customer', $amount, 'note')")
+    ()
+  }
+
+  test("Spark's own views in between are looked through, common tables hide views") {
+    create(totals)
+    spark.sql("CREATE VIEW between AS SELECT * FROM V")
+    create("SELECT count(*) AS n FROM between", name = "second")
+    try {
+      checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW v"))
+      // a common table hides the view
+      run(
+        s"CREATE OR REPLACE MATERIALIZED VIEW second AS WITH v AS (SELECT 1 AS a) SELECT * FROM v")
+      run("DROP MATERIALIZED VIEW v")
+    } finally spark.sql("DROP VIEW between")
+  }
+}
