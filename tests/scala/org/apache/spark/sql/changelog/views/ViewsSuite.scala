@@ -220,6 +220,16 @@ class SnapshotViewsSuite extends ViewTests {
     assert(kinds == Seq(true))
   }
 
+  test("columns without an alias are called as Spark calls them") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    val query = "SELECT customer, sum(amount), count(*) + 1 FROM STREAM orders GROUP BY customer"
+    create(query)
+    deliver("-D 1 Ada 30", "+I 3 Ben 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(query)
+    assert(spark.table("v").columns.toSeq == Seq("customer", "sum(amount)", "(count(1) + 1)"))
+  }
+
   test("a streaming table takes rows that stay, and no others") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     val plain = "SELECT id, upper(customer) AS customer FROM STREAM orders"

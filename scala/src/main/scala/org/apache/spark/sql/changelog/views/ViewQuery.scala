@@ -7,6 +7,7 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.types.StructType
 
@@ -71,7 +72,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   private lazy val kept: KeptQuery = following.getOrElse(keep(written))
 
-  lazy val schema: StructType = analyzed.schema.asNullable
+  lazy val schema: StructType = removeInternalMetadata(analyzed.schema.asNullable)
 
   /** Whether it reads a stream, whose changes can be followed. */
   def isStreaming: Boolean = kept.isStreaming
