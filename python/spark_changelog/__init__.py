@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from spark_changelog.conf import ChangelogConf
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
@@ -17,6 +19,9 @@ from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.run import run
 from spark_changelog.session import configure
 from spark_changelog.views import refresh, verify
+
+__version__: str = version("spark-changelog")
+"""The version of the package, and of the jar within it."""
 
 __all__ = [
     "ChangelogConf",

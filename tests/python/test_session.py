@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+import spark_changelog
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
 from spark_changelog.session import (
@@ -39,6 +41,10 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def options(builder: SparkSession.Builder) -> dict[str, str]:
     return dict(builder._options)
+
+
+def test_version() -> None:
+    assert spark_changelog.__version__ == version("spark-changelog")
 
 
 @pytest.mark.usefixtures("no_driver")

@@ -92,8 +92,10 @@ class FromCanalFunctionSuite extends AnyFunSuite with ChangelogSession with Erro
   test("a truncation is refused, unless it is to be ignored") {
     val truncation = """{"type":"TRUNCATE","isDdl":true,"database":"d","table":"t","data":null}"""
     val feed = new RecordFeed(spark, records :+ truncation)
-    val error = changelogError(feed.batch(call("key => 'id'")))
-    assert(error.getMessageParameters.get("fault").startsWith("it is a TRUNCATE, which empties"))
+    Seq("", ", on_error => 'drop'").foreach { otherwise =>
+      val error = changelogError(feed.batch(call(s"key => 'id'$otherwise")))
+      assert(error.getCondition == "CHANGELOG_RECORD_TRUNCATES")
+    }
     val shop = "key => 'id', table => 'shop.orders'"
     assert(feed.batch(call(shop)) == rows)
     assert(feed.batch(call("key => 'id', on_truncate => 'ignore'")).size == 3)

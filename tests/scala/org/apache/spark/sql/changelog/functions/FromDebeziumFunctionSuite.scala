@@ -169,10 +169,25 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
     val truncation = record("t", "null", "null", 2)
     val feed = new RecordFeed(spark, Seq(good, truncation))
     val columns = "id INT, n STRING"
-    val error = changelogError(feed.batch(call(columns, "key => 'id'")))
-    assert(error.getMessageParameters.get("fault").startsWith("it truncates the table"))
+    // dropped or put aside, it would leave the rows
+    Seq("", ", on_error => 'drop'").foreach { otherwise =>
+      val error = changelogError(feed.batch(call(columns, s"key => 'id'$otherwise")))
+      assert(error.getCondition == "CHANGELOG_RECORD_TRUNCATES")
+    }
+    val letters = QuickFileSystem.temporaryDirectory()
+    val aside = call(columns, s"key => 'id', dead_letter => '$letters'")
+    checkError("CHANGELOG_RECORD_TRUNCATES")(feed.stream(aside))
     val ignoring = "key => 'id', on_truncate => 'ignore'"
     assert(feed.batch(call(columns, ignoring)) == Seq("1 1"))
+  }
+
+  test("of a long record with its schema, an error shows what is in it") {
+    val schema = s"""{"type":"struct","fields":[${"{},".repeat(500)}{}]}"""
+    val payload = record("x", "null", "null", 1)
+    val feed =
+      new RecordFeed(spark, Seq(s"""{"schema":$schema,"payload":$payload}"""))
+    val error = changelogError(feed.batch(call("id INT", "key => 'id'")))
+    assert(error.getMessageParameters.get("record") == s"""..."payload":$payload}""")
   }
 
   test("no encoding is guessed") {

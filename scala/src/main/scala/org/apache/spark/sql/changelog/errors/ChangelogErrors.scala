@@ -109,6 +109,17 @@ object ChangelogErrors {
         "fault" -> fault,
         "record" -> record))
 
+  def recordTruncates(
+      function: String,
+      place: Option[String],
+      record: String): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_RECORD_TRUNCATES",
+      Map(
+        "function" -> function,
+        "place" -> place.map(text => s" ($text)").getOrElse(""),
+        "record" -> record))
+
   def valueUnavailable(key: String, column: String): ChangelogRuntimeException =
     runtime("CHANGELOG_VALUE_UNAVAILABLE", Map("key" -> key, "column" -> column))
 

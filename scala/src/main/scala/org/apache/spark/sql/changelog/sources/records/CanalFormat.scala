@@ -57,6 +57,7 @@ private[changelog] class CanalFormat(
         exploded,
         skipped = Or(Or(IsNull(value), Not(ofRows)), Not(isOfTable(json))),
         fault = fault,
+        truncates = truncates(json),
         deletes = isOneOf(kind, "DELETE"),
         updates = isOneOf(kind, "UPDATE"),
         before = RecordImage(
@@ -73,15 +74,14 @@ private[changelog] class CanalFormat(
   private def faultOf(value: Expression, json: Expression): Expression = {
     val kind = field(json, "type")
     val isChange = And(isOneOf(kind, changes: _*), isOfTable(json))
-    val empties = And(isOneOf(kind, truncations: _*), isOfTable(json))
     firstFault(
       Seq(
         Or(IsNull(json), Not(StartsWith(StringTrimLeft(value), literal("{")))) ->
           literal("it is not a JSON object"),
         IsNotNull(field(json, Corrupt)) -> literal("it is not JSON of the expected structure"),
         IsNull(kind) -> literal("it has no type, so it is no record as Canal writes it"),
-        And(Literal(truncateFails), empties) -> Concat(
-          Seq(literal("it is a "), kind, literal(emptied))),
+        truncates(json) -> Concat(
+          Seq(literal("it is a "), kind, literal(", which empties the table"))),
         And(Not(isOneOf(kind, changes: _*)), isUnknown(json)) -> Concat(
           Seq(
             literal("its type is '"),
@@ -100,6 +100,11 @@ private[changelog] class CanalFormat(
 
   private def hasNoOrder(json: Expression): Expression =
     order.map(name => IsNull(typed(json, name))).foldLeft[Expression](Literal(false))(Or(_, _))
+
+  private def truncates(json: Expression): Expression =
+    And(
+      And(Literal(truncateFails), isOneOf(field(json, "type"), truncations: _*)),
+      isOfTable(json))
 
   /** Neither rows nor DDL. */
   private def isUnknown(json: Expression): Expression =
@@ -134,9 +139,6 @@ private[changelog] object CanalFormat {
   private val statements =
     Seq("CREATE", "ALTER", "RENAME", "QUERY", "CINDEX", "DINDEX", "GTID") ++
       Seq("XACOMMIT", "XAROLLBACK", "MHEARTBEAT") ++ truncations
-
-  private val emptied = ", which empties the table without telling rows. Read the table anew " +
-    "with a new checkpoint, or ignore such records with on_truncate => 'ignore'"
 
   /** What tells about a record. */
   val Metadata: Seq[String] = Seq("database", "table", "type", "id", "es", "ts", "gtid", "sql")

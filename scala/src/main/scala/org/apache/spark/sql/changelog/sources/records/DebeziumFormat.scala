@@ -66,6 +66,7 @@ private[changelog] class DebeziumFormat(
         parsed,
         skipped = Or(Or(IsNull(value), isOneOf(op, Message, Truncate)), Not(isOfTable(record))),
         fault = faultOf(value, json, record, op),
+        truncates = truncates(record, op),
         deletes = isOneOf(op, "d"),
         updates = isOneOf(op, "u"),
         before = keyRow.map(orKey(before, _, op)).getOrElse(before),
@@ -136,7 +137,6 @@ private[changelog] class DebeziumFormat(
       record: Expression,
       op: Expression): Expression = {
     val ops = Seq("c", "r", "u", "d", Message, Truncate)
-    val truncates = Literal(truncateFails)
     val numbers = sourceFields.filter(Numbers.contains).map { name =>
       val text = field(field(record, "source"), name)
       And(IsNotNull(text), IsNull(typed(text, name))) -> literal(s"its $name is not a number")
@@ -150,9 +150,12 @@ private[changelog] class DebeziumFormat(
         Not(isOneOf(op, ops: _*)) ->
           Concat(
             Seq(literal("its op is '"), op, literal(s"', not one of ${ops.mkString(", ")}"))),
-        And(And(truncates, isOneOf(op, Truncate)), isOfTable(record)) -> literal(truncated)) ++
+        truncates(record, op) -> literal("it truncates the table")) ++
         numbers).map { case (applies, fault) => And(IsNotNull(value), applies) -> fault })
   }
+
+  private def truncates(record: Expression, op: Expression): Expression =
+    And(And(Literal(truncateFails), isOneOf(op, Truncate)), isOfTable(record))
 
   private def isOfTable(record: Expression): Expression =
     table.map(isOf(_, field(record, "source"))).getOrElse(Literal(true))
@@ -189,10 +192,6 @@ private[changelog] object DebeziumFormat {
   private val Corrupt = "_corrupt"
   private val Message = "m"
   private val Truncate = "t"
-
-  private val truncated =
-    "it truncates the table, which no row tells. Read the table anew with a " +
-      "new checkpoint, or ignore truncations with on_truncate => 'ignore'"
 
   val TransactionFields: StructType = StructType(
     Seq("id", "total_order", "data_collection_order").map(StructField(_, StringType)))

@@ -32,6 +32,8 @@ private[changelog] case class RecordImage(
  *   whether it says nothing about the table
  * @param fault
  *   why it can't be read, NULL if it can
+ * @param truncates
+ *   whether it removes all rows and is to be refused; then it has a fault as well
  * @param deletes
  *   whether it removes a row
  * @param updates
@@ -47,6 +49,7 @@ private[changelog] case class ParsedRecord(
     plan: LogicalPlan,
     skipped: Expression,
     fault: Expression,
+    truncates: Expression,
     deletes: Expression,
     updates: Expression,
     before: RecordImage,

@@ -70,12 +70,17 @@ private[changelog] case class RecordChanges(
       val changes = changesOf(record, before, after)
       // a dropped change has no row
       val dataType = changes.dataType.asNullable.asInstanceOf[ArrayType]
+      val at = RecordFaults.place(place, timeZone)
       val refused = deadLetters match {
         case Some(letters) => letters.keep(dataType, letter(record.record, fault))
-        case None =>
-          faults.refuse(dataType, fault, RecordFaults.place(place, timeZone), record.record)
+        case None => faults.refuse(dataType, fault, at, record.record)
       }
-      val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, refused))
+      val told = record.truncates match {
+        case Literal.FalseLiteral => refused
+        case truncates =>
+          If(truncates, faults.refuseTruncation(dataType, at, record.record), refused)
+      }
+      val (withChanges, all) = add(withFault, "_changes", If(IsNull(fault), changes, told))
       fromChangelog(explode(withChanges, all), record.plan.isStreaming)
     }
   }

@@ -23,14 +23,19 @@ private[changelog] class RecordFaults(function: String, drop: Boolean) extends S
   def refuse(fault: UTF8String, place: UTF8String, record: UTF8String): ArrayData =
     if (drop) new GenericArrayData(Array[Any](InternalRow(ChangeTypes.Dropped, null, null)))
     else {
-      val text = Option(record).map(_.toString).getOrElse("NULL")
       throw ChangelogErrors.recordMalformed(
         function,
-        Option(place).map(_.toString).filter(_.nonEmpty),
+        told(place),
         fault.toString,
-        if (text.length > RecordFaults.MaxShown) text.take(RecordFaults.MaxShown) + "..."
-        else text)
+        RecordFaults.shown(record))
     }
+
+  /** Called from generated code. Dropped, it would leave all rows that are gone. */
+  def refuseTruncation(place: UTF8String, record: UTF8String): ArrayData =
+    throw ChangelogErrors.recordTruncates(function, told(place), RecordFaults.shown(record))
+
+  private def told(place: UTF8String): Option[String] =
+    Option(place).map(_.toString).filter(_.nonEmpty)
 
   /** The changes of a record with a fault, as an expression. */
   def refuse(
@@ -38,11 +43,18 @@ private[changelog] class RecordFaults(function: String, drop: Boolean) extends S
       fault: Expression,
       place: Expression,
       record: Expression): Expression =
+    call("refuse", changes, Seq(fault, place, record))
+
+  /** The same of a record that removes all rows. */
+  def refuseTruncation(changes: ArrayType, place: Expression, record: Expression): Expression =
+    call("refuseTruncation", changes, Seq(place, record))
+
+  private def call(method: String, changes: ArrayType, arguments: Seq[Expression]): Expression =
     Invoke(
       Literal.fromObject(this),
-      "refuse",
+      method,
       changes,
-      Seq(fault, place, record),
+      arguments,
       propagateNull = false,
       // keeps the optimizer from evaluating it, and the record, twice
       isDeterministic = false)
@@ -52,6 +64,16 @@ private[changelog] object RecordFaults {
 
   /** How much of a record an error shows. */
   private val MaxShown = 500
+
+  /** What comes before it in a record with its schema, which says the same of all records, is long. */
+  private val Payload = "\"payload\":"
+
+  private def shown(record: UTF8String): String = {
+    val text = Option(record).map(_.toString).getOrElse("NULL")
+    val payload = text.indexOf(Payload)
+    val told = if (text.length > MaxShown && payload > 0) "..." + text.drop(payload) else text
+    if (told.length > MaxShown) told.take(MaxShown) + "..." else told
+  }
 
   /** Where a record is: whatever else its row tells, such as `partition=0, offset=17`. */
   def place(values: Seq[(String, Expression)], timeZone: String): Expression = {

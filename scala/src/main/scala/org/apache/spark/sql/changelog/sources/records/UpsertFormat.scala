@@ -54,6 +54,7 @@ private[changelog] class UpsertFormat(
             literal("its value is not a JSON object"),
           IsNotNull(field(row, Corrupt)) -> literal("its value is not JSON"),
           Not(hasKey) -> literal(s"its key does not tell ${key.mkString(", ")}"))),
+      truncates = Literal.FalseLiteral,
       deletes = IsNull(value),
       updates = Literal(false),
       before = RecordImage(
