@@ -11,7 +11,10 @@ import org.apache.spark.sql.changelog.testing._
 
 /** What sinks refuse, and that they do so when the query is started. */
 class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
-  private val jdbc = Map("url" -> "jdbc:h2:mem:checks;DB_CLOSE_DELAY=-1", "dbtable" -> "t")
+  private val jdbc = Map(
+    "url" -> "jdbc:h2:mem:checks;DB_CLOSE_DELAY=-1",
+    "dbtable" -> "t",
+    "createTable" -> "true")
 
   private lazy val views: Unit = {
     new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT")
@@ -134,8 +137,33 @@ class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   test("a table that does not exist is created only if asked for") {
     val query =
       new KeptQuery(spark, Feed("f", "id INT", key = Seq("id")), "SELECT id FROM f", null)
-    query.start("changelog-jdbc", jdbc + ("dbtable" -> "missing"))
-    query.add("+I 1")
-    checkError("CHANGELOG_SINK_TABLE_NOT_FOUND", "table" -> "missing")(query.processAll())
+    checkError("CHANGELOG_SINK_TABLE_NOT_FOUND", "table" -> "missing") {
+      query.start("changelog-jdbc", jdbc ++ Map("dbtable" -> "missing", "createTable" -> "false"))
+    }
+  }
+
+  test("a driver that is not there is told before data come") {
+    def refused(options: (String, String)*)(driver: String): Unit =
+      checkError("CHANGELOG_SINK_DRIVER_NOT_FOUND", "driver" -> driver) {
+        start(changes("SELECT * FROM t"), "changelog-jdbc", jdbc ++ options)
+      }
+    refused("url" -> "jdbc:nowhere:x")("for its url")
+    refused("driver" -> "org.example.Driver")("of the class org.example.Driver")
+  }
+
+  test("an option that is nearly one of the sink's is refused, others are passed on") {
+    def refused(format: String, option: String, meant: String): Unit =
+      // Spark gives sinks the names of options in small letters
+      checkError(
+        "CHANGELOG_SINK_OPTION_UNKNOWN",
+        "option" -> option.toLowerCase,
+        "meant" -> meant) {
+        start(changes("SELECT * FROM t"), format, formats(format) + (option -> "x"))
+      }
+    refused("changelog-jdbc", "createTables", "createTable")
+    refused("changelog-jdbc", "pasword", "password")
+    refused("changelog-kafka", "valueformat", "value.format")
+    refused("changelog-table", "create_table", "createTable")
+    start(changes("SELECT * FROM t"), "changelog-jdbc", jdbc + ("ApplicationName" -> "x"))
   }
 }

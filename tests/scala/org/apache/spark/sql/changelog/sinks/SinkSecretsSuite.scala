@@ -32,13 +32,17 @@ class SinkSecretsSuite extends AnyFunSuite with ToldSecrets {
     "c.kafka.max.block.ms" -> "500") ++
     Seq("a", "b").flatMap(sink => Seq(s"$sink.dbtable" -> "t", s"$sink.createTable" -> "true"))
 
-  private def note(query: KeptQuery, options: Map[String, String]): Unit = {
+  /** Of a query that fails, at its start or later. */
+  private def note(query: KeptQuery, options: Map[String, String]): Unit = tellError {
     val running = query.start("changelog-fanout", options)
-    query.add("+I 1 Oslo 5")
-    tellError(query.processAll())
-    tell(running)
-    tellFiles(query.checkpoint)
-    running.stop()
+    try {
+      query.add("+I 1 Oslo 5")
+      query.processAll()
+    } finally {
+      tell(running)
+      tellFiles(query.checkpoint)
+      running.stop()
+    }
   }
 
   test("secrets are told nowhere") {

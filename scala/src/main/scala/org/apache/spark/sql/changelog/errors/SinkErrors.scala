@@ -33,6 +33,11 @@ object SinkErrors {
       "CHANGELOG_SINK_CHANGE_TYPE_MISSING",
       Map("sink" -> sink, "columns" -> columns.mkString(", ")))
 
+  def driverNotFound(sink: String, driver: Option[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_DRIVER_NOT_FOUND",
+      Map("sink" -> sink, "driver" -> driver.fold("for its url")(name => s"of the class $name")))
+
   def keyDiffers(sink: String, key: Seq[String], by: Seq[String]): AnalysisException =
     analysis(
       "CHANGELOG_SINK_KEY_DIFFERS",
@@ -67,6 +72,11 @@ object SinkErrors {
 
   def optionMissing(sink: String, option: String, expected: String): AnalysisException =
     optionInvalid(sink, option, "not set", expected)
+
+  def optionUnknown(sink: String, option: String, meant: String): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_OPTION_UNKNOWN",
+      Map("sink" -> sink, "option" -> option, "meant" -> meant))
 
   def rowsOfOneKey(sink: String, key: String, rows: Long): ChangelogRuntimeException =
     runtime(

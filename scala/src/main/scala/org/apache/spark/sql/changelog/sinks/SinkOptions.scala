@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.sinks
 
 import scala.util.Try
 
+import org.apache.commons.text.similarity.LevenshteinDistance
+
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
@@ -28,6 +30,18 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     parsed(name, default, "a whole number of at least 1 is expected") { text =>
       Some(text.toInt).filter(_ > 0).get
     }
+
+  /**
+   * Refuses an option whose name is nearly one of those that the sink knows. Others it may pass on,
+   * so a name that it does not know is no error.
+   */
+  def refuseMistyped(known: Seq[String]): Unit = {
+    val distance = new LevenshteinDistance(SinkOptions.MaxDistance)
+    for {
+      name <- parameters.keys if !(known ++ SinkOptions.ofSpark).exists(_.equalsIgnoreCase(name))
+      meant <- known.find(option => distance(option.toLowerCase, name.toLowerCase) >= 0)
+    } throw SinkErrors.optionUnknown(format, name, meant)
+  }
 
   /** The key's columns, as the user names them. */
   def key: Option[String] = get("key")
@@ -60,6 +74,9 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
 }
 
 object SinkOptions {
+
+  /** By how many letters a mistyped name differs. */
+  private val MaxDistance = 2
 
   /** What Spark itself takes from the options of every sink. */
   private val ofSpark = Set("checkpointLocation", "queryName", "path")

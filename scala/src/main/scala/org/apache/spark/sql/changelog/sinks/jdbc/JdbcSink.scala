@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
+import java.sql.{Connection, SQLException}
+
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
@@ -30,19 +32,38 @@ import org.apache.spark.sql.changelog.sinks.{
 class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import JdbcSink._
 
+  options.refuseMistyped(ownOptions ++ Seq("dbtable", "driver", "password"))
   private val url = options.required("url", "the JDBC address of the database is needed")
   private val table = options.required("dbtable", "the name of the table is needed")
   private val partitions = options.count("numPartitions", 1)
   private val createsTable = options.boolean("createTable", default = false)
   private val database = DatabaseSyntax(url)
 
-  private val jdbc = new JdbcOptionsInWrite(
-    Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
+  private val jdbc =
+    try
+      new JdbcOptionsInWrite(
+        Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
+    catch {
+      // the class that the option names, or any that takes the address
+      case _: ClassNotFoundException | _: SQLException =>
+        throw SinkErrors.driverNotFound(format, options.get("driver"))
+    }
   private val ledger =
     new Ledger(options.get("ledgerTable").getOrElse(Ledger.DefaultName), table, database)
   @volatile private var target: Option[TargetTable] = None
 
-  override protected def check(input: SinkInput): Unit = input.key(options.key)
+  override protected def check(input: SinkInput): Unit = {
+    input.key(options.key)
+    JdbcUtils.withConnection(jdbc)(checkTable)
+    ()
+  }
+
+  /** Whether the table is there; else it is to be created. */
+  private def checkTable(connection: Connection): Boolean = {
+    val exists = JdbcUtils.tableExists(connection, jdbc)
+    if (!exists && !createsTable) throw SinkErrors.tableNotFound(format, table)
+    exists
+  }
 
   override def write(batch: ChangelogBatch): Unit = {
     val opened = target.getOrElse {
@@ -65,8 +86,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private def open(batch: ChangelogBatch): TargetTable =
     JdbcUtils.withConnection(jdbc) { connection =>
       val key = batch.input.key(options.key)
-      if (!JdbcUtils.tableExists(connection, jdbc)) {
-        if (!createsTable) throw SinkErrors.tableNotFound(format, table)
+      if (!checkTable(connection)) {
         database.createTable(connection, jdbc, batch.schema, key.getOrElse(Nil))
       }
       ledger.create(connection)

@@ -34,6 +34,7 @@ import org.apache.spark.sql.changelog.sinks.{
 class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import KafkaSink._
 
+  options.refuseMistyped(Seq("topic", ValueFormat, "numPartitions"))
   private val topic = options.required("topic", "the name of the topic is needed")
   private val valueFormat = options.get(ValueFormat).getOrElse(Json)
   if (!Set(Json, DebeziumJson).contains(valueFormat)) {

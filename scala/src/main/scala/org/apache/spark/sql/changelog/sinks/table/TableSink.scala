@@ -31,6 +31,7 @@ import org.apache.spark.sql.changelog.sinks.{
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
 
+  options.refuseMistyped(Seq("provider", "createTable", "countRows"))
   private val provider = options.get("provider").getOrElse("delta")
   private val table: String = (options.get("table"), options.get("path")) match {
     case (Some(name), None) =>
