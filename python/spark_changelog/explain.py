@@ -19,7 +19,7 @@ from spark_changelog.functions import Mode
 def explain(
     df: DataFrame,
     mode: Mode = ...,
-    format: Literal["text"] = ...,
+    format: Literal["text", "verbose"] = ...,
     key: str | Sequence[str] | None = ...,
 ) -> str: ...
 
@@ -37,7 +37,7 @@ def explain(
 def explain(
     df: DataFrame,
     mode: Mode = "retract",
-    format: Literal["text", "json"] = "text",
+    format: Literal["text", "verbose", "json"] = "text",
     key: str | Sequence[str] | None = None,
 ) -> str | dict[str, Any]:
     """Tell, node by node, how ``to_changelog(df, mode, key)`` would be maintained.
@@ -51,8 +51,9 @@ def explain(
         The query, as it would be given to `to_changelog`.
     mode : {"retract", "upsert", "append"}
         As in `to_changelog`.
-    format : {"text", "json"}
-        ``"text"`` prints the tree and returns it; ``"json"`` returns it as nested dicts.
+    format : {"text", "verbose", "json"}
+        ``"text"`` prints the tree and returns it; ``"verbose"`` with what `from_debezium` and its
+        like are made of; ``"json"`` returns all of it as nested dicts.
     key : str or sequence of str, optional
         As in `to_changelog`.
 
@@ -70,8 +71,9 @@ def explain(
     ['I', 'UA']
     """
     function = call("to_changelog", mode=mode, key=columns(key))
-    command = "EXPLAIN CHANGELOG FORMAT JSON" if format == "json" else "EXPLAIN CHANGELOG"
-    row = df.sparkSession.sql(f"{command} {select(function)}", df=df).collect()[0]
+    forms = {"text": "FORMAT TEXT", "verbose": "VERBOSE", "json": "FORMAT JSON"}
+    command = f"EXPLAIN CHANGELOG {forms[format]} {select(function)}"
+    row = df.sparkSession.sql(command, df=df).collect()[0]
     if format == "json":
         tree: dict[str, Any] = json.loads(row[0])
         return tree

@@ -106,6 +106,19 @@ class ExplainChangelogSuite
     assert(spark.sql(filtered, parameters).collect().head.getString(0).contains("Filter"))
   }
 
+  test("what from_debezium is made of is shown if asked for") {
+    new RawStream(spark, "envelopes", "value STRING")
+    view("people", "from_debezium(TABLE(envelopes), 'id INT, name STRING', key => 'id')")
+    def lines(how: String) =
+      text(s"EXPLAIN CHANGELOG $how SELECT name FROM people").linesIterator.toSeq
+    val folded = lines("")
+    assert(folded.exists(_.contains("ChangelogNormalize from_debezium [id, name]")))
+    assert(folded.last.contains("+- StreamingRelation"))
+    assert(folded.forall(_.length < 200) && folded.size < 10)
+    assert(
+      lines("verbose").size > folded.size && lines("VERBOSE").exists(_.contains("+- Generate")))
+  }
+
   test("JSON says the same as text, in the documented fields") {
     views()
     queries.foreach { case (name, sql) =>

@@ -31,8 +31,10 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToC
  *   the query as parsed
  * @param asJson
  *   whether the tree is wanted as JSON
+ * @param verbose
+ *   whether the text shows what functions that read records are made of
  */
-case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
+case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean, verbose: Boolean = false)
     extends LeafRunnableCommand {
 
   override val output: Seq[Attribute] =
@@ -57,6 +59,6 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean)
     val explained = session.sessionState.optimizer.execute(joined).collect {
       case output: ChangelogOutput => output.explained
     }
-    explained.map(tree => Row(if (asJson) tree.toJson else tree.toText))
+    explained.map(tree => Row(if (asJson) tree.toJson else tree.toText(verbose)))
   }
 }

@@ -76,7 +76,7 @@ object DescribeNode {
     case map @ GroupedMap(grouped) =>
       val function = map.expressions.collectFirst { case call: PythonUDF => call.name }
       (grouped.groups.map(list).distinct ++ function).mkString(" ")
-    case source: FromChangelog => list(source.output)
+    case source: FromChangelog => (source.reader.toSeq :+ list(source.output)).mkString(" ")
     case recursive: RecursiveQuery => list(recursive.output)
     case root: ToChangelog =>
       Seq(root.mode.toString, if (root.key.isEmpty) "" else key(root.key)).mkString(" ").trim

@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
- * Understands `EXPLAIN CHANGELOG [FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
+ * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
  * hints `STATE_TTL` and `ROW_TTL` as Flink writes hints, and hands everything else, the queries included, to Spark's
  * parser.
  */
@@ -76,9 +76,13 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
     }
 
   private def explain(format: String, query: LogicalPlan): LogicalPlan =
-    ExplainChangelogCommand(query, asJson = "JSON".equalsIgnoreCase(format))
+    ExplainChangelogCommand(
+      query,
+      asJson = format != null && format.toUpperCase.endsWith("JSON"),
+      verbose = "VERBOSE".equalsIgnoreCase(format))
 }
 
 private object ChangelogParser {
-  private val Prefix = """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+FORMAT\s+(TEXT|JSON))?\s+(.*)""".r
+  private val Prefix =
+    """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE|FORMAT\s+TEXT|FORMAT\s+JSON))?\s+(.*)""".r
 }

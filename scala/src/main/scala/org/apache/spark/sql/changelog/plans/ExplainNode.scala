@@ -26,6 +26,9 @@ import org.json4s.jackson.JsonMethods.{pretty, render}
  *   the tables it keeps
  * @param reasons
  *   why
+ * @param isPart
+ *   whether it is a part of what the function of the source above is made of, which only text that
+ *   is to be verbose shows
  */
 final case class ExplainNode(
     node: String,
@@ -37,19 +40,22 @@ final case class ExplainNode(
     strategy: Option[String],
     state: Seq[StateTable],
     reasons: Seq[String],
-    children: Seq[ExplainNode]) {
+    children: Seq[ExplainNode],
+    isPart: Boolean) {
 
   /** One line per node, inputs indented, with the reasons below each node. */
-  def toText: String = {
+  def toText: String = toText(verbose = false)
+
+  def toText(verbose: Boolean): String = {
     val text = new StringBuilder
-    append(text, depth = 0)
+    append(text, depth = 0, verbose)
     text.toString
   }
 
   /** The tree as JSON, root first. */
   def toJson: String = pretty(render(json))
 
-  private def append(text: StringBuilder, depth: Int): Unit = {
+  private def append(text: StringBuilder, depth: Int, verbose: Boolean): Unit = {
     val (lead, below) =
       if (depth == 0) ("", "   ") else ("   " * (depth - 1) + "+- ", "   " * (depth + 1))
     val keys =
@@ -60,8 +66,13 @@ final case class ExplainNode(
     text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
     text.append(s"$keys$strategyText$stateText\n")
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
-    children.foreach(_.append(text, depth + 1))
+    children
+      .flatMap(child => if (verbose) Seq(child) else child.whole)
+      .foreach(_.append(text, depth + 1, verbose))
   }
+
+  /** Itself, or what its parts read. */
+  private def whole: Seq[ExplainNode] = if (isPart) children.flatMap(_.whole) else Seq(this)
 
   private def json: JObject =
     ("node" -> node) ~

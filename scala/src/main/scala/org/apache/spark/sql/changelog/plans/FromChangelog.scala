@@ -54,6 +54,9 @@ object InputMode {
  *   look the same below
  * @param duplicates
  *   what to do with a second row of a key
+ * @param reader
+ *   the function that makes the changes of records by nodes of its own below; none if they come as
+ *   they are
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -68,7 +71,8 @@ case class FromChangelog(
     unavailable: Option[Attribute] = None,
     number: Int = 0,
     isKnownByNumber: Boolean = false,
-    duplicates: Duplicates = Duplicates.Trust)
+    duplicates: Duplicates = Duplicates.Trust,
+    reader: Option[String] = None)
     extends UnaryNode {
 
   override def isStreaming: Boolean = false

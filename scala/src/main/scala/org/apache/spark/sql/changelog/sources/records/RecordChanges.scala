@@ -114,7 +114,8 @@ private[changelog] case class RecordChanges(
       streaming,
       output,
       Project((rows ++ metadata ++ order :+ kind :+ kept), changes),
-      if (upserts) Some(kept.toAttribute) else None)
+      if (upserts) Some(kept.toAttribute) else None,
+      reader = Some(faults.function))
   }
 
   private def explode(plan: LogicalPlan, changes: Attribute): LogicalPlan = {

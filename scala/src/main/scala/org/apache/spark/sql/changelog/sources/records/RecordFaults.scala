@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.sources.ChangeTypes
  * Decides what becomes of a record that can't be read: it fails the query, or counts as one change
  * that is dropped.
  */
-private[changelog] class RecordFaults(function: String, drop: Boolean) extends Serializable {
+private[changelog] class RecordFaults(val function: String, drop: Boolean) extends Serializable {
 
   /** Called from generated code. */
   def refuse(fault: UTF8String, place: UTF8String, record: UTF8String): ArrayData =
