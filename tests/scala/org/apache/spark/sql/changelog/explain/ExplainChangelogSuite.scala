@@ -182,6 +182,7 @@ class ExplainChangelogSuite
       assert(explained.contains(text(s"EXPLAIN CHANGELOG $cascade").linesIterator.next()))
       val stock = spark.sql("EXPLAIN SELECT 1").collect().head.getString(0)
       assert(!stock.contains("ToChangelog"))
+      assert(stock.contains("none: the query has no to_changelog"))
     } finally spark.conf.unset(providers)
   }
 }

@@ -18,6 +18,9 @@ class ChangelogExplainGenerator extends ExtendedExplainGenerator with AdaptiveSp
 
   override def title: String = "Changelog"
 
-  override def generateExtendedInfo(plan: SparkPlan): String =
-    collect(plan) { case output: ChangelogOutputExec => output.explained.toText }.mkString("\n")
+  /** Spark writes the heading in any case. */
+  override def generateExtendedInfo(plan: SparkPlan): String = {
+    val trees = collect(plan) { case output: ChangelogOutputExec => output.explained.toText }
+    if (trees.isEmpty) "none: the query has no to_changelog\n" else trees.mkString("\n")
+  }
 }
