@@ -21,7 +21,7 @@ package org.apache.spark.sql
  *                rewritten to, and what EXPLAIN says of one
  *                uses config, errors, shared
  *   sources      change types into row kinds, records into changes, tables that are followed
- *                uses errors, plans
+ *                uses checkpoint, errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
  *                updates from the root down, when rows are final, what is kept; and what is refused
  *                uses config, errors, plans
@@ -30,7 +30,7 @@ package org.apache.spark.sql
  *   functions    from_changelog, to_changelog and their like, as SQL table functions
  *                uses analysis, errors, plans, sources
  *   identity     what a query is, written down in its checkpoint so that it can be begun again
- *                uses analysis, config, errors, microbatch, plans, sources
+ *                uses analysis, checkpoint, config, errors, microbatch, plans, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
  *                shared, sources

@@ -101,24 +101,26 @@ object ChangelogErrors {
       place: Option[String],
       fault: String,
       record: String): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_RECORD_MALFORMED",
-      Map(
-        "function" -> function,
-        "place" -> place.map(text => s" ($text)").getOrElse(""),
-        "fault" -> fault,
-        "record" -> record))
+    ofRecord("CHANGELOG_RECORD_MALFORMED", function, place, record, "fault" -> fault)
 
   def recordTruncates(
       function: String,
       place: Option[String],
       record: String): ChangelogRuntimeException =
+    ofRecord("CHANGELOG_RECORD_TRUNCATES", function, place, record)
+
+  private def ofRecord(
+      condition: String,
+      function: String,
+      place: Option[String],
+      record: String,
+      more: (String, String)*): ChangelogRuntimeException =
     runtime(
-      "CHANGELOG_RECORD_TRUNCATES",
+      condition,
       Map(
         "function" -> function,
         "place" -> place.map(text => s" ($text)").getOrElse(""),
-        "record" -> record))
+        "record" -> record) ++ more)
 
   def valueUnavailable(key: String, column: String): ChangelogRuntimeException =
     runtime("CHANGELOG_VALUE_UNAVAILABLE", Map("key" -> key, "column" -> column))

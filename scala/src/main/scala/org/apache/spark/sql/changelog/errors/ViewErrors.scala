@@ -43,9 +43,7 @@ object ViewErrors {
     analysis("CHANGELOG_VIEW_EXISTS", Map("view" -> view.quotedString))
 
   def isRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
-    analysis(
-      "CHANGELOG_VIEW_IS_READ",
-      Map("view" -> view.quotedString, "readers" -> names(readers)))
+    hasReaders("CHANGELOG_VIEW_IS_READ", view, readers)
 
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
@@ -54,9 +52,7 @@ object ViewErrors {
     analysis("CHANGELOG_VIEW_NOT_BEGUN", Map("view" -> view.quotedString))
 
   def nameIsRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
-    analysis(
-      "CHANGELOG_VIEW_NAME_IS_READ",
-      Map("view" -> view.quotedString, "readers" -> names(readers)))
+    hasReaders("CHANGELOG_VIEW_NAME_IS_READ", view, readers)
 
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
@@ -142,6 +138,12 @@ object ViewErrors {
         "version" -> version.toString,
         "oldest" -> oldest.fold("none")(_.toString),
         "newest" -> newest.toString))
+
+  private def hasReaders(
+      condition: String,
+      view: TableIdentifier,
+      readers: Seq[TableIdentifier]): AnalysisException =
+    analysis(condition, Map("view" -> view.quotedString, "readers" -> names(readers)))
 
   private def names(views: Seq[TableIdentifier], separator: String = ", "): String =
     views.map(_.quotedString).mkString(separator)

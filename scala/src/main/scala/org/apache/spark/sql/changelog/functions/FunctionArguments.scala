@@ -158,7 +158,7 @@ private[functions] class FunctionArguments(
     expression.foldable && expression.eval() == null
 }
 
-private[functions] object FunctionArguments {
+private[changelog] object FunctionArguments {
 
   /** What `DESCRIBE FUNCTION` shows. */
   def info(function: String, usage: String): ExpressionInfo = new ExpressionInfo(

@@ -37,7 +37,7 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
     try
       views(sqlText, spark).getOrElse {
         sqlText match {
-          case Prefix(format, query) => explain(format, spark(query))
+          case Prefix(verbose, format, query) => explain(verbose, format, spark(query))
           case _ => ResolveViewStatements.parsed(spark(sqlText))
         }
       }
@@ -75,14 +75,14 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
         TtlHint.inSparkGrammar(sqlText).map(parse).getOrElse(throw error)
     }
 
-  private def explain(format: String, query: LogicalPlan): LogicalPlan =
+  private def explain(verbose: String, format: String, query: LogicalPlan): LogicalPlan =
     ExplainChangelogCommand(
       query,
-      asJson = format != null && format.toUpperCase.endsWith("JSON"),
-      verbose = "VERBOSE".equalsIgnoreCase(format))
+      asJson = "JSON".equalsIgnoreCase(format),
+      verbose = verbose != null)
 }
 
 private object ChangelogParser {
   private val Prefix =
-    """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE|FORMAT\s+TEXT|FORMAT\s+JSON))?\s+(.*)""".r
+    """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON))?\s+(.*)""".r
 }

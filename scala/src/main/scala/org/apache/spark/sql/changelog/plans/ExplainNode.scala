@@ -48,14 +48,14 @@ final case class ExplainNode(
 
   def toText(verbose: Boolean): String = {
     val text = new StringBuilder
-    append(text, depth = 0, verbose)
+    (if (verbose) this else folded).append(text, depth = 0)
     text.toString
   }
 
   /** The tree as JSON, root first. */
   def toJson: String = pretty(render(json))
 
-  private def append(text: StringBuilder, depth: Int, verbose: Boolean): Unit = {
+  private def append(text: StringBuilder, depth: Int): Unit = {
     val (lead, below) =
       if (depth == 0) ("", "   ") else ("   " * (depth - 1) + "+- ", "   " * (depth + 1))
     val keys =
@@ -66,13 +66,14 @@ final case class ExplainNode(
     text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
     text.append(s"$keys$strategyText$stateText\n")
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
-    children
-      .flatMap(child => if (verbose) Seq(child) else child.whole)
-      .foreach(_.append(text, depth + 1, verbose))
+    children.foreach(_.append(text, depth + 1))
   }
 
-  /** Itself, or what its parts read. */
-  private def whole: Seq[ExplainNode] = if (isPart) children.flatMap(_.whole) else Seq(this)
+  /** The tree without parts: what they read is in their place. */
+  private def folded: ExplainNode = copy(children = children.flatMap { child =>
+    val below = child.folded
+    if (child.isPart) below.children else Seq(below)
+  })
 
   private def json: JObject =
     ("node" -> node) ~

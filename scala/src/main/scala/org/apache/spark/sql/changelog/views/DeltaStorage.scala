@@ -31,16 +31,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val location = new Path(session.sessionState.catalog.defaultTablePath(made.name))
     val generation = ViewStorage.newGeneration(new Path(location, Folder))
     val view = made.copy(definition = definition.copy(generation = Some(generation)))
-    val properties = propertiesOf(view).map { case (key, value) =>
-      s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
-    }
     val layout = new DeltaLayout(view)
     val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
     removeRemains(location)
     session.sql(s"""
       CREATE TABLE ${view.sql} (${view.schema.toDDL}) USING delta $comment
       ${layout.sql}
-      TBLPROPERTIES (${properties.mkString(", ")})""")
+      TBLPROPERTIES (${ViewStorage.listed(propertiesOf(view))})""")
     view
   }
 
@@ -148,14 +145,11 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  private def set(view: KeptView, properties: (String, String)*): Unit = {
-    val texts = properties.map { case (key, value) =>
-      s"${quoteLiteral(key)} = ${quoteLiteral(value)}"
+  private def set(view: KeptView, properties: (String, String)*): Unit =
+    if (properties.nonEmpty) {
+      session.sql(
+        s"ALTER TABLE ${view.sql} SET TBLPROPERTIES (${ViewStorage.listed(properties)})")
     }
-    if (texts.nonEmpty) {
-      session.sql(s"ALTER TABLE ${view.sql} SET TBLPROPERTIES (${texts.mkString(", ")})")
-    }
-  }
 
   /** The folder may move, and the checkpoint with it. */
   override def rename(view: KeptView, to: TableIdentifier): Unit = {

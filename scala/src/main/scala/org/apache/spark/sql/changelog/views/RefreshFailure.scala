@@ -37,12 +37,10 @@ object RefreshFailure {
       }
       .getOrElse {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
-        causes
-          .find(cause => isGone || cause.isInstanceOf[FileNotFoundException])
-          .fold[RefreshFailure](Other(error)) { _ =>
-            val file = causes.last.getMessage.linesIterator.next()
-            AsksForAll(TableErrors.filesGone(file))
-          }
+        if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {
+          val file = causes.last.getMessage.linesIterator.next()
+          AsksForAll(TableErrors.filesGone(file))
+        } else Other(error)
       }
   }
 

@@ -48,11 +48,9 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
     // it says from the first what it is, for the process may end here
-    val properties = (view.definition.toProperties - "comment").map { case (key, value) =>
-      s"${Literal(key).sql} = ${Literal(value).sql}"
-    }
+    val properties = ViewStorage.listed(view.definition.toProperties - "comment")
     session.sql(s"""
-      CREATE VIEW ${view.sql} $comment TBLPROPERTIES (${properties.mkString(", ")})
+      CREATE VIEW ${view.sql} $comment TBLPROPERTIES ($properties)
       AS ${select(view, path)}""")
     show(view, path)
     view

@@ -54,14 +54,12 @@ class TableFollower(session: SparkSession) {
       FollowedTables.wayOf(session, relation) match {
         case Right(way) => changesOf(way, relation)
         case Left(reason) =>
-          left(FollowedTables.describe(relation)) = reason
+          left(tableOf(relation)) = reason
           relation
       }
-    case relation: DataSourceV2Relation if relation.timeTravelSpec.isEmpty =>
-      left(relation.name) = "nothing tells what has changed in it"
-      relation
-    case table: HiveTableRelation =>
-      left(table.tableMeta.identifier.quotedString) = "nothing tells what has changed in it"
+    case relation: DataSourceV2Relation if relation.timeTravelSpec.nonEmpty => relation
+    case table @ (_: DataSourceV2Relation | _: HiveTableRelation) =>
+      left(tableOf(table)) = "nothing tells what has changed in it"
       table
     case leaf: LeafNode => leaf
     case other =>
@@ -70,7 +68,10 @@ class TableFollower(session: SparkSession) {
       }
   }
 
-  private def tablesIn(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries {
+  private def tablesIn(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries(tableOf)
+
+  /** What a table that is read is called. */
+  private val tableOf: PartialFunction[LogicalPlan, String] = {
     case relation: LogicalRelation => FollowedTables.describe(relation)
     case relation: DataSourceV2Relation => relation.name
     case table: HiveTableRelation => table.tableMeta.identifier.quotedString

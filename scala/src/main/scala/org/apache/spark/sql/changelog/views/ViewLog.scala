@@ -9,6 +9,8 @@ import org.json4s.jackson.Serialization
 
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.TextFile
+
 /**
  * When a view was last compared with its query, and what came of it.
  *
@@ -22,11 +24,12 @@ case class VerificationRecord(at: Long, sample: Option[Double], rows: Long, diff
 /** What is known of the rows of a generation, kept next to its checkpoint. */
 class ViewLog(session: SparkSession, folder: Path) {
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
-  private val verification = new Path(folder, "verification.json")
+  private val verification =
+    new TextFile(new Path(folder, "verification.json"), session.sessionState.newHadoopConf())
 
   def verified(record: VerificationRecord): Unit =
-    ViewFile.write(session, verification, Serialization.write(record))
+    verification.write(Serialization.write(record))
 
   def lastVerification: Option[VerificationRecord] =
-    ViewFile.read(session, verification).map(Serialization.read[VerificationRecord](_))
+    verification.find().map(Serialization.read[VerificationRecord](_))
 }

@@ -10,6 +10,7 @@ import scala.util.Try
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
@@ -75,6 +76,11 @@ object ViewStorage {
 
   /** A folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
+
+  /** Properties as statements list them. */
+  def listed(properties: Iterable[(String, String)]): String = properties
+    .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
+    .mkString(", ")
 
   /** Deletes what belongs to a view that is dropped. */
   def deleteAll(session: SparkSession, home: Path): Unit = {

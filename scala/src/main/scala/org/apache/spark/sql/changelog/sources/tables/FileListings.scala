@@ -3,14 +3,14 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import java.nio.charset.StandardCharsets.UTF_8
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.json4s._
 import org.json4s.jackson.Serialization
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+
+import org.apache.spark.sql.changelog.checkpoint.TextFile
 
 /** A file at one moment. */
 private[tables] case class ListedFile(path: String, length: Long, modified: Long)
@@ -20,23 +20,11 @@ private[tables] class FileListings(folder: Path, conf: Configuration) {
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
   private lazy val files = CheckpointFileManager.create(folder, conf)
 
-  def write(version: Long, listed: Set[ListedFile]): Unit = {
-    if (!files.exists(folder)) files.mkdirs(folder)
-    val out = files.createAtomic(path(version), overwriteIfPossible = true)
-    try out.write(Serialization.write(listed.toSeq.sortBy(_.path)).getBytes(UTF_8))
-    catch {
-      case error: Throwable =>
-        out.cancel()
-        throw error
-    }
-    out.close()
-  }
+  def write(version: Long, listed: Set[ListedFile]): Unit =
+    file(version).write(Serialization.write(listed.toSeq.sortBy(_.path)))
 
-  def read(version: Long): Set[ListedFile] = {
-    val in = files.open(path(version))
-    try Serialization.read[Seq[ListedFile]](new String(in.readAllBytes(), UTF_8)).toSet
-    finally in.close()
-  }
+  def read(version: Long): Set[ListedFile] =
+    Serialization.read[Seq[ListedFile]](file(version).read()).toSet
 
   def deleteBefore(version: Long): Unit =
     if (files.exists(folder)) {
@@ -46,7 +34,7 @@ private[tables] class FileListings(folder: Path, conf: Configuration) {
       }
     }
 
-  private def path(version: Long): Path = new Path(folder, s"$Prefix$version")
+  private def file(version: Long) = new TextFile(new Path(folder, s"$Prefix$version"), conf)
 
   private val Prefix = "listing-"
 }

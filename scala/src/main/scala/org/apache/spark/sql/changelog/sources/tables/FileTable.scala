@@ -10,7 +10,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{
   FileStatusWithMetadata,
   HadoopFsRelation,
-  LogicalRelation
+  LogicalRelation,
+  PartitionDirectory
 }
 
 import org.apache.spark.sql.changelog.errors.TableErrors
@@ -34,7 +35,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   override def now(): Listed = {
     val relation = read()
-    Listed(TableVersion.fingerprint(relation.schema), listed(relation).keySet)
+    Listed(TableVersion.fingerprint(relation.schema), filesIn(directoriesOf(relation)))
   }
 
   override def version(start: Option[TableVersion], moment: Listed): TableVersion = {
@@ -62,24 +63,19 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   private def rowsOf(files: Set[ListedFile], version: Long): LogicalPlan = {
     val relation = read()
-    val there = listed(relation)
-    checkThere(files, there.keySet, version)
-    val source = filesOf(relation)
-    val directories = source.location
-      .listFiles(Nil, Nil)
+    val directories = directoriesOf(relation)
+    checkThere(files, filesIn(directories), version)
+    val some = directories
       .map { directory =>
         directory.copy(files = directory.files.filter(file => files.contains(toListed(file))))
       }
       .filter(_.files.nonEmpty)
-    val some =
-      new ListedFiles(source.location.rootPaths, source.partitionSchema, directories)
-    relation.copy(relation = source.copy(location = some)(source.sparkSession))
+    val source = filesOf(relation)
+    val location = new ListedFiles(source.location.rootPaths, source.partitionSchema, some)
+    relation.copy(relation = source.copy(location = location)(source.sparkSession))
   }
 
-  private def checkThere(
-      expected: Set[ListedFile],
-      there: collection.Set[ListedFile],
-      version: Long): Unit =
+  private def checkThere(expected: Set[ListedFile], there: Set[ListedFile], version: Long): Unit =
     expected.find(!there.contains(_)).foreach { file =>
       throw TableErrors.filesReplaced(name, file.path, version)
     }
@@ -95,12 +91,11 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     relation
   }
 
-  private def listed(relation: LogicalRelation): Map[ListedFile, FileStatusWithMetadata] =
-    filesOf(relation).location
-      .listFiles(Nil, Nil)
-      .flatMap(_.files)
-      .map(file => toListed(file) -> file)
-      .toMap
+  private def directoriesOf(relation: LogicalRelation): Seq[PartitionDirectory] =
+    filesOf(relation).location.listFiles(Nil, Nil)
+
+  private def filesIn(directories: Seq[PartitionDirectory]): Set[ListedFile] =
+    directories.flatMap(_.files).map(toListed).toSet
 
   private def filesOf(relation: LogicalRelation): HadoopFsRelation =
     relation.relation.asInstanceOf[HadoopFsRelation]

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.sources.tables
 
 import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.DataFrame
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
@@ -18,14 +19,14 @@ private[tables] object NetRows {
     if (types.exists(_.existsRecursively(_.isInstanceOf[VariantType]))) rows
     else {
       val exact = names.zip(types).map { case (name, dataType) =>
-        toExact(quoted(name), dataType).as(name)
+        (if (isComparedAsText(dataType)) quoted(name).cast(StringType) else quoted(name)).as(name)
       }
       val sign = when(quoted(RowKind.ChangeTypeColumnName) === "insert", 1L).otherwise(-1L)
       val counted = rows.groupBy(exact: _*).agg(sum(sign).as(Net))
       val kind = when(col(Net) > 0, "insert").otherwise("delete")
       val repeated = explode(array_repeat(kind, abs(col(Net)).cast(IntegerType)))
       val columns = names.zip(types).map { case (name, dataType) =>
-        fromExact(quoted(name), dataType).as(name)
+        (if (isComparedAsText(dataType)) quoted(name).cast(dataType) else quoted(name)).as(name)
       }
       counted
         .where(col(Net) =!= 0)
@@ -34,19 +35,13 @@ private[tables] object NetRows {
   }
 
   /** Rows are grouped by what they are, and not by what Spark takes for equal: 'a' and 'A', 0.0 and -0.0. */
-  private def toExact(column: Column, dataType: DataType): Column = dataType match {
-    case _: FloatType | _: DoubleType => column.cast(StringType)
-    case text: StringType if !text.isUTF8BinaryCollation => column.cast(StringType)
-    case _ => column
+  private def isComparedAsText(dataType: DataType): Boolean = dataType match {
+    case _: FloatType | _: DoubleType => true
+    case text: StringType => !text.isUTF8BinaryCollation
+    case _ => false
   }
 
-  private def fromExact(column: Column, dataType: DataType): Column = dataType match {
-    case _: FloatType | _: DoubleType => column.cast(dataType)
-    case text: StringType if !text.isUTF8BinaryCollation => column.cast(dataType)
-    case _ => column
-  }
-
-  def quoted(name: String): Column = col(s"`${name.replace("`", "``")}`")
+  def quoted(name: String): Column = col(quoteIdentifier(name))
 
   private val Net = "_net"
 }

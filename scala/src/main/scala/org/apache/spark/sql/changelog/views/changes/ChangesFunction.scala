@@ -16,6 +16,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{IntegralType, LongType, NullType, StringType}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.functions.FunctionArguments
 
 /**
  * The SQL table function `changes`: the rows that came into a view and left it, for the next
@@ -29,23 +30,11 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 object ChangesFunction {
   val Name = "changes"
 
-  private val usage =
-    "The rows that came into a materialized view and left it, version by version"
-
   val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
     FunctionIdentifier(Name),
-    new ExpressionInfo(
-      getClass.getName,
-      null,
+    FunctionArguments.info(
       Name,
-      usage,
-      "",
-      "",
-      "",
-      "table_funcs",
-      "0.1.0",
-      "",
-      "built-in"),
+      "The rows that came into a materialized view and left it, version by version"),
     build _)
 
   private val signature = FunctionSignature(

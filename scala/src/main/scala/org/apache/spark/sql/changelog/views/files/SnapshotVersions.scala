@@ -15,9 +15,10 @@ import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.RowDifference
-import org.apache.spark.sql.changelog.views.{KeptView, ViewFile}
 
 /**
  * The snapshots a view has shown, by number. A version begins when the view shows another snapshot;
@@ -35,28 +36,35 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
 
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
   private val folder = new Path(view.definition.home, Folder)
-  private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
   /** The number for the snapshot in `path`, which is to be shown after version `shown`. */
   def numberFor(path: Path, schema: StructType, shown: Option[Long]): Long =
     shown.filter(read(_).exists(_.path == path.toString)).getOrElse {
       val number = shown.fold(0L)(_ + 1)
       val version = Version(path.toString, schema.json, System.currentTimeMillis())
-      ViewFile.write(session, file(number), Serialization.write(version))
+      file(number).write(Serialization.write(version))
       forget(number)
       number
     }
 
   /** The changes of some versions, each of which tells which rows came and which went. */
   def changes(from: Long, to: Long): DataFrame = {
-    val steps = (math.max(from, 1L) to to).map { number =>
-      step(number - 1, number).toSeq -> number
+    val numbers = math.max(from, 1L) to to
+    val there = numbers
+      .flatMap(number => Seq(number - 1, number))
+      .distinct
+      .flatMap(number => read(number).filter(isThere).map(number -> _))
+      .toMap
+    def isKnown(number: Long) = there.contains(number - 1) && there.contains(number)
+    numbers.find(!isKnown(_)).foreach { gone =>
+      val oldest = (gone to to).find(isKnown).filter(first => (first to to).forall(isKnown))
+      throw ViewErrors.versionGone(view.name, from, oldest, to)
     }
-    steps.collectFirst { case (Nil, number) => number }.foreach { gone =>
-      val oldest = (gone to to).find(number => step(number - 1, number).nonEmpty)
-      throw ViewErrors.versionGone(view.name, from, oldest.filter(isThereUpTo(_, to)), to)
-    }
-    steps.flatMap(_._1).foldLeft(none)(_.union(_))
+    numbers
+      .map(number => step(there(number - 1), number, there(number)))
+      .foldLeft(none)(_.union(_))
   }
 
   /** All rows of a version, as rows that came with it. */
@@ -67,14 +75,8 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     marked(load(version), "insert", number, version)
   }
 
-  private def isThereUpTo(from: Long, to: Long): Boolean =
-    (from to to).forall(number => step(number - 1, number).nonEmpty)
-
-  private def step(before: Long, number: Long): Option[DataFrame] = for {
-    old <- read(before).filter(isThere)
-    version <- read(number).filter(isThere)
-  } yield {
-    val (gone, come) = (load(old), load(version))
+  private def step(before: Version, number: Long, version: Version): DataFrame = {
+    val (gone, come) = (load(before), load(version))
     marked(RowDifference(gone, come), "delete", number, version)
       .union(marked(RowDifference(come, gone), "insert", number, version))
   }
@@ -110,9 +112,9 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     }
 
   private def read(number: Long): Option[Version] =
-    ViewFile.read(session, file(number)).map(Serialization.read[Version](_))
+    file(number).find().map(Serialization.read[Version](_))
 
-  private def file(number: Long): Path = new Path(folder, s"$number.json")
+  private def file(number: Long) = new TextFile(new Path(folder, s"$number.json"), hadoopConf)
 }
 
 object SnapshotVersions {

@@ -13,7 +13,8 @@ import org.json4s.jackson.Serialization
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.views.{KeptView, ViewFile}
+import org.apache.spark.sql.changelog.checkpoint.TextFile
+import org.apache.spark.sql.changelog.views.KeptView
 
 /**
  * The last refreshes of a view, those that failed among them.
@@ -30,7 +31,8 @@ class RefreshHistory(session: SparkSession, home: Path) {
 
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
   private val folder = new Path(home, Folder)
-  private val files: FileSystem = home.getFileSystem(session.sessionState.newHadoopConf())
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files: FileSystem = home.getFileSystem(hadoopConf)
 
   /** All that are remembered, the newest first. */
   def all: Seq[RefreshRecord] = paths.flatMap(read)
@@ -55,7 +57,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
 
   def add(record: RefreshRecord): Unit = {
     val name = f"${record.started}%013d-${UUID.randomUUID}.json"
-    ViewFile.write(session, new Path(folder, name), Serialization.write(record))
+    new TextFile(new Path(folder, name), hadoopConf).write(Serialization.write(record))
     forget()
   }
 
@@ -69,7 +71,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
   }
 
   private def read(path: Path): Option[RefreshRecord] =
-    ViewFile.read(session, path).map(Serialization.read[RefreshRecord](_))
+    new TextFile(path, hadoopConf).find().map(Serialization.read[RefreshRecord](_))
 
   private def paths: Seq[Path] =
     if (!files.exists(folder)) Nil
