@@ -10,7 +10,7 @@ import scala.reflect.ClassTag
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.internal.LogKeys
-import org.apache.spark.rdd.RDD
+import org.apache.spark.rdd.{RDD, ZippedPartitionsRDD2}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -191,6 +191,26 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     OperatorStateMetadataV1(OperatorInfoV1(info.operatorId, shortName), Array(store))
   }
 
+  /** The rows of several inputs, with those of one partition together. */
+  protected def zipped(inputs: Seq[RDD[InternalRow]]): RDD[Seq[Iterator[InternalRow]]] = {
+    // the methods of an RDD would clean the functions
+    val firstTwo: RDD[Seq[Iterator[InternalRow]]] =
+      new ZippedPartitionsRDD2(
+        sparkContext,
+        (first: Iterator[InternalRow], second: Iterator[InternalRow]) =>
+          Iterator.single(Vector(first, second)),
+        inputs(0),
+        inputs(1))
+    inputs.drop(2).foldLeft(firstTwo) { (zipped, input) =>
+      new ZippedPartitionsRDD2(
+        sparkContext,
+        (before: Iterator[Seq[Iterator[InternalRow]]], rows: Iterator[InternalRow]) =>
+          before.map(_ :+ rows),
+        zipped,
+        input)
+    }
+  }
+
   /** Gives each partition of `input` its store, commits that and notes metrics at the end. */
   protected def executeWithStore[T: ClassTag](input: RDD[T])(
       process: (StateStore, Iterator[T]) => Iterator[InternalRow]): RDD[InternalRow] = {
@@ -199,13 +219,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     eventTimeBound
     closingBound
     val time = if (expiry.isDefined) Some(batchTime) else None
-    input.mapPartitionsWithStateStore(
-      getStateInfo,
-      stateKeySchema,
-      storedValueSchema,
-      keyEncoder,
-      session.sessionState,
-      Some(session.streams.stateStoreCoordinator)) { (store, rows) =>
+    val processAndCommit = (store: StateStore, rows: Iterator[T]) => {
       val started = System.nanoTime()
       val expiring = expiry.zip(time).map { case (expiry, time) =>
         new ExpiringStateStore(store, expiry, time, longMetric("numExpiredStateRows"))
@@ -222,6 +236,14 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
           setOperatorMetrics()
         })
     }
+    new OperatorStateRDD(
+      castToImpl(session),
+      input,
+      getStateInfo,
+      stateKeySchema,
+      storedValueSchema,
+      keyEncoder,
+      processAndCommit)
   }
 
   /** Applies the session's policy to retractions of rows that were never given. */

@@ -117,11 +117,8 @@ case class ChangelogJoinExec(
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
     timeBounds
-    val sides = left.execute().zipPartitions(right.execute()) { (left, right) =>
-      Iterator.single((left, right))
-    }
-    executeWithStore(sides) { (store, pairs) =>
-      val (leftRows, rightRows) = pairs.next()
+    executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
+      val Seq(leftRows, rightRows) = inputs.next()
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         new Changes(
           store,

@@ -22,13 +22,14 @@ case class ChangelogDrainExec(child: SparkPlan) extends UnaryExecNode {
 
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
-  override protected def doExecute(): RDD[InternalRow] = child.execute().mapPartitions { rows =>
-    // registered after those of the operators below, which clean up, and so called before them
-    TaskContext.get().addTaskCompletionListener[Unit] { context =>
-      if (!context.isFailed() && !context.isInterrupted()) rows.foreach(_ => ())
+  override protected def doExecute(): RDD[InternalRow] =
+    child.execute().mapPartitionsInternal { rows =>
+      // registered after those of the operators below, which clean up, and so called before them
+      TaskContext.get().addTaskCompletionListener[Unit] { context =>
+        if (!context.isFailed() && !context.isInterrupted()) rows.foreach(_ => ())
+      }
+      rows
     }
-    rows
-  }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogDrainExec =
     copy(child = newChild)

@@ -60,15 +60,10 @@ case class ChangelogMultiJoinExec(
   override protected lazy val ttls: Seq[Long] =
     sides.map(side => StateTtl.orSession(side.ttl))
 
-  override protected def doExecute(): RDD[InternalRow] = {
-    val none = children.head.execute().mapPartitions { rows =>
-      Iterator.single(Vector(rows))
+  override protected def doExecute(): RDD[InternalRow] =
+    executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
+      new Changes(store, inputs.next())
     }
-    val inputs = children.tail.foldLeft(none) { (inputs, child) =>
-      inputs.zipPartitions(child.execute()) { (inputs, rows) => inputs.map(_ :+ rows) }
-    }
-    executeWithStore(inputs) { (store, inputs) => new Changes(store, inputs.next()) }
-  }
 
   /** What a row must meet together with those of the inputs before it, for each input. */
   private def predicates: Array[BasePredicate] = {

@@ -87,11 +87,8 @@ case class ChangelogTemporalJoinExec(
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
     val time = if (isTimed) Some(batchTime) else None
-    val pairs = left.execute().zipPartitions(right.execute()) { (left, right) =>
-      Iterator.single((left, right))
-    }
-    executeWithStore(pairs) { (store, pairs) =>
-      val (leftRows, rightRows) = pairs.next()
+    executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
+      val Seq(leftRows, rightRows) = inputs.next()
       new TemporalJoinChanges(
         this,
         store,

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.UUID
+
+import scala.reflect.ClassTag
+
+import com.google.common.cache.{Cache, CacheBuilder}
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.SerializableConfiguration
+import org.apache.spark.{Partition, TaskContext}
+
+/**
+ * Gives each partition of `input` its state store of the batch, and what `process` makes of both.
+ *
+ * In Spark's own one each operator sends Hadoop's settings to executors again in each batch, and has
+ * its function cleaned, for which Spark reads class files. Here a run sends the settings once, and
+ * functions of operators need no cleaning.
+ */
+private[execution] final class OperatorStateRDD[T: ClassTag](
+    @transient session: SparkSession,
+    input: RDD[T],
+    state: StatefulOperatorStateInfo,
+    keySchema: StructType,
+    valueSchema: StructType,
+    keyEncoder: KeyStateEncoderSpec,
+    process: (StateStore, Iterator[T]) => Iterator[InternalRow])
+    extends RDD[InternalRow](input) {
+
+  private val storeConf = new StateStoreConf(session.sessionState.conf)
+  private val hadoopConf = OperatorStateRDD.hadoopConf(session, state.queryRunId)
+  @transient private val coordinator = session.streams.stateStoreCoordinator
+
+  override protected def getPartitions: Array[Partition] = input.partitions
+
+  /** Where the store was in the batch before. */
+  override protected def getPreferredLocations(partition: Partition): Seq[String] =
+    coordinator.getLocation(providerId(partition)).toSeq
+
+  override def compute(partition: Partition, context: TaskContext): Iterator[InternalRow] = {
+    // operators below it in the task open their stores, and end, before it
+    val rows = input.iterator(partition, context)
+    val id = providerId(partition)
+    val store = StateStore.get(
+      id,
+      keySchema,
+      valueSchema,
+      keyEncoder,
+      state.storeVersion,
+      state.stateStoreCkptIds.map(_(partition.index).head),
+      state.stateSchemaMetadata,
+      useColumnFamilies = false,
+      storeConf,
+      hadoopConf.value.value)
+    if (storeConf.unloadOnCommit) {
+      context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
+    }
+    // called before the one above
+    context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
+    process(store, rows)
+  }
+
+  private def providerId(partition: Partition): StateStoreProviderId = {
+    val storeId = StateStoreId(state.checkpointLocation, state.operatorId, partition.index)
+    StateStoreProviderId(storeId, state.queryRunId)
+  }
+}
+
+private object OperatorStateRDD {
+
+  // kept as long as the last batch of a run is
+  private val hadoopConfs: Cache[UUID, Broadcast[SerializableConfiguration]] =
+    CacheBuilder.newBuilder().weakValues().build()
+
+  /** Hadoop's settings, as a run of a query has them from its start. */
+  def hadoopConf(session: SparkSession, run: UUID): Broadcast[SerializableConfiguration] =
+    hadoopConfs.get(
+      run,
+      () =>
+        SerializableConfiguration
+          .broadcast(session.sparkContext, session.sessionState.newHadoopConf()))
+}
