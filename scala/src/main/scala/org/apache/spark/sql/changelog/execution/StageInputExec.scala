@@ -9,13 +9,13 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.execution.{ColumnarRule, LeafExecNode, SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 
 /**
- * Stands above an exchange, so that tasks get no more of what is below than its columns.
+ * Stands above a shuffle, so that tasks get no more of what is below than its columns.
  *
  * An operator that goes to tasks, as many do, Spark's sorts and aggregates among them, takes along
  * all that is below it, down to the sources. So what is written and read for a stage of a batch
@@ -45,7 +45,7 @@ case class InputColumns(output: Seq[Attribute]) extends LeafExecNode {
     throw SparkException.internalError(s"$nodeName is executed")
 }
 
-/** Puts a [[StageInputExec]] above the exchanges of a query that computes changes. */
+/** Puts a [[StageInputExec]] above the shuffles of a query that computes changes. */
 object SeparateStages extends ColumnarRule {
 
   override def postColumnarTransitions: Rule[SparkPlan] = separate
@@ -53,6 +53,11 @@ object SeparateStages extends ColumnarRule {
   private object separate extends Rule[SparkPlan] {
     override def apply(plan: SparkPlan): SparkPlan =
       if (!plan.exists(_.isInstanceOf[ChangelogOutputExec])) plan
-      else plan.transformUp { case exchange: Exchange => StageInputExec(exchange) }
+      else {
+        plan.transformUp {
+          case shuffle: ShuffleExchangeLike if !shuffle.supportsColumnar =>
+            StageInputExec(shuffle)
+        }
+      }
   }
 }
