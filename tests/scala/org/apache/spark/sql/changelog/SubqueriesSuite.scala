@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.AnalysisException
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Subqueries over changing tables wherever an expression may stand, against batch Spark. */
@@ -33,6 +35,14 @@ class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
         oracle.check(Program(Seq(t, u), query, steps))
       }
     }
+  }
+
+  test("a predicate beside a correlated one, at which batch Spark fails, is refused") {
+    val query = """SELECT id FROM t WHERE EXISTS (
+      |  SELECT 1 FROM u WHERE u.w < t.v OR u.g IN (SELECT g FROM t WHERE k = 1))""".stripMargin
+    val steps = Seq(Step.of(t -> Seq("+I 1 a 1 10"), u -> Seq("+I 1 a 10 foo")))
+    val refusal = intercept[AnalysisException](oracle.check(Program(Seq(t, u), query, steps)))
+    assert(refusal.getCondition == "CHANGELOG_SUBQUERY_NOT_SUPPORTED")
   }
 
   test("streams that only insert, within subqueries") {

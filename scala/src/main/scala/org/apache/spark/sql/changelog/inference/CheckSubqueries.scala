@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.inference
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 
@@ -14,10 +14,17 @@ import org.apache.spark.sql.changelog.inference.nodes.StaticInference
  * over something static is left to Spark.
  */
 object CheckSubqueries {
-  def apply(plan: LogicalPlan): Unit =
+  def apply(plan: LogicalPlan): Unit = {
+    plan match {
+      // Spark joins it with what is around the other one, where the columns it reads are not
+      case join: Join if join.missingInput.nonEmpty =>
+        throw InferenceErrors.subqueryNotSupported(plan, "a predicate beside a correlated one")
+      case _ =>
+    }
     plan.expressions.flatMap(subqueries).find(s => !StaticInference.isStatic(s.plan)).foreach {
       subquery => throw InferenceErrors.subqueryNotSupported(plan, subquery.prettyName)
     }
+  }
 
   private def subqueries(expression: Expression): Seq[SubqueryExpression] =
     expression.collect { case subquery: SubqueryExpression => subquery }
