@@ -37,6 +37,17 @@ class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("a table of files that is read again below groups, with a column twice") {
+    val query = """SELECT 1 FROM a LEFT JOIN LATERAL (
+      |  SELECT x, y FROM (SELECT c1 AS x, 1 AS y FROM b UNION SELECT a.c1 AS x, NULL AS y) i
+      |  WHERE (i.x < a.c2 OR i.x IS NULL) AND i.x = a.c1 ORDER BY x, y DESC LIMIT 1)""".stripMargin
+    val feeds = Seq("a", "b").map(Feed(_, "c1 INT, c2 INT"))
+    val steps = Seq(
+      Step.of(feeds(0) -> Seq("+I 0 1", "+I 1 2"), feeds(1) -> Seq("+I 0 1")),
+      Step.of(feeds(0) -> Seq("-D 0 1"), feeds(1) -> Seq("+I 1 2", "-D 0 1")))
+    oracle.check(Program(feeds, query, steps), Variant(sources = Seq(new FeedFiles("parquet"))))
+  }
+
   test("a predicate beside a correlated one, at which batch Spark fails, is refused") {
     val query = """SELECT id FROM t WHERE EXISTS (
       |  SELECT 1 FROM u WHERE u.w < t.v OR u.g IN (SELECT g FROM t WHERE k = 1))""".stripMargin

@@ -143,7 +143,8 @@ object SeparateSources extends Rule[LogicalPlan] {
 
   private def withoutAliases(plan: LogicalPlan, wanted: Seq[Attribute]): LogicalPlan = {
     val plain = RemoveRedundantAliases(plan).transformUp { case union: Union =>
-      union.mapChildren(withEachColumnOnce)
+      // Spark passes by an input that would have a column twice, until that is a projection's matter
+      union.mapChildren(input => withEachColumnOnce(withoutAliases(input)))
     }
     val columns = RenameColumns(plain.output, wanted)
     if (columns == plain.output) plain
