@@ -49,13 +49,16 @@ object NormalizeChangelogQuery {
   }
 
   /** By Spark's rule for those of predicates, and what Spark tidies up behind it. */
-  private def joinSubqueries(root: LogicalPlan): LogicalPlan =
+  private def joinSubqueries(query: LogicalPlan): LogicalPlan = {
+    // the optimizer itself has made joins of some
+    val root = KeepCalls.show(query)
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
-      val placed = LiftSubqueryFilters(LimitBelowSubqueries(KeepCalls.show(root)))
+      val placed = LiftSubqueryFilters(LimitBelowSubqueries(root))
       val joined = JoinScalarSubqueries(RewritePredicateSubquery(placed))
       tidying.foldLeft(joined)((plan, rule) => rule(plan))
     }
+  }
 
   private val tidying = Seq(
     EliminateOuterJoin,
