@@ -139,6 +139,11 @@ private object SubqueriesSuite {
       "SELECT g, k, sum(v) AS s, (SELECT max(w) FROM u) AS m FROM t GROUP BY ROLLUP (g, k)",
       "SELECT g, sum(v * (SELECT max(w) FROM u)) AS s, (SELECT max(w) FROM u) AS m FROM t GROUP BY g",
       "SELECT v > (SELECT min(w) FROM u) AS big, count(*) AS c FROM t GROUP BY v > (SELECT min(w) FROM u)"),
+    "a table joined with itself on nothing of the left" -> Seq(
+      "SELECT x FROM (SELECT k + 1 AS x FROM t WHERE g <=> (SELECT min(s) FROM u)) a LEFT ANTI JOIN t b ON b.v = 7",
+      "SELECT x FROM (SELECT k + 1 AS x FROM t WHERE v > 5) a LEFT SEMI JOIN t b ON b.v = 7",
+      "SELECT x, count(*) AS n FROM (SELECT k + 1 AS x FROM t) a LEFT SEMI JOIN (SELECT v * 2 AS y FROM t) b ON y > 20 GROUP BY x",
+      "SELECT x FROM (SELECT k + 1 AS x FROM t) a LEFT ANTI JOIN t b ON b.v + a.x > 20 AND b.g IN (SELECT g FROM u)"),
     "counts, unions and common tables" -> Seq(
       "SELECT id, EXISTS (SELECT count(*) FROM u WHERE u.g = t.g) AS e FROM t",
       "SELECT g, count(*) AS c FROM t GROUP BY g HAVING EXISTS (SELECT count(*) FROM u WHERE u.g = t.g HAVING count(*) > 1)",
