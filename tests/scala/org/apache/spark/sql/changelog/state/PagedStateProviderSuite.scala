@@ -7,7 +7,10 @@ import java.io.File
 
 import scala.util.Random
 
+import org.scalatest.concurrent.Eventually.eventually
+import org.scalatest.concurrent.PatienceConfiguration.Timeout
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
 
 import org.apache.spark.sql.execution.streaming.state._
 
@@ -103,8 +106,13 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
     val directory = QuickFileSystem.temporaryDirectory()
     val provider =
       paged(directory, Map("spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1"))
-    for (version <- 0 until 30) provider.getStore(version).commit()
-    assert(new File(directory, "0/0").list().exists(_.endsWith(".snapshot")))
+    for (version <- 0 until 15) provider.getStore(version).commit()
+    // in the background
+    eventually(Timeout(10.seconds)) {
+      assert(files(directory).exists(_.getName.endsWith(".snapshot")))
+    }
+    for (version <- 15 until 60) provider.getStore(version).commit()
+    assert(content(paged(directory).getReadStore(60)) == Map.empty)
   }
 
   test("another attempt waits for the one before it") {

@@ -83,7 +83,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       new RowLayout(stateStoreId, keySchema, valueSchema, storeConfs),
       storeConfs,
       hadoopConf)
-    snapshots = new StateSnapshots(files, stateStoreId, storeConfs)
+    snapshots = new StateSnapshots(files, stateStoreId, storeConfs, hadoopConf)
   }
 
   override def stateStoreId: StateStoreId = storeId
@@ -126,6 +126,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
 
   override def close(): Unit = synchronized {
     forget()
+    snapshots.close()
     sparkProvider.close()
   }
 

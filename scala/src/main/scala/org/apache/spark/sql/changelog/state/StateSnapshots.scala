@@ -3,21 +3,29 @@
 
 package org.apache.spark.sql.changelog.state
 
+import java.util.UUID
+
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.SparkEnv
 import org.apache.spark.internal.{LogKeys, Logging}
-import org.apache.spark.sql.execution.streaming.state.{StateStoreConf, StateStoreId}
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.util.ThreadUtils
 
 /**
- * Writes a snapshot of a store every so many versions: by the next maintenance, or at once if
- * there has been none for long.
+ * Writes a snapshot of a store every so many versions: by the next maintenance, or without it if there
+ * has been none for long. No batch waits for one, unless they are written slower than batches come.
  *
  * A version is in its delta, so a snapshot that can't be written fails nothing; it is tried again.
  */
 private[state] final class StateSnapshots(
     files: StateFiles,
     storeId: StateStoreId,
-    storeConf: StateStoreConf)
+    storeConf: StateStoreConf,
+    hadoopConf: Configuration)
     extends Logging {
   import StateSnapshots._
 
@@ -47,6 +55,7 @@ private[state] final class StateSnapshots(
       taken = pending.map(_._1).getOrElse(written)
       overtaken = after.toSet
     }
+    report(before.maxOption.getOrElse(0L))
   }
 
   /** A version is about to be written. Its snapshot, if there is one, is an abandoned attempt's. */
@@ -57,20 +66,27 @@ private[state] final class StateSnapshots(
 
   /** A version has been written. */
   def afterCommit(version: Long, force: Boolean, view: () => StateView): Unit = {
-    val isAtOnce = synchronized {
-      val isLate = version - written > LongestChain * storeConf.minDeltasForSnapshot
-      val isTime = version - taken > storeConf.minDeltasForSnapshot
-      val isAtOnce = force || isLate && isTime
-      if (isAtOnce || isTime && isMaintained) {
+    val (isAtOnce, isLate) = synchronized {
+      val usual = storeConf.minDeltasForSnapshot
+      val isTime = version - taken > usual
+      val isLate = isTime && version - written > LongestChain * usual
+      val isAtOnce = force || isTime && version - written > 2 * LongestChain * usual
+      if (isAtOnce || isLate || isTime && isMaintained) {
         if (!isAtOnce) {
           pending = Some((version, view()))
           isMaintained = false
         }
         taken = version
       }
-      isAtOnce
+      (isAtOnce, isLate)
     }
     if (isAtOnce) write(version, view())
+    else if (isLate) background.execute(() => maintain())
+  }
+
+  /** Nothing is written any more: another executor may go on with the store. */
+  def close(): Unit = synchronized {
+    pending = None
   }
 
   /** Writes what is to be written, in the background. */
@@ -89,6 +105,7 @@ private[state] final class StateSnapshots(
         written = math.max(written, version)
         pending = pending.filter(_._1 > version)
       }
+      report(version)
     } catch {
       case NonFatal(e) =>
         logWarning(
@@ -97,10 +114,42 @@ private[state] final class StateSnapshots(
           e)
     }
   }
+
+  /**
+   * Tells Spark's coordinator of a snapshot. Of a store that it takes to be behind it wants one with every
+   * batch.
+   */
+  private def report(version: Long): Unit =
+    if (storeConf.reportSnapshotUploadLag) {
+      try {
+        for {
+          env <- Option(SparkEnv.get)
+          run <- Option(hadoopConf.get(StreamExecution.RUN_ID_KEY))
+        } {
+          StateStoreCoordinatorRef
+            .forExecutor(env)
+            .snapshotUploaded(
+              StateStoreProviderId(storeId, UUID.fromString(run)),
+              version,
+              System.currentTimeMillis())
+        }
+      } catch {
+        case NonFatal(e) =>
+          logWarning(
+            log"Could not report the snapshot of version ${MDC(LogKeys.VERSION_NUM, version)} of " +
+              log"${MDC(LogKeys.STATE_STORE_ID, storeId)}",
+            e)
+      }
+    }
 }
 
 private object StateSnapshots {
 
-  /** After how many times the usual number of deltas a snapshot no longer waits for maintenance. */
+  /**
+   * After how many times the usual number of deltas a snapshot no longer waits for maintenance. The batch
+   * waits for it after twice as many.
+   */
   private val LongestChain = 10
+
+  private lazy val background = ThreadUtils.newDaemonSingleThreadExecutor("changelog-snapshots")
 }
