@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.analysis.{
   ResolveTtlHints
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, SeparateStages}
+import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
   DropTtls,
@@ -86,6 +86,6 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     // planning: before Spark's own strategies
     extensions.injectPlannerStrategy(new ChangelogStrategy(_))
     // preparation: after exchanges are in place, before code is generated
-    extensions.injectColumnar(_ => SeparateStages)
+    extensions.injectColumnar(_ => PrepareStages)
   }
 }

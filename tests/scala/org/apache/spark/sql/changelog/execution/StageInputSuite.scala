@@ -33,7 +33,7 @@ class StageInputSuite extends AnyFunSuite with ChangelogSession {
   test("a query without changes is prepared as before") {
     val plan = spark.range(10).repartition(2).queryExecution.executedPlan
     assert(!plan.exists(_.isInstanceOf[StageInputExec]))
-    assert(SeparateStages.postColumnarTransitions(plan) eq plan)
+    assert(PrepareStages.postColumnarTransitions(plan) eq plan)
   }
 
   /** What is written of each stage, in a batch of a query with so many joins. */

@@ -50,7 +50,8 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
     plan.transformAllExpressions { case subquery: SubqueryExpression =>
       val own = subquery match {
         case _ if !subquery.isCorrelated => subquery.plan
-        case _: LateralSubquery => named(withOwnColumns(subquery.plan, taken), subquery.plan.output)
+        case _: LateralSubquery =>
+          named(withOwnColumns(subquery.plan, taken), subquery.plan.output)
         case _ => withOwnColumns(subquery.plan, taken)
       }
       subquery.withNewPlan(separate(own, taken))

@@ -8,11 +8,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
-import org.apache.spark.sql.execution.{ColumnarRule, LeafExecNode, SparkPlan, UnaryExecNode}
-
-import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, UnaryExecNode}
 
 /**
  * Stands above a shuffle, so that tasks get no more of what is below than its columns.
@@ -43,21 +39,4 @@ case class InputColumns(output: Seq[Attribute]) extends LeafExecNode {
 
   override protected def doExecute(): RDD[InternalRow] =
     throw SparkException.internalError(s"$nodeName is executed")
-}
-
-/** Puts a [[StageInputExec]] above the shuffles of a query that computes changes. */
-object SeparateStages extends ColumnarRule {
-
-  override def postColumnarTransitions: Rule[SparkPlan] = separate
-
-  private object separate extends Rule[SparkPlan] {
-    override def apply(plan: SparkPlan): SparkPlan =
-      if (!plan.exists(_.isInstanceOf[ChangelogOutputExec])) plan
-      else {
-        plan.transformUp {
-          case shuffle: ShuffleExchangeLike if !shuffle.supportsColumnar =>
-            StageInputExec(shuffle)
-        }
-      }
-  }
 }

@@ -16,6 +16,16 @@ trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter 
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow]
 
-  override protected def doExecute(): RDD[InternalRow] =
-    executeWithStore(child.execute())(processPartition)
+  /**
+   * Whether there is nothing to do where no rows have come: nothing is over, and no rows have no result.
+   * Most partitions of a small batch are so.
+   */
+  protected def restsWithoutRows: Boolean = false
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val rests = restsWithoutRows
+    executeWithStore(child.execute()) { (store, rows) =>
+      if (rests && !rows.hasNext) Iterator.empty else processPartition(store, rows)
+    }
+  }
 }

@@ -86,6 +86,9 @@ case class ChangelogAggregateExec(
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
 
+  override protected def restsWithoutRows: Boolean =
+    layout.grouping.nonEmpty && eventTimeBound.isEmpty
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {

@@ -85,6 +85,8 @@ case class ChangelogDistinctExec(
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
 
+  override protected def restsWithoutRows: Boolean = eventTimeBound.isEmpty
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {

@@ -116,15 +116,19 @@ case class ChangelogJoinExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
-    timeBounds
+    val isTimed = timeBounds.exists(_.isBounded)
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
-      CompletionIterator[InternalRow, Iterator[InternalRow]](
-        new Changes(
-          store,
-          inTime(leftRows, timeBounds(0), left.output),
-          inTime(rightRows, timeBounds(1), right.output)),
-        removeOver(store))
+      // most partitions of a small batch have nothing to do
+      if (!isTimed && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
+      else {
+        CompletionIterator[InternalRow, Iterator[InternalRow]](
+          new Changes(
+            store,
+            inTime(leftRows, timeBounds(0), left.output),
+            inTime(rightRows, timeBounds(1), right.output)),
+          removeOver(store))
+      }
     }
   }
 

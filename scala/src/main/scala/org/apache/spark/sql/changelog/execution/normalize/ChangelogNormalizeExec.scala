@@ -86,6 +86,8 @@ case class ChangelogNormalizeExec(
     StateColumns(row ++ order :+ ("deleted" -> BooleanType))
   }
 
+  override protected def restsWithoutRows: Boolean = true
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] =

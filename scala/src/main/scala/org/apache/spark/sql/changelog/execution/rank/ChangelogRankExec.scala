@@ -99,6 +99,9 @@ case class ChangelogRankExec(
     closingBound.fold(ofPartition)(bound => Some(EarliestRows.times(layout, bound, ofPartition)))
   }
 
+  override protected def restsWithoutRows: Boolean =
+    eventTimeBound.isEmpty && closingBound.isEmpty
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {

@@ -101,6 +101,9 @@ case class ChangelogReplayExec(
 
   private def isThere(value: UnsafeRow): Boolean = value.getLong(0) > 0
 
+  override protected def restsWithoutRows: Boolean =
+    opening.isEmpty && !endsSessions && eventTimeBound.isEmpty && closingBound.isEmpty
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {

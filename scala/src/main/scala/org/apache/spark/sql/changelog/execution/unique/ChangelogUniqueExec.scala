@@ -59,6 +59,8 @@ case class ChangelogUniqueExec(
       ChangelogUniqueExec.DuplicatesMetric,
       "number of rows of a key that has one already")
 
+  override protected def restsWithoutRows: Boolean = true
+
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import java.util.concurrent.TimeUnit.NANOSECONDS
+
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.{MapPartitionsRDD, RDD}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder, UnsafeRow}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.metric.SQLMetrics
+import org.apache.spark.sql.execution.{SortExec, SparkPlan, UnaryExecNode}
+
+/**
+ * Sorts the rows of each partition as Spark does, and makes what that needs when there is something to sort.
+ *
+ * Most partitions of a small batch have one row or none. A sorter, its comparison and its prefixes, for
+ * which code is looked up by its text, would cost them more than all they do besides.
+ */
+case class LazySortExec(sortOrder: Seq[SortOrder], child: SparkPlan) extends UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override def outputOrdering: Seq[SortOrder] = sortOrder
+
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+
+  override lazy val metrics = Map(
+    "sortTime" -> SQLMetrics.createTimingMetric(sparkContext, "sort time"),
+    "peakMemory" -> SQLMetrics.createSizeMetric(sparkContext, "peak memory"),
+    "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val sort = SortExec(sortOrder, global = false, child)
+    val (sortTime, peakMemory, spillSize) =
+      (longMetric("sortTime"), longMetric("peakMemory"), longMetric("spillSize"))
+
+    def sorted(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+      val sorter = sort.createSorter()
+      val task = TaskContext.get().taskMetrics()
+      val spilledBefore = task.memoryBytesSpilled
+      val result = sorter.sort(rows.asInstanceOf[Iterator[UnsafeRow]])
+      sortTime += NANOSECONDS.toMillis(sorter.getSortTimeNanos)
+      peakMemory += sorter.getPeakMemoryUsage
+      spillSize += task.memoryBytesSpilled - spilledBefore
+      task.incPeakExecutionMemory(sorter.getPeakMemoryUsage)
+      result
+    }
+
+    // the methods of an RDD would clean the function
+    new MapPartitionsRDD[InternalRow, InternalRow](
+      child.execute(),
+      (_: TaskContext, _: Int, rows: Iterator[InternalRow]) =>
+        if (!rows.hasNext) Iterator.empty
+        else {
+          // to ask for a second row may overwrite it
+          val first = rows.next().copy()
+          if (rows.hasNext) sorted(Iterator.single(first) ++ rows) else Iterator.single(first)
+        })
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): LazySortExec =
+    copy(child = newChild)
+}
