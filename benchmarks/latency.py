@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Measures what a batch of one row takes, whatever is kept.
+
+A row comes, a batch is run, and so on: through one aggregate, stock's and ours, and through five
+joins and an aggregate. Times are those of the query's reports, CPU that of the JVM's threads.
+Builds of this project can be compared: those named by --jar take turns with the one of the wheel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from latency_side import CPU, QUERIES, STOCK
+from measuring import RESULTS, keep, measure, surroundings
+from report import percentile
+
+OURS = "ours"
+# The parts of a batch's time: its name in the query's reports, and ours.
+PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
+
+
+def main() -> None:
+    """Run what the command line names, and print and keep the table."""
+    options = _options()
+    about = {
+        "batches": options.batches,
+        "warm": options.warm,
+        "memory": options.memory,
+        **surroundings(),
+    }
+    builds = dict(given.split("=", 1) for given in options.jar) | {OURS: ""}
+    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
+    runs: list[dict[str, Any]] = []
+    text = ""
+    plan = [
+        (query, turn, build)
+        for query in options.queries
+        for turn in range(options.repeat)
+        for build in builds
+        if query != STOCK or build == OURS
+    ]
+    progress = tqdm(plan, file=sys.stderr, smoothing=0)
+    for query, turn, build in progress:
+        progress.set_postfix_str(f"{query} {build}")
+        settings = dict(given.split("=", 1) for given in options.settings)
+        if builds[build]:
+            # its classes are found before those of the jar in the wheel
+            settings["spark.driver.extraClassPath"] = builds[build]
+        task = {
+            "query": query,
+            "batches": options.batches,
+            "warm": options.warm,
+            "settings": settings,
+            "memory": options.memory,
+        }
+        script = Path(__file__).with_name("latency_side.py")
+        command = [sys.executable, str(script), json.dumps(task)]
+        result = measure(command, logs / f"{query}-{build}-{turn}.log", options.timeout)
+        runs.append({"query": query, "build": build, "turn": turn, **result})
+        text = render(about, runs)
+        keep(options.output, {**about, "runs": runs}, text)
+    print(text)
+    if any("error" in run for run in runs):
+        sys.exit(f"some runs failed; their logs are in {logs}")
+    shutil.rmtree(logs)
+
+
+def _options() -> argparse.Namespace:
+    names = [*QUERIES, STOCK]
+    parser = argparse.ArgumentParser(prog="dev/bench latency", description=__doc__)
+    parser.add_argument("query", nargs="*", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--warm", type=int, default=200, help="batches that don't count")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--jar", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings"
+    )
+    parser.add_argument("--memory", default="4g")
+    parser.add_argument("--timeout", type=int, default=1800)
+    parser.add_argument("--output", type=Path, default=RESULTS / "latency")
+    options = parser.parse_args()
+    options.queries = options.query or names
+    unknown = [name for name in options.queries if name not in names]
+    if unknown:
+        parser.error(f"no query {', '.join(unknown)}; there are {', '.join(names)}")
+    return options
+
+
+def render(about: dict[str, Any], runs: list[dict[str, Any]]) -> str:
+    """Make the table: a line for a query, a build and a turn."""
+    versions = sorted({run["version"] for run in runs if "version" in run})
+    parts = "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
+    lines = [
+        f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
+        f"{about['batches']} batches of one row, after {about['warm']}; seconds; then ms of CPU "
+        f"a batch; heap {about['memory']}; {about['started']}",
+        "",
+        f"{'':<17}{'build':<10}{parts}" + "".join(f"{name:>10}" for name in [*CPU, "all"]),
+    ]
+    for run in runs:
+        head = f"{run['query']:<17}{run['build']:<10}"
+        lines.append(f"{head}{run['error']}" if "error" in run else f"{head}{_line(run)}")
+    return "\n".join(lines)
+
+
+def _line(run: dict[str, Any]) -> str:
+    times = ""
+    for part in PARTS:
+        seconds = [durations.get(part, 0) / 1000 for durations in run["durations"]]
+        times += f"{percentile(seconds, 0.5):>14.3f}{percentile(seconds, 0.99):>7.3f}"
+    spent = [run["cpu_ms"].get(name, 0) for name in CPU]
+    return times + "".join(f"{ms:>10.0f}" for ms in [*spent, sum(spent)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Lets one row come with each batch, in a process of its own, and tells what a batch takes.
+
+The table ``t`` has a history; ``d1`` to ``d5`` are tables it leads to, which have no news.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+
+import spark_changelog as changelog
+from sessions import answer, session
+
+HISTORY = 20_000
+LED_TO = 1_000  # rows of each of the other tables
+
+AGGREGATE = "SELECT k, count(*) AS n, sum(v) AS total FROM t GROUP BY k"
+QUERIES = {
+    "aggregate": AGGREGATE,
+    "six operators": """SELECT w5, count(*) AS n, sum(v) AS total, max(w1 + w2 + w3 + w4) AS most
+FROM t JOIN d1 ON k = id1 JOIN d2 ON n1 = id2 JOIN d3 ON n2 = id3 JOIN d4 ON n3 = id4
+  JOIN d5 ON n4 = id5
+GROUP BY w5""",
+}
+# A stock query of one aggregate, over the same rows.
+STOCK = "stock aggregate"
+TICK = 1000 / os.sysconf("SC_CLK_TCK")  # in ms
+
+CPU = ["driver", "tasks", "compiler", "other"]
+# What the JVM's threads do, by how their names begin.
+THREADS = {
+    "stream exec": "driver",
+    "dag-sched": "driver",
+    "Executor ta": "tasks",
+    "C1 ": "compiler",
+    "C2 ": "compiler",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process is to do."""
+
+    query: str
+    batches: int
+    warm: int
+    settings: dict[str, str]
+    memory: str
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    task = Task(**json.loads(sys.argv[1]))
+    spark = session(task.settings, task.memory)
+    tables = Path(tempfile.mkdtemp(prefix="bench-latency-"))
+    checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
+    _history(tables)
+    frame, mode = _query(spark, tables, task.query)
+    query = (
+        frame.writeStream.format("noop")
+        .outputMode(mode)
+        .option("checkpointLocation", checkpoint)
+        .start()
+    )
+    query.processAllAvailable()
+    before: dict[str, float] = {}
+    for batch in range(1, task.warm + task.batches + 1):
+        if batch == task.warm + 1:
+            before = _cpu(spark)
+        _write(tables / "t", batch, _rows(HISTORY + batch, HISTORY + batch + 1))
+        query.processAllAvailable()
+    after = _cpu(spark)
+    reports = [report for report in query.recentProgress if report.numInputRows]
+    found = {
+        "durations": [dict(report.durationMs) for report in reports[-task.batches :]],
+        "cpu_ms": {name: (after[name] - before[name]) / task.batches for name in CPU},
+    }
+    query.stop()
+    answer(spark, found)
+    spark.stop()
+    shutil.rmtree(tables)
+    shutil.rmtree(checkpoint)
+
+
+def _history(tables: Path) -> None:
+    _write(tables / "t", 0, _rows(0, HISTORY))
+    ids = np.arange(LED_TO)
+    for number in range(1, 6):
+        columns = {f"id{number}": ids, f"n{number}": (ids * 7 + number) % LED_TO}
+        inserted = np.full(LED_TO, "INSERT", dtype=object)
+        _write(tables / f"d{number}", 0, {**columns, f"w{number}": ids % 13, "op": inserted})
+
+
+def _rows(first: int, end: int) -> dict[str, Any]:
+    ids = np.arange(first, end)
+    inserted = np.full(len(ids), "INSERT", dtype=object)
+    return {"id": ids, "k": ids % LED_TO, "v": ids * 31 % 1009, "op": inserted}
+
+
+def _write(folder: Path, number: int, columns: dict[str, Any]) -> None:
+    """Let a file appear whole."""
+    folder.mkdir(exist_ok=True)
+    unseen = folder / f".{number}"
+    pq.write_table(pa.table(columns), unseen)
+    unseen.rename(folder / f"{number:05}.parquet")
+
+
+def _query(spark: SparkSession, tables: Path, name: str) -> tuple[DataFrame, str]:
+    if name == STOCK:
+        _raw(spark, tables / "t").createOrReplaceTempView("t")
+        return spark.sql(AGGREGATE), "update"
+    for table, key in [("t", "id"), *((f"d{number}", f"id{number}") for number in range(1, 6))]:
+        raw = _raw(spark, tables / table)
+        changelog.from_changelog(raw, change_type="op", key=[key]).createOrReplaceTempView(table)
+    return changelog.to_changelog(spark.sql(QUERIES[name])), "append"
+
+
+def _raw(spark: SparkSession, folder: Path) -> DataFrame:
+    path = str(folder)
+    return spark.readStream.schema(spark.read.parquet(path).schema).parquet(path)
+
+
+def _cpu(spark: SparkSession) -> dict[str, float]:
+    """Tell how many ms of CPU the JVM's threads have used, by what they do; Linux knows."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    used = dict.fromkeys(CPU, 0.0)
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:  # a thread that has ended
+            continue
+        fields = rest.split()
+        does = [what for begin, what in THREADS.items() if name.startswith(begin)]
+        used[does[0] if does else "other"] += TICK * (int(fields[11]) + int(fields[12]))
+    return used
+
+
+if __name__ == "__main__":
+    main()
