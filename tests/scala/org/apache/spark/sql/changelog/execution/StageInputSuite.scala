@@ -30,12 +30,6 @@ class StageInputSuite extends AnyFunSuite with ChangelogSession {
       assert(!written.contains("org.apache.spark.sql.catalyst.plans.logical.")))
   }
 
-  test("a query without changes is prepared as before") {
-    val plan = spark.range(10).repartition(2).queryExecution.executedPlan
-    assert(!plan.exists(_.isInstanceOf[StageInputExec]))
-    assert(PrepareStages.postColumnarTransitions(plan) eq plan)
-  }
-
   /** What is written of each stage, in a batch of a query with so many joins. */
   private def stagesOf(numJoins: Int): Seq[String] = {
     val session = spark.newSession()
