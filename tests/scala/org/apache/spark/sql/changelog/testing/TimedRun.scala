@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.RowKind
  * is given as a literal.
  *
  * @param sql
- *   with `now()`, `current_date()` and `localtimestamp()`
+ *   with `now()`, `current_date()` and `localtimestamp()`, or words that mean the same
  * @param start
  *   what time it is at first, in ms
  * @param compares
@@ -157,7 +157,8 @@ class TimedRun(
 
   private def atTimeOfBatch: String = {
     val time = s"timestamp_millis(${timeOfBatch}L)"
-    sql
+    TimedRun.Words
+      .foldLeft(sql) { case (text, (word, meaning)) => text.replace(word, meaning) }
       .replace("now()", time)
       .replace("current_date()", s"CAST($time AS DATE)")
       .replace("localtimestamp()", s"CAST($time AS TIMESTAMP_NTZ)")
@@ -176,4 +177,13 @@ class TimedRun(
 
 private object TimedRun {
   private val KindOf = RowKind.ChangeTypes.zip(RowKind.Symbols).toMap
+
+  private val Words = Seq(
+    "TIMESTAMP 'now'" -> "now()",
+    "TIMESTAMP_NTZ 'now'" -> "localtimestamp()",
+    "TIMESTAMP 'today'" -> "CAST(current_date() AS TIMESTAMP)",
+    "TIMESTAMP_NTZ 'tomorrow'" -> "CAST(date_add(current_date(), 1) AS TIMESTAMP_NTZ)",
+    "DATE 'today'" -> "current_date()",
+    "DATE 'yesterday'" -> "date_sub(current_date(), 1)",
+    "CAST('yesterday' AS DATE)" -> "date_sub(current_date(), 1)")
 }

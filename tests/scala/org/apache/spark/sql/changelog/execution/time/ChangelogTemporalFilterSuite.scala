@@ -120,6 +120,31 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("words for times move on, though Spark's parser makes constants of them") {
+    val local = Feed("locals", "id INT, at TIMESTAMP_NTZ")
+    val sql =
+      "SELECT d, v, 'DATE' AS at FROM days WHERE d > DATE 'yesterday' AND d >= CAST('yesterday' AS DATE) " +
+        "UNION ALL SELECT DATE '2027-01-01', id, 'now' FROM events WHERE at > TIMESTAMP 'now' " +
+        "UNION ALL SELECT DATE '2027-01-01', id, 'today' FROM events WHERE at >= TIMESTAMP 'today' " +
+        "UNION ALL SELECT DATE '2027-01-01', id, 'local' FROM locals WHERE at < TIMESTAMP_NTZ 'tomorrow' " +
+        "AND at > TIMESTAMP_NTZ 'now' " +
+        "UNION ALL SELECT DATE '2027-01-01', v, 'in' FROM days WHERE d IN (DATE 'today')"
+    val run = new TimedRun(spark, Seq(days, events, local), sql, start)
+    try {
+      run.step(
+        0,
+        days -> Seq("+I 2027-01-09 1", "+I 2027-01-10 2", "+I 2027-01-11 3"),
+        events -> Seq("+I 4 2027-01-10T13:00:00", "+I 5 2027-01-12T00:00:00"),
+        local -> Seq("+I 6 2027-01-10T14:00:00", "+I 7 2027-01-11T20:00:00"))
+      assert(run.step(Hour) == Seq("-D 2027-01-01 4 now"))
+      run.step(Hour, days -> Seq("-D 2027-01-10 2"))
+      run.restart()
+      run.step(10 * Hour)
+      run.step(Day, days -> Seq("+I 2027-01-11 8"))
+      assert(run.step(10 * Day).nonEmpty)
+    } finally run.close()
+  }
+
   test("rows that come leave an aggregate above right, in every mode") {
     val sql =
       "SELECT d, count(*) AS n, sum(v) AS s FROM days WHERE d <= current_date() GROUP BY d"

@@ -3,13 +3,13 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import java.util.Locale
-
+import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.types.TimestampType
 
+import org.apache.spark.sql.changelog.inference.InferenceErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, ToChangelog}
 
 /**
@@ -20,7 +20,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, ToChang
  *   +- FromChangelog           +- FromChangelog
  * }}}
  *
- * Spark's optimizer would put a constant in its place, in each batch anew, and nobody would notice.
+ * Spark's optimizer would put a constant in its place, in each batch anew, and nobody would notice. So
+ * it would with words such as `CAST('today' AS DATE)`, and its parser has with `DATE 'today'`
+ * ([[TimeWord]]).
  * Leaves alone what is below `from_changelog`: it is computed once for each change. Runs when
  * everything else is resolved.
  */
@@ -57,11 +59,12 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
   private def mark(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog => source
     case _ =>
+      inValues(plan).foreach(time => throw InferenceErrors.passingTime(plan, time))
       plan.mapChildren(mark).transformExpressions {
         case time @ (_: CurrentTimestampLike | _: LocalTimestamp | _: CurrentDate |
             _: CurrentTime) =>
           PassingTime(time)
-        case cast: Cast if isOfToday(cast) => PassingTime(cast)
+        case TimeWord(time) => time
         // Spark would make a column of it
         case between: Between if isTimed(between.replacement) => inlined(between.replacement)
         case common: With if common.defs.exists(isTimed) => inlined(common)
@@ -69,11 +72,17 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
       }
   }
 
+  /** A time in the rows of `VALUES`, which are constants. */
+  private def inValues(plan: LogicalPlan): Option[String] = plan match {
+    case values: ResolvedInlineTable => values.expressions.find(isTimed).map(_.sql)
+    case _ => TimeWord.inValues(plan)
+  }
+
   private def isTimed(expression: Expression): Boolean = expression.exists {
     case _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentDate | _: CurrentTime |
         _: PassingTime =>
       true
-    case cast: Cast => isOfToday(cast)
+    case TimeWord(_) => true
     case _ => false
   }
 
@@ -86,16 +95,4 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
       }
     case other => other
   }
-
-  /** Such as `CAST('yesterday' AS DATE)`. */
-  private def isOfToday(cast: Cast): Boolean = cast.dataType match {
-    case DateType | TimestampType | TimestampNTZType
-        if cast.child.foldable && cast.child.dataType.isInstanceOf[StringType] =>
-      Option(cast.child.eval()).exists { text =>
-        Words.contains(text.toString.trim.toLowerCase(Locale.ROOT))
-      }
-    case _ => false
-  }
-
-  private val Words = Set("now", "today", "tomorrow", "yesterday")
 }
