@@ -69,6 +69,34 @@ class CheckDeterminismSuite extends InferenceTest {
     appends("plain", "a INT, v DOUBLE")
     // it is called once for each row
     assert(modes(infer("SELECT a FROM plain WHERE guess(a) > 1")) == "Filter[I] < Source[I]")
+    infer("SELECT guess(a) AS g, v FROM plain UNION ALL SELECT a, guess(a) FROM plain")
+    infer("SELECT p.a, guess(p.a) AS g FROM plain p JOIN plain q ON p.a = q.a")
+    infer("SELECT p.a, guess(p.a) AS g FROM plain p JOIN VALUES (1) AS s(a) ON p.a = s.a")
+  }
+
+  test("what such a function gives is not kept, nor does it decide what is") {
+    appends("plain", "a INT, v DOUBLE")
+    appends("timed", "a INT, at TIMESTAMP", watermark = Some("at"))
+    spark.udf.register("guess", udf((x: Int) => x + 1).asNondeterministic())
+    Seq(
+      "SELECT DISTINCT guess(a) FROM plain",
+      "SELECT a, max(g) FROM (SELECT a, guess(a) AS g FROM plain) GROUP BY a",
+      "SELECT count(*) FROM plain WHERE guess(a) > 1",
+      "SELECT p.a FROM plain p JOIN (SELECT * FROM plain WHERE guess(a) > 1) q ON p.a = q.a",
+      "SELECT p.g, q.v FROM (SELECT a, guess(a) AS g FROM plain) p JOIN plain q ON p.a = q.a",
+      "SELECT p.a, q.v FROM (SELECT guess(a) AS a FROM plain) p JOIN plain q ON p.a = q.a",
+      "SELECT * FROM (SELECT guess(a) AS g FROM plain) ORDER BY g LIMIT 2",
+      "SELECT a FROM plain WHERE guess(a) > 1 LIMIT 2",
+      "SELECT a FROM plain WHERE a IN (SELECT guess(a) FROM plain)",
+      "SELECT a, sum(v) OVER (PARTITION BY g) FROM (SELECT *, guess(a) AS g FROM plain)",
+      "SELECT a FROM timed WHERE guess(a) > 1 AND at > now()").foreach { sql =>
+      withClue(sql) {
+        checkRefused(condition, Map("expression" -> "guess(a)"))(infer(sql))
+      }
+    }
+    checkRefused(condition, Map("expression" -> "guess(a)")) {
+      infer("SELECT at, count(*) FROM timed WHERE guess(a) > 1 GROUP BY at", Append)
+    }
   }
 
   test("a sample is refused") {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical.Sample
 
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
-import org.apache.spark.sql.changelog.plans.{PassingTime, TemporalFilter}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
 /**
  * Refuses an expression whose value depends on when it is computed: on chance, or on what time it is.
@@ -20,8 +20,11 @@ import org.apache.spark.sql.changelog.plans.{PassingTime, TemporalFilter}
  * would give other rows; and batch Spark gives all rows the time of today. Conditions on the time
  * that a [[TemporalFilter]] keeps up with are fine.
  *
- * Functions of the user that are declared non-deterministic are computed once where rows only come;
- * so they are refused for an input that changes, and for results that the node itself takes back.
+ * Functions of the user that are declared non-deterministic are called once where rows only come; so
+ * they are refused for an input that changes, and for results that the node itself takes back. They
+ * are refused, too, where what they gave is kept, or decides what is: a batch that is run again would
+ * keep other rows than those that were emitted, as with `SELECT DISTINCT guess(a)`. In what is
+ * emitted and then forgotten they are fine.
  * Functions that call themselves non-deterministic because Spark doesn't define in which order they
  * see rows (`first`, `collect_list`) are not meant.
  */
@@ -31,6 +34,19 @@ object CheckDeterminism {
     case _: Sample =>
       throw InferenceErrors.nondeterministicExpression(node.plan, "a random sample")
     case plan => plan.expressions.flatMap(culprit).foreach(refuse(node, _))
+  }
+
+  /** Refuses functions of the user whose results any operator above keeps, or the one they are in. */
+  def ofKept(root: AnnotatedPlan, isKeptAbove: Boolean = false): Unit = root.plan match {
+    case _: FromChangelog =>
+    case plan =>
+      val isKept = isKeptAbove || root.state.nonEmpty
+      root.children.foreach(ofKept(_, isKept))
+      if (isKept) {
+        plan.expressions.flatMap(chance).foreach { culprit =>
+          throw InferenceErrors.nondeterministicExpression(plan, DescribeNode.expression(culprit))
+        }
+      }
   }
 
   private def refuse(node: InferredNode, culprit: Expression): Unit = {

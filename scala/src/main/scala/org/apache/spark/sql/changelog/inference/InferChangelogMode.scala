@@ -81,7 +81,9 @@ object InferChangelogMode {
       case None => infer(root, Seq(query), root.mode)
     }
     if (hasChanges(root)) check(inferred)
-    down(inferred, RootInference.readerDemand(root, inferred.child))
+    val annotated = down(inferred, RootInference.readerDemand(root, inferred.child))
+    if (hasChanges(root)) CheckDeterminism.ofKept(annotated)
+    annotated
   }
 
   /** For a reader that takes new rows only, the query whose rows are held until they are final. */
