@@ -30,6 +30,7 @@ class SparkSqlTestsSuite extends AnyFunSuite with ChangelogSession {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Quick)
   private val outcomes = mutable.Map.empty[(String, String), Int].withDefaultValue(0)
+  private val refusals = mutable.Map.empty[String, Int].withDefaultValue(0)
   private val failures = mutable.ArrayBuffer.empty[String]
 
   sys.env.get("CHANGELOG_SQL_TESTS") match {
@@ -63,6 +64,7 @@ class SparkSqlTestsSuite extends AnyFunSuite with ChangelogSession {
 
   private def finish(): Unit = {
     print(table)
+    refusals.toSeq.sortBy(-_._2).foreach { case (condition, n) => println(s"$n $condition") }
     assert(failures.isEmpty, s"${failures.size} queries failed: ${failures.mkString(", ")}")
   }
 
@@ -72,8 +74,9 @@ class SparkSqlTestsSuite extends AnyFunSuite with ChangelogSession {
     val failure = outcome match {
       case Outcome.Wrong(difference) => Some(difference)
       case Outcome.Crashed(error) => Some(describe(error))
-      case Outcome.Refused(message) =>
+      case Outcome.Refused(condition, message) =>
         println(s"-- refused: $query: $message")
+        refusals(condition) += 1
         None
       case _ => None
     }

@@ -18,7 +18,7 @@ object Outcome {
   /** Batch Spark itself answers one way or another. */
   case object Several extends Outcome("several answers")
 
-  case class Refused(message: String) extends Outcome("refused")
+  case class Refused(condition: String, message: String) extends Outcome("refused")
 
   case class Wrong(message: String) extends Outcome("wrong")
 
@@ -78,12 +78,12 @@ class SqlTestRun(first: SparkSession, file: SqlTestFile, chosen: NumberedQuery =
     val tables = prepare()
     def isAnswered = batch(query.sql, arrivals.last, arrivals.last.batches.size - 1).isSuccess
     if (sessions.tables.isEmpty || !tables.readsTables(query.sql) || !isAnswered) None
-    else Some(outcome(query.sql, tables))
+    else Some(outcome(query.sql, query.number, tables))
   }
 
-  private def outcome(sql: String, tables: KeptTables): Outcome = {
+  private def outcome(sql: String, number: Int, tables: KeptTables): Outcome = {
     // batch Spark may fail over some of the rows
-    val candidates = arrivals.iterator.map { arrival =>
+    val candidates = Arrival.of(arrivals, number).iterator.map { arrival =>
       arrival -> arrival.batches.indices.map(batch(sql, arrival, _))
     }
     val (arrival, answers) = candidates.find(_._2.forall(_.isSuccess)).get
@@ -111,7 +111,7 @@ private object SqlTestRun {
   private def refusal(error: Throwable): Option[Outcome] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
       case ours: SparkThrowable if isRefusal(ours) =>
-        Outcome.Refused(ours.toString.takeWhile(_ != '\n').take(300))
+        Outcome.Refused(ours.getCondition, ours.toString.takeWhile(_ != '\n').take(300))
     }
 
   /** Whether it is an error of ours about the query: not supported, or not allowed. */

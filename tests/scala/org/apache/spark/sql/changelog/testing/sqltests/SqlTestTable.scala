@@ -30,70 +30,48 @@ final class Arrival(val name: String, val batches: Seq[Map[String, Seq[Change]]]
 }
 
 object Arrival {
+  private val NumRandom = 3
 
   /**
-   * Ways for rows to arrive, the roughest first: half of them twice, of which one is taken back; some
-   * wrong at first; and all at once, as there are queries that fail over some of the rows only.
+   * Ways for rows to arrive, the roughest first: several at random, of which some rows are wrong at
+   * first; one at random of right rows only; and all at once, as there are queries that fail over
+   * some of the rows only.
    */
   def all(tables: Seq[SqlTestTable], seed: Long): Seq[Arrival] = {
-    def arrival(name: String)(batches: (SqlTestTable, Random) => Seq[Seq[Change]]) = {
-      val changes = tables.map { table =>
-        table.name -> batches(table, new Random(seed + table.name.hashCode))
+    val draw = new Random(seed)
+    def random(name: String, isWrong: Boolean): Arrival = {
+      val numBatches = 2 + draw.nextInt(4)
+      val ofTables = draw.nextLong()
+      arrival(name, tables, numBatches) { table =>
+        val random = new Random(ofTables + table.name.hashCode)
+        new RandomArrival(table, numBatches, isWrong, random).changes
       }
-      val numBatches = changes.map(_._2.size).maxOption.getOrElse(0)
-      new Arrival(
-        name,
-        (0 until numBatches).map(batch =>
-          changes.map { case (table, parts) => table -> parts.lift(batch).getOrElse(Nil) }.toMap))
     }
-    Seq(
-      arrival("surplus")(surplus),
-      arrival("corrected")(corrected),
-      arrival("at once")((table, _) => atOnce(table)))
+    (1 to NumRandom).map(number => random(s"random $number", isWrong = true)) ++ Seq(
+      random("right rows", isWrong = false),
+      arrival("at once", tables, numBatches = 2)(atOnce))
   }
 
-  private def surplus(table: SqlTestTable, random: Random): Seq[Seq[Change]] = {
-    val (half, rest) = split(random.shuffle(table.rows))
-    val (right, mended) = rest.partition(_ => random.nextInt(3) > 0)
-    val wrong = mended.map(mix(_, table.rows, random))
-    if (table.rows.isEmpty) passing(table).map(Seq(_))
-    else
-      Seq(
-        (half ++ half ++ wrong).map(Change("+I", _)),
-        half.map(Change("-D", _)) ++ updates(wrong, mended) ++ right.map(Change("+I", _)))
+  /** The ways in which to try a query, the first for which batch Spark has answers all along. */
+  def of(arrivals: Seq[Arrival], number: Int): Seq[Arrival] = {
+    val (before, after) = arrivals.take(NumRandom).splitAt(number % NumRandom)
+    after ++ before ++ arrivals.drop(NumRandom)
   }
 
-  private def corrected(table: SqlTestTable, random: Random): Seq[Seq[Change]] = {
-    val (early, late) = split(random.shuffle(table.rows))
-    val wrong = early.map(row => if (random.nextBoolean()) mix(row, table.rows, random) else row)
-    val changed = wrong.zip(early).filter { case (before, after) => before != after }
-    val (before, after) = changed.unzip
-    val gone = late.take(1)
-    Seq(
-      (wrong ++ gone).map(Change("+I", _)),
-      updates(before, after) ++ gone.map(Change("-D", _)) ++ late.map(Change("+I", _)))
+  private def arrival(name: String, tables: Seq[SqlTestTable], numBatches: Int)(
+      changes: SqlTestTable => Seq[(Int, Change)]): Arrival = {
+    val byTable = tables.map { table =>
+      table.name -> changes(table).groupMap(_._1)(_._2)
+    }
+    new Arrival(
+      s"$name, $numBatches batches",
+      (0 until numBatches).map(batch =>
+        byTable.map { case (table, parts) => table -> parts.getOrElse(batch, Nil) }.toMap))
   }
 
-  private def atOnce(table: SqlTestTable): Seq[Seq[Change]] = {
+  private def atOnce(table: SqlTestTable): Seq[(Int, Change)] = {
     val last = table.rows.lastOption.toSeq
-    Seq(table.rows.map(Change("+I", _)), last.map(Change("-D", _)) ++ last.map(Change("+I", _)))
-  }
-
-  private def split(rows: Seq[Row]): (Seq[Row], Seq[Row]) = rows.splitAt((rows.size + 1) / 2)
-
-  /** A row that comes and goes, for a table that is empty in the end. */
-  private def passing(table: SqlTestTable): Seq[Change] = {
-    val row = Row.fromSeq(table.schema.map(_ => null))
-    Seq(Change("+I", row), Change("-D", row))
-  }
-
-  private def updates(before: Seq[Row], after: Seq[Row]): Seq[Change] =
-    before.zip(after).flatMap { case (old, now) => Seq(Change("-U", old), Change("+U", now)) }
-
-  /** A row with one column of another row. */
-  private def mix(row: Row, rows: Seq[Row], random: Random): Row = {
-    val column = random.nextInt(row.size.max(1))
-    val other = rows(random.nextInt(rows.size))
-    if (row.size == 0) row else Row.fromSeq(row.toSeq.updated(column, other.get(column)))
+    table.rows.map(0 -> Change("+I", _)) ++
+      last.map(1 -> Change("-D", _)) ++ last.map(1 -> Change("+I", _))
   }
 }
