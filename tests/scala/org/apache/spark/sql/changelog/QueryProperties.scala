@@ -17,6 +17,8 @@ import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram
  * refused, but only by an error that says so.
  */
 abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends PropertySuite(numSeeds) {
+  import QueryProperties._
+
   private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
 
   override protected def program(seed: Long): (Program, Variant) =
@@ -29,14 +31,14 @@ abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends Property
   }
 
   private def outcome(oracle: Oracle, program: Program, variant: Variant): String =
-    if (program.feeds.isEmpty) "without tables"
-    else if (!oracle.accepts(program)) "refused by batch Spark"
+    if (program.feeds.isEmpty) WithoutTables
+    else if (!oracle.accepts(program)) RefusedByBatch
     else {
       try {
         oracle.check(program, variant)
-        "checked"
+        Checked
       } catch {
-        case error: Throwable if isUnanswered(error) => "not answered by batch Spark"
+        case error: Throwable if isUnanswered(error) => Unanswered
         case error: Throwable => refusal(error).getOrElse(throw error)
       }
     }
@@ -66,17 +68,27 @@ abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends Property
   /** What is refused, and why. */
   private def refusal(error: Throwable): Option[String] =
     causes(error).collectFirst {
-      case ours: SparkThrowable if QueryProperties.Refusals.contains(ours.getCondition) =>
+      case ours: SparkThrowable if Refusals.contains(ours.getCondition) =>
         ours.toString.takeWhile(_ != '\n')
     }
 
   override protected def afterAll(): Unit = {
     outcomes.toSeq.sortBy(-_._2).foreach { case (what, count) => println(s"$count $what") }
+    val (passedOver, others) = outcomes.partition { case (what, _) => PassedOver.contains(what) }
+    val checked = outcomes.getOrElse(Checked, 0)
+    println(
+      s"$checked checked, ${others.values.sum - checked} refused, ${passedOver.values.sum} passed over")
     super.afterAll()
   }
 }
 
 private object QueryProperties {
+  private val Checked = "checked"
+  private val WithoutTables = "without tables"
+  private val RefusedByBatch = "refused by batch Spark"
+  private val Unanswered = "not answered by batch Spark"
+  private val PassedOver = Set(WithoutTables, RefusedByBatch, Unanswered)
+
   val Refusals: Set[String] = Set(
     "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
     "CHANGELOG_NODE_NOT_SUPPORTED",

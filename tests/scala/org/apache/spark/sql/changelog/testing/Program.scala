@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.testing
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
@@ -37,7 +38,10 @@ final case class Feed(
     upsert: Boolean = false,
     sequence: Seq[String] = Nil,
     below: Option[String] = None) {
-  val schema: StructType = StructType.fromDDL(columns)
+
+  /** As Spark knows it of a table: CHAR and VARCHAR are texts of which metadata say more. */
+  val schema: StructType =
+    CharVarcharUtils.replaceCharVarcharWithStringInSchema(StructType.fromDDL(columns))
 
   /** Changes are read by two tasks, unless their order matters. */
   def partitions: Int = if (arguments.isEmpty && !upsert) 2 else 1

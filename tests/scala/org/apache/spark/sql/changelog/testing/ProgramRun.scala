@@ -112,7 +112,8 @@ private[testing] class ProgramRun(
   private def changes(session: SparkSession): DataFrame = {
     program.feeds.foreach { feed =>
       val raw = s"${feed.name}_changes"
-      sources(feed.name).stream(session).createOrReplaceTempView(raw)
+      TypedColumns(sources(feed.name).stream(session), rawSchema(feed))
+        .createOrReplaceTempView(raw)
       session.sql(feed.read(raw, ChangeType)).createOrReplaceTempView(feed.name)
     }
     program.createViews(session)

@@ -7,6 +7,7 @@ import scala.collection.mutable
 import scala.util.Random
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.types.DoubleType
 
 /**
@@ -26,7 +27,9 @@ final class RandomChangelog(
     values: RandomValues,
     nullsOneIn: Int = 9) {
   private val isKey = feed.schema.map(field => feed.key.contains(field.name))
-  private val palettes = feed.schema.map(field => values.palette(field.dataType))
+  private val palettes = feed.schema.map { field =>
+    values.palette(CharVarcharUtils.getRawType(field.metadata).getOrElse(field.dataType))
+  }
   private val present = mutable.ArrayBuffer.empty[Row]
 
   /** The next changes. */

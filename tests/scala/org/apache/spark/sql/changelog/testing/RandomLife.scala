@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.testing
 
 import scala.util.Random
 
+import org.apache.spark.sql.types.VariantType
+
 /**
  * Draws how the query of a program lives: what its tables are read from, which of them are idle in a
  * batch or bring nothing, how often it is begun anew, and which store keeps its state. The same for
@@ -15,13 +17,18 @@ object RandomLife {
   def apply(seed: Long, program: Program, variant: Variant): (Program, Variant) = {
     val random = new Random(seed * 31 + 17)
     val kinds = Seq(InMemory, InMemory, FeedFiles.Json, FeedFiles.Parquet)
-    val sources = program.feeds.map(_ => kinds(random.nextInt(kinds.size)))
+    val sources = program.feeds.map(feed => holding(feed, kinds(random.nextInt(kinds.size))))
     val lived = variant.copy(
       restart = variant.restart || random.nextInt(4) == 0,
       sources = if (sources.isEmpty) variant.sources else sources,
       conf = Variant.Providers(random.nextInt(3))._2 ++ variant.conf)
     (if (random.nextInt(3) == 0) program else spread(random, program), lived)
   }
+
+  /** JSON has one null only, which is none of a VARIANT's. */
+  private def holding(feed: Feed, kind: SourceKind): SourceKind =
+    if (kind == FeedFiles.Json && feed.schema.exists(_.dataType == VariantType)) FeedFiles.Parquet
+    else kind
 
   /** Lets what arrives for each table come in fewer batches, or in more, some of them empty. */
   private def spread(random: Random, program: Program): Program = {

@@ -6,10 +6,13 @@ package org.apache.spark.sql.changelog.testing
 import java.math.BigDecimal
 import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Date, Timestamp}
+import java.time.{Duration, Period}
 
 import scala.util.Random
 
 import org.apache.spark.sql.types._
+import org.apache.spark.types.variant.VariantBuilder
+import org.apache.spark.unsafe.types.VariantVal
 
 /**
  * Draws values of any type: few different ones, so that rows meet, and many that are easily got
@@ -30,6 +33,10 @@ final class RandomValues(random: Random, val wraps: Boolean, small: Boolean = fa
   def all(dataType: DataType): Seq[Any] = dataType match {
     case IntegerType if small => Seq(-1, 0, 1, 2, 3, 5, 40)
     case LongType if small => Seq(-1L, 0L, 1L, 2L, 7L, 1000L)
+    case DecimalType.Fixed(38, 10) if small =>
+      val most = "9" * 28 + "." + "9" * 10
+      Seq(most, s"-$most", "0.0000000001", "0", "1.5", "-2.25")
+        .map(new BigDecimal(_).setScale(10))
     case _: DecimalType if small =>
       Seq("-2.25", "0.00", "0.01", "1.50", "10.00", "999.99").map(new BigDecimal(_))
     case ArrayType(IntegerType, _) =>
@@ -46,6 +53,17 @@ final class RandomValues(random: Random, val wraps: Boolean, small: Boolean = fa
     case TimestampType =>
       Seq("1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2024-02-29 12:00:00.000001")
         .map(Timestamp.valueOf)
+    case _: DayTimeIntervalType =>
+      Seq(-86400, 0, 1, 86400, 100000).map(s => Duration.ofSeconds(s.toLong))
+    case _: YearMonthIntervalType => Seq(-12, 0, 1, 12, 14).map(Period.ofMonths(_).normalized)
+    case VariantType =>
+      Seq("1", "null", "\"a\"", "[1, null]", "{\"a\": 1, \"b\": \"x\"}").map { json =>
+        val variant = VariantBuilder.parseJson(json, false)
+        new VariantVal(variant.getValue, variant.getMetadata)
+      }
+    case text: CharType => Seq("", "a", "A", "b", "ab").map(_.padTo(text.length, ' '))
+    case _: VarcharType => Seq("", "a", "A", "b", "ab", "a ")
+    case _: StringType => Seq("", "a", "A", "b", "B", "ab", "aB", "AB", "z")
     case BooleanType => Seq(true, false)
     case BinaryType => Seq("", "a", "ab", "b").map(_.getBytes(UTF_8))
     case other => throw new IllegalArgumentException(s"no values of type $other")

@@ -17,10 +17,16 @@ private[grammar] final class Draw(random: Random, grammar: Grammar = Grammar.Nar
   private var names = 0
   private var subqueriesLeft = 3
 
-  def isWide: Boolean = grammar == Grammar.Wide
+  def isWide: Boolean = grammar != Grammar.Narrow
+
+  def isWidest: Boolean = grammar == Grammar.Widest
 
   /** The types of columns. */
-  def allTypes: Seq[DataType] = if (isWide) Types.all ++ Types.wide else Types.all
+  def allTypes: Seq[DataType] = grammar match {
+    case Grammar.Narrow => Types.all
+    case Grammar.Wide => Types.all ++ Types.wide
+    case Grammar.Widest => Types.all ++ Types.wide ++ Types.collated
+  }
 
   /** Those of which values can be compared. */
   def keyTypes: Seq[DataType] = allTypes.filter(_ != VariantType)

@@ -26,6 +26,7 @@ private[grammar] final class Expressions(
   import draw._
 
   private val wide = new WideExpressions(draw)
+  private val collated = new CollatedExpressions(draw)
 
   /** An expression of type `dataType`, nested up to `depth` calls deep. */
   def of(dataType: DataType, scope: Seq[Column], depth: Int = 2): Typed = {
@@ -56,6 +57,8 @@ private[grammar] final class Expressions(
         case DateType => word("DATE '2024-02-29'", "DATE '1969-12-31'", "DATE '2024-03-01'")
         case BooleanType => word("true", "false")
         case other if Types.wide.contains(other) => wide.literal(other)
+        case text if Types.collated.contains(text) =>
+          s"CAST(${word("''", "'a'", "'A'", "'b'", "'aB'")} AS ${text.sql})"
         case _ =>
           word("array()", "array(1, 2)", "array(NULL, 3)", "array(1)") match {
             case "array()" => s"CAST(array() AS ${Ints.sql})"
@@ -100,6 +103,9 @@ private[grammar] final class Expressions(
     def some(wanted: DataType): String = of(wanted, scope, depth).sql
     val sql = dataType match {
       case wider if Types.wide.contains(wider) => wide.call(wider, some)
+      case text if Types.collated.contains(text) => collated.call(text, some)
+      case IntegerType | StringType | BooleanType if isWidest && oneIn(4) =>
+        collated.use(dataType, some)
       case IntegerType | StringType | Decimal if isWide && oneIn(4) => wide.use(dataType, some)
       case IntegerType =>
         below(10) match {

@@ -16,4 +16,11 @@ object Grammar {
    * their forms, wherever an expression may stand.
    */
   case object Wide extends Grammar
+
+  /**
+   * The wide one over tables with columns of further types: decimals and intervals, variants, texts of
+   * fixed and of bounded length, and of collations in which several texts are one; with `LIMIT`
+   * without an order where it doesn't matter which rows it leaves.
+   */
+  case object Widest extends Grammar
 }

@@ -15,6 +15,17 @@ object RandomSqlProgram {
   private val columns =
     s"k INT, x INT, n BIGINT, d ${Types.Decimal.sql}, f DOUBLE, s STRING, t DATE, b BOOLEAN, a ARRAY<INT>"
 
+  private val FewColumns = "k INT, x INT, f DOUBLE, s STRING, b BOOLEAN, a ARRAY<INT>"
+
+  private val MoreColumns = Seq(
+    s"m ${Types.BigDecimal.sql}",
+    s"g ${Types.Days.sql}",
+    s"y ${Types.Months.sql}",
+    s"l ${Types.collated.head.sql}",
+    s"u ${Types.collated.last.sql}",
+    "c CHAR(3)",
+    "h VARCHAR(4)")
+
   /** The functions that queries may call, to be made in each session. */
   val functions: Seq[String] = Seq(
     "twice(x INT) RETURNS INT RETURN 2 * x",
@@ -29,11 +40,12 @@ object RandomSqlProgram {
     val random = new Random(seed)
     val values = new RandomValues(random, wraps = false, small = true)
     val draw = new Draw(random, grammar)
-    val feeds = (1 to 3).map(number => feed(random, s"t$number", draw.isWide))
+    val columns = if (draw.isWidest) this.columns(random) else this.columns
+    val feeds = (1 to 3).map(number => feed(random, s"t$number", columns, draw.isWide))
     val table = feeds.head.schema.map(field => Column(field.name, field.dataType))
     val views = if (draw.isWide) TableForms(random, feeds) else Nil
     val queries = new Queries(draw, feeds.map(_.name) ++ views.map(_.name), table)
-    val query = queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5)))
+    val query = shown(queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5))))
     val changelogs = feeds.map { feed =>
       val nullsOneIn = if (draw.isWide) 2 + random.nextInt(8) else 9
       feed -> new RandomChangelog(random, feed, values, nullsOneIn)
@@ -45,14 +57,32 @@ object RandomSqlProgram {
       }.toMap)
     }
     def names(name: String) = s"\\b$name\\b".r.findFirstIn(query.sql).isDefined
-    val shown = views.filter(view => names(view.name))
+    val named = views.filter(view => names(view.name))
     val read =
-      feeds.filter(feed => names(feed.name) || shown.exists(_.reads.contains(feed.name)))
-    val made = shown.map(view => view.name -> view.make).toMap
+      feeds.filter(feed => names(feed.name) || named.exists(_.reads.contains(feed.name)))
+    val made = named.map(view => view.name -> view.make).toMap
     (Program(read, query.sql, steps, made), variant(random))
   }
 
-  private def feed(random: Random, name: String, isWide: Boolean): Feed = {
+  /** The columns of all tables; those of the tables' forms are always among them. */
+  private def columns(random: Random): String = {
+    val more = random.shuffle(MoreColumns).take(4)
+    val variant = if (random.nextInt(4) == 0) Seq("v VARIANT") else Nil
+    (FewColumns +: (more ++ variant)).mkString(", ")
+  }
+
+  /** The query without texts that batch Spark might give as others. */
+  private def shown(query: Query): Query =
+    if (!query.types.exists(Types.collated.contains)) query
+    else {
+      val outputs = query.columns.map { column =>
+        if (!Types.collated.contains(column.dataType)) column.sql
+        else s"${CollatedExpressions.plain(column.sql)} AS ${column.sql}"
+      }
+      query.copy(sql = s"SELECT ${outputs.mkString(", ")} FROM (${query.sql})")
+    }
+
+  private def feed(random: Random, name: String, columns: String, isWide: Boolean): Feed = {
     val feed = Feed(name, columns)
     if (isWide && random.nextInt(4) == 0)
       feed.copy(key = Seq("f"), upsert = random.nextBoolean())

@@ -39,8 +39,11 @@ private[grammar] object Types {
   val Days: DataType = DayTimeIntervalType()
   val Months: DataType = YearMonthIntervalType()
 
-  /** Types that only the wide grammar draws; values of them are computed, no table has any. */
+  /** Types that only the wide grammar draws; values of them are computed, no table of its has any. */
   val wide: Seq[DataType] = Seq(BigDecimal, Days, Months, VariantType)
+
+  /** Texts of which several are one; only the widest grammar has them. */
+  val collated: Seq[DataType] = Seq(StringType("UTF8_LCASE"), StringType("UNICODE_CI"))
 
   def isNumeric(dataType: DataType): Boolean = dataType.isInstanceOf[NumericType]
 }

@@ -21,6 +21,7 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
   private def predicate(scope: Seq[Column], depth: Int): String = {
     val not = if (oneIn(2)) "NOT " else ""
     below(3) match {
+      case 0 if isWidest && oneIn(2) => s"(${not}EXISTS (${limited(scope, depth)}))"
       case 0 => s"(${not}EXISTS (${correlated(scope, depth).sql}))"
       case 1 if scope.size > 1 =>
         val columns = some(scope, 2)
@@ -40,6 +41,15 @@ private[grammar] final class Subqueries(draw: Draw, queries: Queries) {
   def correlated(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]] = None): Query =
     if (isWide && oneIn(2)) varied(scope, depth, wanted)
     else tied(scope, depth, wanted)
+
+  /** A query of which it doesn't matter which rows there are, but whether there are any. */
+  private def limited(scope: Seq[Column], depth: Int): String = {
+    val query = tied(scope, depth, None)
+    val sql =
+      if (oneIn(2) || query.types.contains(VariantType)) query.sql
+      else query.sql.replaceFirst("SELECT", "SELECT DISTINCT")
+    s"$sql LIMIT ${1 + below(2)}${word("", "", " OFFSET 1", " OFFSET 2")}"
+  }
 
   /** One of the forms that Spark must take apart to join it. */
   private def varied(scope: Seq[Column], depth: Int, wanted: Option[Seq[DataType]]): Query = {

@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   MicroBatchExecution,
   StreamingQueryWrapper
 }
-import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.util.Utils
@@ -33,12 +32,7 @@ private[sqltests] class KeptTables(sessions: SqlTestSessions) {
     val stream = MemoryStream[Row](1)(Encoders.row(schema), session.sqlContext)
     streams(table.name) = stream
     val raw = s"${table.name}_changes_"
-    // streams in memory know nothing of collations, nor that a text is a CHAR
-    val columns = table.schema.map(field =>
-      col(s"`${field.name.replace("`", "``")}`")
-        .cast(field.dataType)
-        .as(field.name, field.metadata))
-    stream.toDF().select(columns :+ col(ChangeType): _*).createOrReplaceTempView(raw)
+    TypedColumns(stream.toDF(), schema).createOrReplaceTempView(raw)
     session
       .sql(s"SELECT * FROM from_changelog(TABLE(`$raw`), change_type => '$ChangeType')")
       .createOrReplaceTempView(table.name)
