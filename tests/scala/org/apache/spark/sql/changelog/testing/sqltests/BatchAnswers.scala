@@ -58,7 +58,7 @@ private[sqltests] class BatchAnswers(sessions: SqlTestSessions, seed: Long) {
 }
 
 private object BatchAnswers {
-  private val Orders = 0 to 5
+  private val Orders = 0 to 15
 }
 
 /** Whether results are the same, but for the last digits of DOUBLEs, which depend on the order of rows. */

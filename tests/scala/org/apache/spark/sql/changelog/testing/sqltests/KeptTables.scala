@@ -43,10 +43,11 @@ private[sqltests] class KeptTables(sessions: SqlTestSessions) {
     Try(session.sql(sql).queryExecution.analyzed).toOption.forall(plan =>
       plan.collectWithSubqueries { case changelog: FromChangelog => changelog }.nonEmpty)
 
-  /** What a query has given after each batch. */
-  def run(sql: String, arrival: Arrival): Seq[RowMultiset] = {
+  /** What a query has given after each batch; nothing as long as nothing has come that it reads. */
+  def run(sql: String, arrival: Arrival): Seq[Option[RowMultiset]] = {
     streams.values.foreach(_.reset())
     val checkpoint = QuickFileSystem.temporaryDirectory()
+    var hasBegun = false
     val emitted = mutable.ArrayBuffer.empty[Change]
     val table = new EmittedTable(Variant())
     add(arrival.batches.head)
@@ -55,6 +56,7 @@ private[sqltests] class KeptTables(sessions: SqlTestSessions) {
       .writeStream
       .option("checkpointLocation", checkpoint.getPath)
       .foreachBatch { (batch: DataFrame, _: Long) =>
+        hasBegun = true
         batch.collect().foreach { row =>
           emitted += Change(KindOf(row.getString(row.size - 1)), Row.fromSeq(row.toSeq.init))
         }
@@ -74,7 +76,7 @@ private[sqltests] class KeptTables(sessions: SqlTestSessions) {
         emitted.clear()
         val rows = new RowMultiset
         table.rows.contents.foreach { case (row, count) => rows.add(Row.fromSeq(row), count) }
-        rows
+        if (hasBegun) Some(rows) else None
       }
     } finally {
       query.stop()

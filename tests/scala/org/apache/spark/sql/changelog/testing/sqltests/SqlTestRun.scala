@@ -89,7 +89,7 @@ class SqlTestRun(first: SparkSession, file: SqlTestFile, chosen: NumberedQuery =
     val (arrival, answers) = candidates.find(_._2.forall(_.isSuccess)).get
     try {
       val differing = tables.run(sql, arrival).zip(answers).zipWithIndex.collect {
-        case ((rows, Success(expected)), number) if !SameRows(rows, expected) =>
+        case ((Some(rows), Success(expected)), number) if !SameRows(rows, expected) =>
           number -> s"after batch $number (${arrival.name}):\n$rows\nnot\n$expected"
       }
       val (several, wrong) = differing.partition { case (number, _) =>
