@@ -182,4 +182,41 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(error.getMessage.contains("writeStream"))
     intercept[org.apache.spark.sql.AnalysisException](spark.table("t").collect())
   }
+
+  test("state in pages is refused at start where attempts are to have files of their own") {
+    views()
+    val format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+    val stateful = "SELECT city, count(*) FROM t GROUP BY city"
+    val checkpoint = QuickFileSystem.temporaryDirectory().getPath
+    def startOn(checkpoint: String): Unit = {
+      val query = spark
+        .sql(s"SELECT * FROM to_changelog(TABLE($stateful))")
+        .writeStream
+        .format("noop")
+        .option("checkpointLocation", checkpoint)
+        .start()
+      try query.processAllAvailable()
+      finally query.stop()
+    }
+    val raw =
+      new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT, at TIMESTAMP")
+    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
+    raw.add("+I 1 Oslo 5 NULL")
+    def refused(body: => Unit): Unit = {
+      val error =
+        checkError("CHANGELOG_CHECKPOINT_FORMAT_NOT_SUPPORTED", "version" -> "2")(body)
+      assert(error.getMessage.contains("RocksDBStateStoreProvider"), error)
+    }
+    Variant.Paged.foreach { case (key, value) => spark.conf.set(key, value) }
+    try {
+      startOn(checkpoint)
+      spark.conf.set(format, "2")
+      refused(start(stateful))
+      refused(start("SELECT a.id FROM t a JOIN t b ON a.id = b.fare"))
+      start("SELECT id FROM plain")
+    } finally Variant.Paged.keys.foreach(spark.conf.unset)
+    // the checkpoint was begun with it
+    try refused(startOn(checkpoint))
+    finally spark.conf.unset(format)
+  }
 }

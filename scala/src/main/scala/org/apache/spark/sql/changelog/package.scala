@@ -39,7 +39,7 @@ package org.apache.spark.sql
  *   sinks        what keeps tables and topics current from the changes, each batch once
  *                uses checkpoint, errors, plans
  *   start        what is checked when a query is started
- *                uses analysis, checkpoint, identity, microbatch, plans, sinks
+ *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
  *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
  *                uses analysis, execution, functions, plans
  *   views        statements that keep a query's table under one name

@@ -22,6 +22,12 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   def lastDone: Option[Long] = last("commits")
 
+  /** The settings that Spark keeps for the query's life; none before it has begun. */
+  def settings: Map[String, String] =
+    lastBegun
+      .flatMap(offsetLog.get(_).flatMap(_.metadataOpt))
+      .fold(Map.empty[String, String])(_.conf)
+
   /** The latest time at which a batch up to `batch` was begun, in ms; none if that isn't known. */
   def timeOf(batch: Long): Option[Long] = {
     val log = offsetLog

@@ -63,7 +63,8 @@ case class ChangelogAggregate(
     distinctOperatorId: Option[Long],
     ttl: Option[Long],
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] = calls.results.map(_.toAttribute) :+ outputKind
 

@@ -27,7 +27,8 @@ case class ChangelogEmitOnClose(
     inputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   /** The columns of a row; it only comes, and so needs no kind. */
   override def output: Seq[Attribute] = child.output.filterNot(_.exprId == inputKind.exprId)

@@ -69,7 +69,8 @@ case class ChangelogJoin(
     rightTtl: Option[Long],
     left: LogicalPlan,
     right: LogicalPlan)
-    extends BinaryNode {
+    extends BinaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] =
     ChangelogJoin.output(

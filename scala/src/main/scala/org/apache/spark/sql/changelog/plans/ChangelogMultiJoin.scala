@@ -53,7 +53,8 @@ case class ChangelogMultiJoin(
     outputKind: Attribute,
     operatorId: Long,
     children: Seq[LogicalPlan])
-    extends LogicalPlan {
+    extends LogicalPlan
+    with KeepsState {
 
   override def output: Seq[Attribute] =
     children.flatMap(input => ChangelogJoin.columns(input.output, kind(input))) :+ outputKind

@@ -41,7 +41,8 @@ case class ChangelogNormalize(
     operatorId: Long,
     child: LogicalPlan,
     unavailable: Option[Attribute] = None)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] = columns :+ outputKind
 

@@ -58,7 +58,8 @@ case class ChangelogRank(
     operatorId: Long,
     ttl: Option[Long],
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   /** The columns of a row, without its kind and its rank. */
   def columns: Seq[Attribute] =

@@ -51,7 +51,8 @@ case class ChangelogReplay(
     ttl: Option[Long],
     child: LogicalPlan,
     placedBy: Option[Seq[Attribute]] = None)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   /** The columns of rows. */
   def columns: Seq[Attribute] = {

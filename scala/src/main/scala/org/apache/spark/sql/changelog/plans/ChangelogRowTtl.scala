@@ -27,7 +27,8 @@ case class ChangelogRowTtl(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] =
     child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId)) :+ outputKind

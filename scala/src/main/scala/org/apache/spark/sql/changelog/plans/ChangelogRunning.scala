@@ -40,7 +40,8 @@ case class ChangelogRunning(
     operatorId: Long,
     ttl: Option[Long],
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] = child.output ++ results.map(_.toAttribute)
 

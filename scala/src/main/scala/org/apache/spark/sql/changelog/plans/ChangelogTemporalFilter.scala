@@ -27,7 +27,8 @@ case class ChangelogTemporalFilter(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   /** The columns of a row, without its kind. */
   def columns: Seq[Attribute] =

@@ -42,7 +42,8 @@ case class ChangelogTemporalJoin(
     operatorId: Long,
     left: LogicalPlan,
     right: LogicalPlan)
-    extends BinaryNode {
+    extends BinaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] =
     ChangelogJoin.output(

@@ -27,7 +27,8 @@ case class ChangelogUnique(
     check: KeyCheck,
     operatorId: Long,
     child: LogicalPlan)
-    extends UnaryNode {
+    extends UnaryNode
+    with KeepsState {
 
   override def output: Seq[Attribute] = child.output
 

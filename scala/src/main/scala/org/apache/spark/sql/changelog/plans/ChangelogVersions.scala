@@ -70,7 +70,8 @@ case class ReplayedVersion(
     group: Seq[Attribute],
     order: Seq[SortOrder],
     operatorId: Long)
-    extends LeafNode {
+    extends LeafNode
+    with KeepsState {
 
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
 }

@@ -37,16 +37,19 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         def optimized = AssignStateInfo.outsideOfQuery(classic) {
           classic.sessionState.optimizer.execute(LowerSources(query))
         }
-        if (changes) checkRecorded(write, query)
-        checkSink(write, if (changes) optimized else query)
+        if (changes) {
+          checkRecorded(new Path(write.resolvedCheckpointLocation), query)
+          val running = optimized
+          checkStateProvider(new Path(write.resolvedCheckpointLocation), running)
+          checkSink(write, running)
+        } else checkSink(write, query)
       }
     case _ =>
   }
 
   /** Once a batch is done, the query is what it was. */
-  private def checkRecorded(write: WriteToStream, query: LogicalPlan): Unit = {
+  private def checkRecorded(checkpoint: Path, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
-    val checkpoint = new Path(write.resolvedCheckpointLocation)
     if (new BatchLogs(classic, checkpoint).lastDone.isDefined) {
       val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
       file.read().foreach { recorded =>
@@ -54,6 +57,12 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         CheckSameQuery(checkpoint.toString, recorded, current)
       }
     }
+  }
+
+  private def checkStateProvider(checkpoint: Path, query: LogicalPlan): Unit = {
+    val classic = castToImpl(session)
+    val recorded = new BatchLogs(classic, checkpoint).settings
+    CheckStateProvider(query, recorded, classic.sessionState.conf)
   }
 
   /** A sink of ours knows what it can keep. */
