@@ -3,7 +3,10 @@
 
 package org.apache.spark.sql.changelog.identity
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
+
+import scala.util.Try
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -198,17 +201,68 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("a record that is missing is told, whichever query is started") {
+    val pairs = Seq(
+      "SELECT id, v FROM t WHERE v > 1" -> "SELECT id, v FROM t WHERE v > 2",
+      "SELECT g, sum(v) FROM t WHERE k > 1 GROUP BY g" ->
+        "SELECT g, sum(v) FROM t WHERE k > 2 GROUP BY g")
+    for ((first, second) <- pairs) {
+      val life = new QueryLife(spark, t, u)
+      rows(life)
+      life.run(life.changes(first))
+      life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
+      val record = life.checkpoint.resolve("changelog/plan.json")
+      val text = Files.readString(record)
+      Files.delete(record)
+      for (sql <- Seq(second, first)) {
+        val message = refused(life, "CHANGELOG_QUERY_RECORD_MISSING")(life.run(life.changes(sql)))
+        assert(message.contains(record.toString) && message.contains("new checkpoint"), message)
+      }
+      Files.writeString(record, text)
+      life.run(life.changes(first))
+      assert(life.result == life.expected(first))
+    }
+  }
+
+  test("a checkpoint whose record is of an earlier version is marked when it goes on") {
+    val sql = "SELECT id, v FROM t WHERE v > 1"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    val record = life.checkpoint.resolve("changelog/plan.json")
+    Files.delete(QueryLife.markOf(life.checkpoint))
+    Files.writeString(record, Files.readString(record).replaceAll(",\\s*\"checksum\".*", "}"))
+    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
+    life.run(life.changes(sql))
+    Files.delete(record)
+    refused(life, "CHANGELOG_QUERY_RECORD_MISSING")(life.run(life.changes(sql)))
+  }
+
+  test("a byte of the record that is another one is told, or says nothing") {
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes("SELECT id, date_trunc('DAY', at) FROM t WHERE v > 1"))
+    val bytes = Files.readAllBytes(life.checkpoint.resolve("changelog/plan.json"))
+    val written = QueryRecord.fromJson(new String(bytes, UTF_8))
+    for (place <- bytes.indices; bit <- Seq(0, 2)) {
+      val damaged = bytes.updated(place, (bytes(place) ^ (1 << bit)).toByte)
+      Try(QueryRecord.fromJson(new String(damaged, UTF_8)))
+        .foreach(read => assert(read == written, s"byte $place"))
+    }
+  }
+
   test("the same query, whose operators would keep something else") {
     val sql = "SELECT g, sum(v) FROM t GROUP BY g"
     val life = new QueryLife(spark, t, u)
     rows(life)
     life.run(life.changes(sql))
     val record = life.checkpoint.resolve("changelog/plan.json")
-    val text = Files.readString(record)
-    val changed = text.replace("[s1.g:string] [", "[s1.g:string, s1.k:int] [")
+    val written = QueryRecord.fromJson(Files.readString(record))
+    val changed = written.operators.map { operator =>
+      operator.copy(node = operator.node.replace("[s1.g:string] [", "[s1.g:string, s1.k:int] ["))
+    }
     Files.deleteIfExists(record.resolveSibling(".plan.json.crc"))
-    val tree = text.indexOf("\"operators\"")
-    Files.writeString(record, text.take(tree) + changed.drop(changed.indexOf("\"operators\"")))
+    Files.writeString(record, written.copy(operators = changed).toJson)
     life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
     val message = refused(life, "CHANGELOG_QUERY_PLANNED_OTHERWISE") {
       life.run(life.changes(sql))

@@ -91,3 +91,16 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
     RowMultiset.of(session.sql(sql).collect())
   }
 }
+
+object QueryLife {
+
+  /** What says that a checkpoint has a record of its query. */
+  def markOf(checkpoint: Path): Path = checkpoint.resolve("offsets/.changelog")
+
+  /** Leaves a checkpoint as versions did that had no records. */
+  def forgetRecord(checkpoint: Path): Unit = {
+    Files.delete(checkpoint.resolve("changelog/plan.json"))
+    Files.deleteIfExists(markOf(checkpoint))
+    ()
+  }
+}

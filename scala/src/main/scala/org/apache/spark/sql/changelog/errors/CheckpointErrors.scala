@@ -37,6 +37,10 @@ object CheckpointErrors {
     error
   }
 
+  /** @param mark the file which says that there must be one */
+  def recordMissing(file: String, mark: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_QUERY_RECORD_MISSING", Map("file" -> file, "mark" -> mark))
+
   def stateOfOtherQuery(
       operator: String,
       id: Long,

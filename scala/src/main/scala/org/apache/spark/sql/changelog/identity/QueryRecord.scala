@@ -3,9 +3,12 @@
 
 package org.apache.spark.sql.changelog.identity
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.zip.CRC32
+
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
-import org.json4s.jackson.JsonMethods.{parse, pretty, render}
+import org.json4s.jackson.JsonMethods.{compact, parse, pretty, render}
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
@@ -47,7 +50,7 @@ private[changelog] final case class QueryRecord(
         ("sources" -> sources) ~
         ("queries" -> JArray(queries.map(_.toJson).toList)) ~
         ("operators" -> JArray(operators.map(_.toJson).toList))
-    pretty(render(json))
+    pretty(render(json ~ (QueryRecord.Checksum -> QueryRecord.checksum(json))))
   }
 }
 
@@ -55,6 +58,14 @@ private[changelog] object QueryRecord {
 
   /** The form of what is written; another form is refused. */
   val Version = 1
+
+  private val Checksum = "checksum"
+
+  private def checksum(json: JValue): String = {
+    val sum = new CRC32
+    sum.update(compact(render(json)).getBytes(UTF_8))
+    f"${sum.getValue}%08x"
+  }
 
   /** The query of a stream, as it has been analyzed with `conf`. */
   def apply(query: LogicalPlan, conf: SQLConf): QueryRecord = {
@@ -75,6 +86,11 @@ private[changelog] object QueryRecord {
     val JArray(sources) = json \ "sources": @unchecked
     val JArray(queries) = json \ "queries": @unchecked
     val JArray(operators) = json \ "operators": @unchecked
+    // there is none in those that earlier versions wrote
+    val rest = json.removeField(_._1 == Checksum)
+    require(
+      rest == json || json \ Checksum == JString(checksum(rest)),
+      "its checksum is not that of what is in it")
     QueryRecord(
       settings.collect { case (key, JString(value)) => key -> value }.toMap,
       sources.collect { case JString(source) => source },

@@ -30,6 +30,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     val settings = RecordedSettings.of(conf)
     val next = current.copy(settings = settings, operators = operators)
     recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
-    if (batch.batchId == 0 || recorded.exists(_ != next)) file.write(next)
+    val isOutdated = recorded.exists(_ != next || !file.isMarked)
+    if (batch.batchId == 0 || isOutdated) file.write(next)
   }
 }
