@@ -15,12 +15,13 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.Trigger
 
 /**
- * Sums by group over files of changes, begun anew from text and checkpoint for each run, with what
- * it emits kept by batch.
+ * A query over files of changes, begun anew from text and checkpoint for each run, with what it
+ * emits kept by batch.
  */
 class CheckpointedQuery(
     spark: SparkSession,
-    val folder: File = QuickFileSystem.temporaryDirectory()) {
+    val folder: File = QuickFileSystem.temporaryDirectory(),
+    shape: CheckpointedQuery.Shape = CheckpointedQuery.Sums) {
   private val input = new File(folder, "input")
   private val kept = new File(folder, "kept")
   private val random = new Random(7)
@@ -56,9 +57,9 @@ class CheckpointedQuery(
       .csv(input.getPath)
       .createOrReplaceTempView("checkpointed_raw")
     val query = spark
-      .sql("""SELECT * FROM to_changelog(TABLE(SELECT g, count(*) AS c, sum(n) AS s
-          |FROM from_changelog(TABLE(checkpointed_raw), 'op', key => array('id'))
-          |GROUP BY g))""".stripMargin)
+      .sql(s"""SELECT * FROM to_changelog(TABLE(WITH numbers AS (
+          |SELECT * FROM from_changelog(TABLE(checkpointed_raw), 'op', key => array('id')))
+          |${shape.sql}))""".stripMargin)
       .writeStream
       .option("checkpointLocation", checkpoint.getPath)
       .trigger(Trigger.AvailableNow())
@@ -77,11 +78,7 @@ class CheckpointedQuery(
   def table: Seq[String] = FoldedChanges(batches.values.flatten.toSeq)
 
   /** What batch Spark would give. */
-  def expected: Seq[String] = rows.values
-    .groupMap(_._1)(_._2)
-    .map { case (g, ns) => s"$g ${ns.size} ${ns.sum}" }
-    .toSeq
-    .sorted
+  def expected: Seq[String] = shape.expected(rows).sorted
 
   /** Remembers how everything is. */
   def keep(): Unit = {
@@ -96,4 +93,29 @@ class CheckpointedQuery(
     FileUtils.copyDirectory(kept, checkpoint)
     batches = keptBatches
   }
+}
+
+object CheckpointedQuery {
+
+  /**
+   * @param sql
+   *   the query over `numbers`
+   * @param expected
+   *   what it gives over rows of `id`, `g` and `n`
+   */
+  final case class Shape(sql: String, expected: Map[Int, (String, Int)] => Seq[String])
+
+  val Sums: Shape = Shape(
+    "SELECT g, count(*) AS c, sum(n) AS s FROM numbers GROUP BY g",
+    rows =>
+      rows.values
+        .groupMap(_._1)(_._2)
+        .map { case (g, ns) => s"$g ${ns.size} ${ns.sum}" }
+        .toSeq)
+
+  val Pairs: Shape = Shape(
+    "SELECT a.id, b.n FROM numbers a JOIN numbers b ON a.g = b.g AND a.n < b.n",
+    rows =>
+      for ((id, (g, n)) <- rows.toSeq; (other, m) <- rows.values.toSeq if other == g && n < m)
+        yield s"$id $m")
 }

@@ -29,6 +29,41 @@ object CheckpointFileErrors {
       "CHANGELOG_CHECKPOINT_FILE_MISSING",
       Map("file" -> file, "version" -> version.toString))
 
+  /** @param evidence what says that there was such a file, as a sentence */
+  def logIncomplete(file: String, evidence: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_CHECKPOINT_LOG_INCOMPLETE", Map("file" -> file, "evidence" -> evidence))
+
+  /**
+   * @param folder
+   *   that of the partition's state
+   * @param files
+   *   of which the version is made, as far as they are there
+   */
+  def stateNotReadable(
+      operator: Long,
+      folder: String,
+      version: Long,
+      files: Seq[String],
+      cause: Throwable): ChangelogRuntimeException = {
+    val error = runtime(
+      "CHANGELOG_STATE_NOT_READABLE",
+      Map(
+        "id" -> operator.toString,
+        "folder" -> folder,
+        "version" -> version.toString,
+        "files" -> (if (files.isEmpty) "none" else files.mkString(", ")),
+        "cause" -> causes(cause)
+          .map(_.toString.takeWhile(_ != '\n').trim)
+          .distinct
+          .mkString("; ")))
+    error.initCause(cause)
+    error
+  }
+
+  /** An error and those behind it, of which often only one names a file. */
+  def causes(error: Throwable): Seq[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(10).toSeq
+
   def formatNotSupported(version: Int): ChangelogRuntimeException =
     runtime("CHANGELOG_CHECKPOINT_FORMAT_NOT_SUPPORTED", Map("version" -> version.toString))
 }

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.execution
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -11,7 +13,11 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.errors.CheckpointErrors
+import org.apache.spark.sql.changelog.errors.{
+  ChangelogRuntimeException,
+  CheckpointErrors,
+  CheckpointFileErrors
+}
 import org.apache.spark.sql.changelog.identity.QueryRecordFile
 
 /**
@@ -40,8 +46,7 @@ private[execution] object CheckStateColumns {
     if (files.exists(file.getParent) && files.exists(file)) {
       if (batchId == 0) files.delete(file)
       else {
-        StateSchemaCompatibilityChecker
-          .readSchemaFile(files.open(file))
+        readSchema(files, file)
           .find(_.colFamilyName == wanted.colFamilyName)
           .filterNot(_ => record.exists)
           .foreach { stored =>
@@ -61,6 +66,19 @@ private[execution] object CheckStateColumns {
           names(wanted))
       }
   }
+
+  private def readSchema(
+      files: CheckpointFileManager,
+      file: Path): Seq[StateStoreColFamilySchema] =
+    try StateSchemaCompatibilityChecker.readSchemaFile(files.open(file))
+    catch {
+      case error: ChangelogRuntimeException => throw error
+      case NonFatal(e) =>
+        throw CheckpointFileErrors.fileDamaged(
+          file.toString,
+          s"reading it fails with $e",
+          cause = e)
+    }
 
   /** The names of all columns, and of those within rows that are kept as they are. */
   private def names(schema: StructType): Seq[String] = schema.flatMap { field =>

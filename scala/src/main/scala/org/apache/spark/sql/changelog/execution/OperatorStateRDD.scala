@@ -50,7 +50,19 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
     // operators below it in the task open their stores, and end, before it
     val rows = input.iterator(partition, context)
     val id = providerId(partition)
-    val store = StateStore.get(
+    val failures = new StateReadFailures(id.storeId, state.storeVersion, hadoopConf.value.value)
+    val store = failures.whileOpening(open(id, partition))
+    if (storeConf.unloadOnCommit) {
+      context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
+    }
+    // called before the one above
+    context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
+    failures.whileReading(process(store, rows))
+  }
+
+  /** The state of a partition as the batch before has left it. */
+  private def open(id: StateStoreProviderId, partition: Partition): StateStore =
+    StateStore.get(
       id,
       keySchema,
       valueSchema,
@@ -61,13 +73,6 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
       useColumnFamilies = false,
       storeConf,
       hadoopConf.value.value)
-    if (storeConf.unloadOnCommit) {
-      context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
-    }
-    // called before the one above
-    context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
-    process(store, rows)
-  }
 
   private def providerId(partition: Partition): StateStoreProviderId = {
     val storeId = StateStoreId(state.checkpointLocation, state.operatorId, partition.index)

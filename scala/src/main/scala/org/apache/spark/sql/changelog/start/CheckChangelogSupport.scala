@@ -11,7 +11,8 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
-import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs}
+import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ToChangelog
@@ -38,7 +39,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           classic.sessionState.optimizer.execute(LowerSources(query))
         }
         if (changes) {
-          checkRecorded(new Path(write.resolvedCheckpointLocation), query)
+          checkCheckpoint(new Path(write.resolvedCheckpointLocation), query)
           val running = optimized
           checkStateProvider(new Path(write.resolvedCheckpointLocation), running)
           checkSink(write, running)
@@ -47,15 +48,21 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     case _ =>
   }
 
-  /** Once a batch is done, the query is what it was. */
-  private def checkRecorded(checkpoint: Path, query: LogicalPlan): Unit = {
+  /** What a query needs to begin again is there, and once a batch is done, it is what it was. */
+  private def checkCheckpoint(checkpoint: Path, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
-    if (new BatchLogs(classic, checkpoint).lastDone.isDefined) {
-      val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
+    new CheckBatchLogs(classic, checkpoint)()
+    val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
+    val logs = new BatchLogs(classic, checkpoint)
+    if (logs.lastDone.isDefined) {
       file.read().foreach { recorded =>
         val current = QueryRecord(query, classic.sessionState.conf)
         CheckSameQuery(checkpoint.toString, recorded, current)
       }
+    } else if (logs.lastBegun.isEmpty && file.exists) {
+      throw CheckpointFileErrors.logIncomplete(
+        new Path(checkpoint, "offsets").toString,
+        "the query has begun, as changelog/plan.json says")
     }
   }
 
