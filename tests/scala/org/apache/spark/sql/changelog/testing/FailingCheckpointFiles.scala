@@ -11,23 +11,37 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 
+import io.sparkchangelog.LocalCheckpointFileManager
+
 /** Files of checkpoints that can't be written when a test says so: a full disk, a lost connection. */
 class FailingCheckpointFiles(path: Path, hadoopConf: Configuration)
     extends FileSystemBasedCheckpointFileManager(path, hadoopConf) {
-  import FailingCheckpointFiles._
 
   override def createAtomic(
       path: Path,
       overwriteIfPossible: Boolean): CancellableFSDataOutputStream =
-    faultFor(path) match {
-      case Some(AtCreation) => throw full(path)
-      case Some(fault) =>
-        new FailingFile(path, super.createAtomic(path, overwriteIfPossible), fault)
-      case None => super.createAtomic(path, overwriteIfPossible)
-    }
+    FailingCheckpointFiles.create(path)(super.createAtomic(path, overwriteIfPossible))
+}
+
+/** The same of our files. */
+class FailingLocalCheckpointFiles(path: Path, hadoopConf: Configuration)
+    extends LocalCheckpointFileManager(path, hadoopConf) {
+
+  override def createAtomic(
+      path: Path,
+      overwriteIfPossible: Boolean): CancellableFSDataOutputStream =
+    FailingCheckpointFiles.create(path)(super.createAtomic(path, overwriteIfPossible))
 }
 
 object FailingCheckpointFiles {
+  private[testing] def create(path: Path)(
+      file: => CancellableFSDataOutputStream): CancellableFSDataOutputStream =
+    faultFor(path) match {
+      case Some(AtCreation) => throw full(path)
+      case Some(fault) => new FailingFile(path, file, fault)
+      case None => file
+    }
+
   sealed trait Fault
   case object AtCreation extends Fault
   final case class Within(bytes: Int) extends Fault
