@@ -157,6 +157,33 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     assert(message.contains("spark.sql.session.timeZone: was UTC, is Asia/Tokyo"), message)
   }
 
+  test("ANSI mode for expressions that were without it, though not the other way round") {
+    val sql = "SELECT g, sum(v + k) FROM t GROUP BY g"
+    val setting = "spark.sql.ansi.enabled"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    life.add(t, "+I 3 a 1 8 2020-01-01T20:05:00")
+    life.run(life.changes(sql, Map(setting -> "false")))
+    assert(life.result == life.expected(sql))
+    life.add(t, "+I 4 b 1 8 2020-01-01T20:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_CHANGED")(life.run(life.changes(sql)))
+    assert(message.contains(s"$setting: was false, is true"), message)
+  }
+
+  test("names that differ in case, where that tells columns apart") {
+    val setting = "spark.sql.caseSensitive"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    val sensitive = Map(setting -> "true")
+    life.run(life.changes("SELECT id, V FROM (SELECT id, v, k AS V FROM t)", sensitive))
+    life.add(t, "+I 3 a 1 8 2020-01-01T20:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_CHANGED") {
+      life.run(life.changes("SELECT id, V FROM (SELECT id, v FROM t)"))
+    }
+    assert(message.contains(s"$setting: was true, is false"), message)
+  }
+
   test("sources that have changed places") {
     val life = new QueryLife(spark, t, u)
     rows(life)
@@ -251,22 +278,46 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  /** Lets the operators that a checkpoint has written down be others. */
+  private def rewriteOperators(life: QueryLife)(change: String => String): Unit = {
+    val record = life.checkpoint.resolve("changelog/plan.json")
+    val (before, operators) = {
+      val text = Files.readString(record)
+      text.splitAt(text.indexOf("\"operators\""))
+    }
+    assert(change(operators) != operators, operators)
+    Files.deleteIfExists(record.resolveSibling(".plan.json.crc"))
+    val changed = (before + change(operators)).replaceAll(",\\s*\"checksum\".*", "}")
+    Files.writeString(record, QueryRecord.fromJson(changed).toJson)
+    ()
+  }
+
   test("the same query, whose operators would keep something else") {
     val sql = "SELECT g, sum(v) FROM t GROUP BY g"
     val life = new QueryLife(spark, t, u)
     rows(life)
     life.run(life.changes(sql))
-    val record = life.checkpoint.resolve("changelog/plan.json")
-    val written = QueryRecord.fromJson(Files.readString(record))
-    val changed = written.operators.map { operator =>
-      operator.copy(node = operator.node.replace("[s1.g:string] [", "[s1.g:string, s1.k:int] ["))
-    }
-    Files.deleteIfExists(record.resolveSibling(".plan.json.crc"))
-    Files.writeString(record, written.copy(operators = changed).toJson)
+    rewriteOperators(life)(_.replace("[s1.g:string] [", "[s1.g:string, s1.k:int] ["))
     life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
     val message = refused(life, "CHANGELOG_QUERY_PLANNED_OTHERWISE") {
       life.run(life.changes(sql))
     }
     assert(message.contains("was 0: n1: Aggregate [s1.g:string, s1.k:int]"), message)
+  }
+
+  test("the same query, the same operators of which would keep rows and have kept buffers") {
+    val sql =
+      "SELECT g, collect_list(v) FROM t GROUP BY g, session_window(at, '10 minutes')"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    rewriteOperators(life)(
+      _.replace("rows: (g, row) → count", "sessions: (g, session_window) → buffers"))
+    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
+    val message = refused(life, "CHANGELOG_QUERY_PLANNED_OTHERWISE") {
+      life.run(life.changes(sql))
+    }
+    assert(message.contains("sessions: (g, session_window) → buffers"), message)
+    assert(message.contains("rows: (g, row) → count"), message)
   }
 }

@@ -29,6 +29,9 @@ class DifferingAttemptsSuite extends AnyFunSuite with ChangelogSession {
     "spark.sql.files.openCostInBytes" -> "0",
     "spark.sql.files.minPartitionNum" -> "1")
 
+  /** Where one is added to the largest it is lost, but for what is kept of that. */
+  private val OfVeryDifferentSize = "CASE v % 3 WHEN 0 THEN 1e16D WHEN 1 THEN 1D ELSE -1e16D END"
+
   private val onlyCome = Seq(
     "totals" -> "sum(x) AS a, avg(x) AS b, sum(CAST(x AS FLOAT)) AS c",
     "totals of distinct values" -> "sum(DISTINCT x) AS a, avg(DISTINCT x) AS b",
@@ -52,11 +55,25 @@ class DifferingAttemptsSuite extends AnyFunSuite with ChangelogSession {
         "WHERE r <= 9 GROUP BY g")
   }
 
-  test("totals of sessions") {
-    repeat("from_changelog(TABLE(SELECT * EXCEPT (op) FROM raw))")(
-      "SELECT g, session_window.start AS b, sum(x) AS a, stddev(x) AS d " +
-        "FROM (SELECT *, timestamp_seconds(id) AS at FROM t) GROUP BY g, session_window(at, '30 seconds')")
+  test("totals of values of very different size") {
+    val sum = s"SELECT g, sum($OfVeryDifferentSize) AS s FROM t GROUP BY g"
+    repeat("from_changelog(TABLE(SELECT * EXCEPT (op) FROM raw))")(sum)
+    repeat("from_changelog(TABLE(raw), 'op')")(sum)
   }
+
+  private val ofSessions = Seq(
+    "totals" -> s"sum($OfVeryDifferentSize) AS a, stddev(x) AS d",
+    "lists" -> "to_json(collect_list(v)) AS a",
+    "the row of the largest" -> "max_by(id, v % 3) AS a, any_value(v) AS b",
+    "sketches" -> "approx_percentile(x, 0.3, 2) AS a")
+
+  for ((name, functions) <- ofSessions)
+    test(s"$name of sessions, many rows of which have one time") {
+      repeat("from_changelog(TABLE(SELECT * EXCEPT (op) FROM raw))")(
+        s"SELECT g, session_window.start AS b, $functions FROM " +
+          "(SELECT *, timestamp_seconds(id DIV 100 * 100) AS at FROM t) " +
+          "GROUP BY g, session_window(at, '30 seconds')")
+    }
 
   test("totals of rows that go") {
     repeat("from_changelog(TABLE(raw), 'op')")(

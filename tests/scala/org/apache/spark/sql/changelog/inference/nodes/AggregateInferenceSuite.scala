@@ -75,10 +75,14 @@ class AggregateInferenceSuite extends InferenceTest {
     }
   }
 
-  test("sessions of DISTINCT values, and of rows that go, are computed again from rows") {
+  test("sessions of DISTINCT values, of rows that go or are seen in order keep rows") {
     appends("t", "a INT, ts TIMESTAMP", watermark = Some("ts"))
     changelog("c", "a INT, ts TIMESTAMP", All)
-    Seq("count(DISTINCT a) FROM t", "count(*) FROM c").foreach { of =>
+    Seq(
+      "count(DISTINCT a) FROM t",
+      "count(*) FROM c",
+      "collect_list(a) FROM t",
+      "max_by(a, a % 2) FROM t").foreach { of =>
       val agg =
         find(infer(s"SELECT $of GROUP BY session_window(ts, '1 hour')"), "ChangelogAggregate")
       assert(agg.strategy.contains("rows of the group, computed again"))

@@ -31,6 +31,14 @@ private[changelog] object CheckSameQuery {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
       throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
+    // the same node, for which this version chooses other tables than the one that began the query
+    val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
+    if (others.nonEmpty) {
+      val (kept, keeps) = others.unzip
+      throw CheckpointErrors.otherOperators(
+        checkpoint,
+        difference(kept.map(_.kept), keeps.map(_.kept)))
+    }
   }
 
   private def meanTheSame(was: Seq[String], is: Seq[String]): Boolean =

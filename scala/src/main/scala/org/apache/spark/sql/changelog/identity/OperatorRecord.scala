@@ -31,6 +31,12 @@ private[changelog] final case class OperatorRecord(
 
   /** What must be the same at a restart. */
   def line: String = s"${ids.mkString(", ")}: $node"
+
+  /** The kinds of its tables, such as `rows`, which must be the same too; columns may be renamed. */
+  def kinds: Seq[String] = tables.map(_.takeWhile(_.isLetter))
+
+  /** What it keeps, for people. */
+  def kept: String = s"${ids.mkString(", ")}: $shown keeps ${tables.mkString("; ")}"
 }
 
 private[changelog] object OperatorRecord {

@@ -70,11 +70,29 @@ object AggregateForm {
   def groupsSessions(agg: Aggregate): Boolean =
     agg.groupingExpressions.exists(isSession)
 
-  /** Whether sessions are kept with their buffers: rows only come, and no call needs them. */
+  /**
+   * Whether what a function makes of rows that only come depends on their order. Totals and moments
+   * are kept so that none does.
+   */
+  def seesOrder(function: AggregateFunction): Boolean = function match {
+    case _: Count | _: Sum | _: Average | _: Min | _: Max => false
+    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => false
+    case _: RegrSlope | _: RegrIntercept => false
+    case _: BitAggregate | _: HyperLogLogPlusPlus | _: Percentile => false
+    case group: GroupValue => !isStable(group)
+    case _ => true
+  }
+
+  /**
+   * Whether sessions are kept with their buffers: rows only come, and no call needs them, nor a
+   * batch's rows in an order, which buffers that merge have none of.
+   */
   def keepsSessions(agg: Aggregate, retracts: Boolean): Boolean = {
     val (sessions, others) = agg.groupingExpressions.partition(isSession)
     sessions.nonEmpty && !retracts &&
-    calls(agg).forall(call => !call.isDistinct && apply(call, retracts) == Buffer) &&
+    calls(agg).forall { call =>
+      !call.isDistinct && apply(call, retracts) == Buffer && !seesOrder(call.aggregateFunction)
+    } &&
     // sessions end by their own time
     !others.exists {
       case named: NamedExpression => named.metadata.contains(EventTimeWatermark.delayKey)

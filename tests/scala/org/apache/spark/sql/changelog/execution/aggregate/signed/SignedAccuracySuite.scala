@@ -145,6 +145,19 @@ class SignedAccuracySuite extends AnyFunSuite {
     assert(running.isNull)
   }
 
+  test(
+    "no order of values matters to a total, but for what is 2^106 times less than the largest") {
+    def totals(values: Double*): Seq[Double] = values.permutations.toSeq.map { order =>
+      signedResult(Sum(x), order.map((_, 0.0)), Nil, new Random(9))
+    }
+    assert(totals(1e16, 1, -1e16, 3, 0.5).distinct == Seq(4.5))
+    assert(totals(9e15, 1, 2, -9e15, -1).distinct == Seq(2.0))
+    val (large, larger) = (math.pow(2, 54), math.pow(2, 108))
+    val beyond = totals(larger, large, 1, -large, -larger)
+    assert(beyond.distinct.size > 1)
+    assert(beyond.forall(total => math.abs(total - 1) <= larger * math.pow(2, -106)))
+  }
+
   test("NaN, infinities and values too large to square leave nothing behind") {
     val random = new Random(8)
     val kept = pairs(random, 100, 10.0)

@@ -50,7 +50,10 @@ private[aggregate] final case class AggregateParts(
 
   /** Whether what some function makes of rows depends on their order. */
   def isOrderSensitive: Boolean =
-    combined.exists(call => AggregateParts.isOrderSensitive(call.aggregateFunction))
+    combined.exists(_.aggregateFunction match {
+      case _: SignedFunction => false
+      case function => AggregateForm.seesOrder(function)
+    })
 
   /** The buffers over one row alone; none if a function can't say them in expressions. */
   lazy val buffersOfRow: Option[Seq[NamedExpression]] = {
@@ -121,13 +124,6 @@ private[aggregate] object AggregateParts {
       distinctShared,
       overDistinct,
       sign)
-  }
-
-  private def isOrderSensitive(function: AggregateFunction): Boolean = function match {
-    case _: SignedFunction | _: Count | _: Sum | _: Average | _: Min | _: Max => false
-    case _: BitAggregate | _: HyperLogLogPlusPlus | _: Percentile => false
-    case group: GroupValue => !UnsafeRowUtils.isBinaryStable(group.dataType)
-    case _ => true
   }
 
   private def buffersOfRow(call: AggregateExpression): Option[Seq[NamedExpression]] =
