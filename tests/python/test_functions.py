@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
@@ -143,6 +143,31 @@ def test_a_cascade_written_as_data_frames(streamed: DataFrame, tmp_path: Path, m
     table = from_changelog(streamed, change_type="op")
     cascade = table.groupBy("city").count().groupBy("count").agg(F.count("*").alias("cities"))
     assert run(to_changelog(cascade, mode=mode), tmp_path) == {(1, 2, "insert")}  # type: ignore[arg-type]
+
+
+def test_changes_of_two_queries_in_one_stream(
+    spark: SparkSession, streamed: DataFrame, inbox: str, tmp_path: Path
+) -> None:
+    table = from_changelog(streamed, change_type="op", key="id")
+
+    def one(aggregate: Column, name: str) -> DataFrame:
+        groups = table.groupBy("city").agg(aggregate.cast("long").alias("n"))
+        return to_changelog(groups.select(F.lit(name).alias("of"), "city", "n"))
+
+    both = one(F.sum("fare"), "total").union(one(F.max("fare"), "highest"))
+    names = ["total", "highest"]
+    first = {(of, city, n, "insert") for of in names for city, n in [("Bern", 6), ("Rome", 7)]}
+    assert run(both, tmp_path) == first
+    (Path(inbox) / "more.json").write_text(
+        '{"op": "-D", "id": 2, "city": "Rome", "fare": 7}\n'
+        '{"op": "+I", "id": 3, "city": "Bern", "fare": 1}\n'
+    )
+    assert run(both, tmp_path) == {
+        ("total", "Rome", 7, "delete"),
+        ("total", "Bern", 6, "update_preimage"),
+        ("total", "Bern", 7, "update_postimage"),
+        ("highest", "Rome", 7, "delete"),
+    }
 
 
 def test_append_mode_refuses_a_query_that_updates(streamed: DataFrame, tmp_path: Path) -> None:

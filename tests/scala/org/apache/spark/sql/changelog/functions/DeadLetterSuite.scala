@@ -41,8 +41,11 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       Files.write(input.toPath.resolve(file), lines.asJava)
 
     /** Runs the query over all that has arrived. */
-    def run(sql: String)(batch: DataFrame => Unit): Unit = spark
-      .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+    def run(sql: String)(batch: DataFrame => Unit): Unit =
+      runChanges(s"SELECT * FROM to_changelog(TABLE($sql))")(batch)
+
+    def runChanges(sql: String)(batch: DataFrame => Unit): Unit = spark
+      .sql(sql)
       .writeStream
       .option("checkpointLocation", checkpoint.getPath)
       .foreachBatch((changes: DataFrame, _: Long) => batch(changes))
@@ -192,6 +195,28 @@ class DeadLetterSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     more.arrive("b", event(1, "Rome"), "of u")
     lines.run("SELECT t.id, t.city, u.city AS other FROM t JOIN u ON t.id = u.id")(_.collect())
     assert(lines.kept("source.file", "record") == Seq("a of t", "b of u"))
+  }
+
+  test("two to_changelog of a query keep records of their own, over restarts") {
+    val lines = new Lines
+    spark.sql(s"SELECT * FROM ${lines.table}").createOrReplaceTempView("t")
+    val more = new Lines
+    val other = more.table.replace(more.letters.getPath, lines.letters.getPath)
+    spark.sql(s"SELECT * FROM $other").createOrReplaceTempView("u")
+    def run(changes: Long): Unit = lines.runChanges(
+      s"SELECT * FROM to_changelog(TABLE($count)) UNION ALL " +
+        s"SELECT * FROM to_changelog(TABLE(${count.replace("FROM t", "FROM u")}))") { batch =>
+      assert(batch.count() == changes)
+    }
+    lines.arrive("a", event(1, "Oslo"), "of t")
+    more.arrive("b", event(1, "Rome"), "of u", event(2, "Bern"))
+    run(changes = 3)
+    lines.arrive("c", event(2, "Kyiv"), "more of t")
+    more.arrive("d", "more of u")
+    run(changes = 1)
+    val kept = Seq("0 a of t", "0 b of u", "1 c more of t", "1 d more of u")
+    assert(lines.kept("batch", "source.file", "record") == kept)
+    assert(!more.letters.exists() && lines.files.map(_.getFileName).distinct.size > 1)
   }
 
   test(

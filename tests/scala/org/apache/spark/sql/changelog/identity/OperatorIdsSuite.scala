@@ -6,7 +6,11 @@ package org.apache.spark.sql.changelog.identity
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.streaming.StreamingQueryException
 
+import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 import org.apache.spark.sql.changelog.testing._
 
 /** Each operator of a plan has a place of its own for its state, whosever it is. */
@@ -58,6 +62,18 @@ class OperatorIdsSuite extends AnyFunSuite with ChangelogSession {
       })
   }
 
+  test("where two operators would share a place, the query fails before it reads") {
+    val life = new QueryLife(spark, t, u)
+    batches(life).head()
+    val changes = both(sums, sums.replace("sum(v)", "max(v)"))(life)
+    changes.sparkSession.experimental.extraOptimizations = Seq(AllOperatorsFirst)
+    val error = intercept[StreamingQueryException](life.run(changes))
+    assert(
+      error.getMessage.contains(
+        "Operators changelogAggregate and changelogAggregate share the id 0"))
+    assert(life.result.contents.isEmpty)
+  }
+
   test("operators of Spark above to_changelog") {
     check(sums, _.changes(sums).dropDuplicates("name", "g", "s", "_change_type"))
   }
@@ -75,5 +91,12 @@ class OperatorIdsSuite extends AnyFunSuite with ChangelogSession {
              |  WITH t AS (SELECT * FROM from_changelog(TABLE(SELECT * FROM t_changes LIMIT 1000), '_op'))
              |  $sums))""".stripMargin)
       })
+  }
+}
+
+/** Gives all aggregates one place, as a rule of ours would that had forgotten about the others. */
+object AllOperatorsFirst extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transform {
+    case aggregate: ChangelogAggregate => aggregate.copy(operatorId = 0)
   }
 }

@@ -28,15 +28,21 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
   private def checkGoesOn(
       first: String,
       second: String,
-      conf: Map[String, String] = Map.empty): Unit =
-    withClue(s"$first\n-> $second $conf:\n") {
+      conf: Map[String, String] = Map.empty,
+      before: Map[String, String] = Map.empty,
+      expected: Option[String] = None): Unit =
+    withClue(s"$first $before\n-> $second $conf:\n") {
       val query = life()
-      query.run(query.changes(first))
-      assert(query.result == query.expected(first))
+      query.run(query.changes(first, before))
+      assert(query.result == query.expected(expected.getOrElse(first)))
       more(query)
       query.run(query.changes(second, conf))
-      assert(query.result == query.expected(first))
+      assert(query.result == query.expected(expected.getOrElse(first)))
     }
+
+  private def recorded(life: QueryLife): QueryRecord =
+    QueryRecord.fromJson(
+      java.nio.file.Files.readString(life.checkpoint.resolve("changelog/plan.json")))
 
   /** State whose columns Spark would name by a number that counts in the JVM. */
   private val counted = Seq(
@@ -86,7 +92,32 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
 
   test("so are settings that say what expressions mean") {
     val sql = "SELECT g, sum(v) FROM t GROUP BY g"
-    checkGoesOn(sql, sql, Map("spark.sql.session.timeZone" -> "Asia/Tokyo"))
+    Seq(
+      "spark.sql.session.timeZone" -> "Asia/Tokyo",
+      "spark.sql.caseSensitive" -> "true",
+      "spark.sql.ansi.enabled" -> "false").foreach { setting =>
+      checkGoesOn(sql, sql, Map(setting))
+    }
+    // what today's setting would let fail
+    checkGoesOn(
+      "SELECT id, map_from_arrays(array('a', 'a'), array(v, k))['a'] FROM t",
+      "SELECT id, map_from_arrays(array('a', 'a'), array(v, k))['a'] FROM t",
+      before = Map("spark.sql.mapKeyDedupPolicy" -> "LAST_WIN"),
+      expected = Some("SELECT id, k FROM t"))
+  }
+
+  test("the checkpoint goes on saying the settings that the query began with") {
+    val query = life()
+    val sql = "SELECT g, sum(v) FROM t GROUP BY g"
+    query.run(query.changes(sql))
+    more(query)
+    val others = Map(
+      "spark.sql.session.timeZone" -> "Asia/Tokyo",
+      "spark.sql.caseSensitive" -> "true",
+      "spark.sql.mapKeyDedupPolicy" -> "LAST_WIN")
+    query.run(query.changes(sql, others))
+    val settings = recorded(query).settings
+    assert(others.keys.toSeq.sorted.map(settings) == Seq("false", "EXCEPTION", "UTC"), settings)
   }
 
   test("a checkpoint without a record goes on while its state columns are called the same") {
@@ -102,9 +133,7 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
   test("the checkpoint says what the query is") {
     val query = life()
     query.run(query.changes("SELECT g, sum(v) AS s FROM t WHERE k > 0 GROUP BY g"))
-    val record =
-      QueryRecord.fromJson(
-        java.nio.file.Files.readString(query.checkpoint.resolve("changelog/plan.json")))
+    val record = recorded(query)
     assert(record.settings("spark.sql.session.timeZone") == "UTC")
     assert(record.sources == Seq(s"csv ${query.folder(t)}"))
     assert(record.operators.map(_.ids) == Seq(Seq(0L)))

@@ -56,7 +56,14 @@ private[changelog] final case class QueryRecord(
 
 private[changelog] object QueryRecord {
 
-  /** The form of what is written; another form is refused. */
+  /**
+   * The form of what is written; another form is refused.
+   *
+   * Where a later version words queries or operators otherwise, such as by a column that a node now tells
+   * or an expression it calls by another name, the same query would be told apart from itself. So the number
+   * goes up with the wording, and an older record is refused by it rather than by a difference that its
+   * user has not made.
+   */
   val Version = 1
 
   private val Checksum = "checksum"
