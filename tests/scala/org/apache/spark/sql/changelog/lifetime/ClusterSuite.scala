@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog.lifetime
 
-import scala.jdk.CollectionConverters._
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -17,10 +16,14 @@ import org.apache.spark.sql.changelog.testing.ChangelogSession
  */
 class ClusterSuite extends AnyFunSuite with ChangelogSession {
   private val seconds = sys.env.get("CHANGELOG_CLUSTER_SECONDS").map(_.toInt)
+  private val isLong = seconds.isDefined
   private val seed = sys.env.get("CHANGELOG_CLUSTER_SEED").fold(System.nanoTime())(_.toLong)
   private val random = new Random(seed)
-  private val QueriesAtOnce = 4
+  private val QueriesAtOnce = if (isLong) 4 else 2
   private val LongestRun = 120
+
+  /** For how many seconds a cluster is disturbed where nobody asks for more. */
+  private val Few = 5
 
   private val settings = Map(
     "spark.master" -> "local-cluster[2,1,1024]",
@@ -53,33 +56,39 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
   private val environment =
     Map("SPARK_HOME" -> RunningQueries.sparkHome.toString, "SPARK_SCALA_VERSION" -> "2.13")
 
-  // only by dev/cluster: how it goes depends on time, and on how busy a machine is
+  // all of them by dev/cluster only
   RunningQueries.Providers
-    .filter(_ => seconds.isDefined)
+    .take(if (isLong) RunningQueries.Providers.size else 1)
     .foreach { case (provider, conf) =>
       test(s"state $provider, whatever becomes of tasks") {
         withClue(s"CHANGELOG_CLUSTER_SEED=$seed: ") {
-          val length = seconds.get
-          var compared = 0
+          val length = seconds.getOrElse(Few)
+          var figures = RunFigures()
           for (start <- 0 until length by LongestRun) {
             val queries = random.shuffle(OperatorQuery.all).take(QueriesAtOnce).map(_ -> conf)
-            compared += run(queries, math.min(LongestRun, length - start))
+            figures += run(queries, math.min(LongestRun, length - start))
           }
-          info(s"$compared batches compared")
+          info(figures.toString)
+          figures.check()
         }
       }
     }
 
   /** Runs queries for some seconds, from their first batches on. */
-  private def run(queries: Seq[(OperatorQuery, Map[String, String])], seconds: Int): Int = {
-    // a task that has failed goes to the other executor at once, or that may be killed meanwhile
-    val alternates = random.nextBoolean()
+  private def run(
+      queries: Seq[(OperatorQuery, Map[String, String])],
+      seconds: Int): RunFigures = {
+    // what has failed goes to the other executor at once; or executors are killed: where both were done,
+    // a task had none left that it may run at, and took its query with it
+    val alternates = isLong && random.nextBoolean()
     val attempts = Map(
-      "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> (if (alternates) "1" else "2"))
+      "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor" -> (if (alternates) "1" else "49"))
     val running = new RunningQueries(spark, queries, settings ++ attempts, random, environment)
     val driver = running.start()
     try {
       running.finish(driver, seconds = 300)
+      // so that one is lost however short a run is
+      if (!alternates) running.killExecutor(driver)
       val end = System.nanoTime() + seconds * 1000000000L
       while (System.nanoTime() < end) {
         running.arrive()
@@ -89,15 +98,14 @@ class ClusterSuite extends AnyFunSuite with ChangelogSession {
         running.judge()
       }
       running.finish(driver, seconds = 300)
-    } finally running.kill(driver)
+    } finally running.end(driver)
+    val figures = running.figures
     running.delete()
-    running.compared
+    figures
   }
 
   /** Kills an executor, if it may, or takes away shuffle files. */
   private def disturb(driver: Process, running: RunningQueries, kill: Boolean): Unit =
-    if (kill && random.nextBoolean()) {
-      val executors = driver.descendants().iterator().asScala.toSeq
-      if (executors.nonEmpty) executors(random.nextInt(executors.size)).destroyForcibly()
-    } else running.shuffleFiles.filter(_ => random.nextBoolean()).foreach(_.delete())
+    if (kill && random.nextBoolean()) running.killExecutor(driver)
+    else running.shuffleFiles.filter(_ => random.nextBoolean()).foreach(_.delete())
 }

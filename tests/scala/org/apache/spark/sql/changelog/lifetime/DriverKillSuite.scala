@@ -25,7 +25,7 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
     val rounds = KilledWriter.rounds(few = 4)
     val shuffled = Iterator.continually(random.shuffle(OperatorQuery.all)).flatten
     val providers = Iterator.continually(random.shuffle(RunningQueries.Providers)).flatten
-    var compared = 0
+    var figures = RunFigures()
     for (first <- 1 to rounds by RoundsOfOne) {
       val queries = shuffled
         .take(QueriesAtOnce)
@@ -34,13 +34,16 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
         .map(_ -> (providers.next()._2 + ("spark.sql.changelog.unmatchedRetraction" -> "fail")))
       val last = math.min(first + RoundsOfOne - 1, rounds)
       withClue(s"rounds $first to $last, CHANGELOG_KILL_SEED=${KilledWriter.seed}: ") {
-        compared += kill(queries, last - first + 1)
+        figures += kill(queries, last - first + 1)
       }
-      note(s"$last kills, $compared batches compared")
+      note(figures.toString)
     }
+    figures.check()
   }
 
-  private def kill(queries: Seq[(OperatorQuery, Map[String, String])], rounds: Int): Int = {
+  private def kill(
+      queries: Seq[(OperatorQuery, Map[String, String])],
+      rounds: Int): RunFigures = {
     val running = new RunningQueries(spark, queries, Map("spark.master" -> "local[2]"), random)
     for (_ <- 1 to rounds) {
       val process = running.start()
@@ -59,8 +62,9 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
     }
     val process = running.start()
     try running.finish(process, seconds = 300)
-    finally running.kill(process)
+    finally running.end(process)
+    val figures = running.figures
     running.delete()
-    running.compared
+    figures
   }
 }

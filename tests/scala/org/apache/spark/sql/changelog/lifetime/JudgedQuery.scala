@@ -42,6 +42,9 @@ class JudgedQuery(
   /** How many batches were compared. */
   var compared = 0
 
+  /** How many were not, as they have read sources of one table to different ends. */
+  var notCompared = 0
+
   /** How many files of each table the last judged batch had read. */
   def read: Map[String, Int] = files
 
@@ -99,6 +102,7 @@ class JudgedQuery(
     noteTimes(arrivals, ends, time)
     // a file that arrives while sources look is read by one of them first: no table is like that
     if (byTable.values.forall(_.distinct.size == 1)) compare(batch, time, watermark)
+    else notCompared += 1
   }
 
   private def compare(batch: Long, time: Long, watermark: Long): Unit = {

@@ -39,6 +39,7 @@ object QueryRunner {
     val spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     val home = Path.of(lines.next())
+    spark.sparkContext.addSparkListener(new Troubles(home))
     val queries = lines
       .grouped(2)
       .map { job =>

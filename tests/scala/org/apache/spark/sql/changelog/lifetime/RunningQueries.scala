@@ -50,6 +50,8 @@ class RunningQueries(
     new JudgedQuery(session, query, home.resolve(query.name), tables)
   }
 
+  private var kills = 0
+
   tables.values.foreach(_.add())
 
   /** Lets a file arrive for some of the tables, unless there are some that wait to be read. */
@@ -68,7 +70,7 @@ class RunningQueries(
     val input = Seq(ChildProcess.line(session), home.toString) ++ jobs
     val process = processes.start(input: _*)
     if (process.inputReader().readLine() != "started") {
-      kill(process)
+      end(process)
       fail(s"it has not started\n${processes.said}")
     }
     process
@@ -77,8 +79,11 @@ class RunningQueries(
   /** How many batches of all queries were committed so far. */
   def committed: Int = judged.map(_.committed).sum
 
-  /** How many batches were compared so far. */
-  def compared: Int = judged.map(_.compared).sum
+  /** What was compared so far, and what has disturbed it. */
+  def figures: RunFigures = Troubles.figures(home) + RunFigures(
+    compared = judged.map(_.compared).sum,
+    notCompared = judged.map(_.notCompared).sum,
+    kills = kills)
 
   /** Compares every batch that was committed since the last call with batch Spark. */
   def judge(): Unit =
@@ -125,8 +130,23 @@ class RunningQueries(
       .mkString("\n\n")
   }
 
-  /** Ends a process at once, and all that it has started. */
+  /** Kills a process in the middle of its work. */
   def kill(process: Process): Unit = {
+    kills += 1
+    end(process)
+  }
+
+  /** Kills one of the executors that a process has started, if there is one. */
+  def killExecutor(process: Process): Unit = {
+    val executors = process.descendants().iterator().asScala.toSeq
+    if (executors.nonEmpty) {
+      kills += 1
+      executors(random.nextInt(executors.size)).destroyForcibly()
+    }
+  }
+
+  /** Ends a process at once, and all that it has started. */
+  def end(process: Process): Unit = {
     val children = process.descendants().iterator().asScala.toSeq
     process.destroyForcibly().waitFor()
     children.foreach(_.destroyForcibly())
