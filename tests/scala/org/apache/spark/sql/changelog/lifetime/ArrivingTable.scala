@@ -87,6 +87,9 @@ class ArrivingTable(name: String, feeds: Path, random: Random) {
       s"clocked_$name",
       Schema.add("came", TimestampType))
     view(versions(files), s"newest_$name")
+    view(versions(files), s"unique_$name")
+    mapped(session, name)
+    view(Named, "names", NamesSchema)
     view(events.take(files + 1).flatten.toSeq, s"events_$name")
     view(events.take(files + 1).flatten.toSeq, s"timed_$name")
   }
@@ -137,15 +140,38 @@ object ArrivingTable {
   val Names: Seq[String] = Seq("t", "u")
 
   private val Schema = StructType.fromDDL(Columns)
+  private val NamesSchema = StructType.fromDDL("id INT, name STRING")
+  private val Named = (0 until 15).map(id => Row(id, s"name $id"))
   private val ChangesPerFile = 12
   private val Ids = 60
   private val Start = Instant.parse("2024-01-01T00:00:00Z")
 
   /**
    * Lets streaming queries read each table: as `t`, a table that changes; `newest_t`, the same by an
-   * upsert feed; `clocked_t`, that with the time at which each change came; `events_t`, its changes, which only come; and `timed_t`, those with a watermark.
+   * upsert feed; `clocked_t`, that with the time at which each change came; `unique_t`, which looks for keys that
+   * come twice; `mapped_t`, what a function makes of its groups; `events_t`, its changes, which only come; and
+   * `timed_t`, those with a watermark. Beside them `names`, of which nothing comes later.
    */
-  def stream(session: SparkSession, feeds: Path): Unit = Names.foreach { name =>
+  def stream(session: SparkSession, feeds: Path): Unit = {
+    Names.foreach(stream(session, feeds, _))
+    val folder = Files.createDirectories(feeds.resolve("names"))
+    val file = folder.resolve("00000.json")
+    if (!Files.exists(file)) {
+      val rows = Named.map { row =>
+        s"""{"id": ${row.getInt(0)}, "name": "${row.getString(1)}"}"""
+      }
+      Files.writeString(file, rows.mkString("\n"))
+    }
+    session.readStream
+      .schema(NamesSchema)
+      .json(folder.toString)
+      .createOrReplaceTempView("raw_names")
+    session
+      .sql("SELECT * FROM from_changelog(TABLE(raw_names))")
+      .createOrReplaceTempView("names")
+  }
+
+  private def stream(session: SparkSession, feeds: Path, name: String): Unit = {
     val raw = session.readStream
       .schema(s"$Columns, lsn BIGINT, op STRING")
       .option("maxFilesPerTrigger", 1)
@@ -156,6 +182,11 @@ object ArrivingTable {
     view(
       name,
       s"SELECT * FROM from_changelog(TABLE(SELECT * EXCEPT (lsn) FROM raw_$name), 'op', 'id')")
+    mapped(session, name)
+    view(
+      s"unique_$name",
+      s"""SELECT * EXCEPT (lsn) FROM from_changelog(TABLE(raw_$name), 'op',
+         |key => array('id'), duplicates => 'fail')""".stripMargin)
     view(
       s"newest_$name",
       s"""SELECT * EXCEPT (lsn) FROM from_changelog(TABLE(raw_$name), 'op',
@@ -175,5 +206,30 @@ object ArrivingTable {
       .withWatermark("at", "500 milliseconds")
       .createOrReplaceTempView(s"raw_timed_$name")
     view(s"timed_$name", s"SELECT * FROM from_changelog(TABLE(raw_timed_$name))")
+  }
+
+  /** A function over the rows of groups, of which SQL has none. */
+  private def mapped(session: SparkSession, table: String): Unit = {
+    import session.implicits._
+    session
+      .table(table)
+      .select("g", "v")
+      .as[(Option[String], Int)]
+      .groupByKey(_._1)
+      .mapGroups(new Span)
+      .toDF("g", "n", "span")
+      .createOrReplaceTempView(s"mapped_$table")
+  }
+
+  /** How many values a group has, and how far they are apart. A class, as a checkpoint knows it by its name. */
+  private class Span
+      extends ((Option[String], Iterator[(Option[String], Int)]) => (Option[String], Int, Int))
+      with Serializable {
+    override def apply(
+        group: Option[String],
+        rows: Iterator[(Option[String], Int)]): (Option[String], Int, Int) = {
+      val values = rows.map(_._2).toSeq
+      (group, values.size, values.max - values.min)
+    }
   }
 }

@@ -147,7 +147,15 @@ object OperatorQuery {
       "the best of windows that are over",
       "SELECT w.end AS e, g, v FROM (SELECT *, row_number() OVER (PARTITION BY w ORDER BY v DESC, id, g, x, at) AS r FROM (SELECT window(at, '30 seconds') AS w, * FROM timed_t)) WHERE r <= 3",
       mode = "append",
-      passed = Some("e")))
+      passed = Some("e")),
+    OperatorQuery("unique", "SELECT g, count(*) AS n, max(v) AS hi FROM unique_t GROUP BY g"),
+    OperatorQuery(
+      "lookup join",
+      "SELECT e.id, e.v, e.at, n.name FROM events_t e LEFT JOIN lookup(TABLE(names)) n ON n.id = e.v % 20"),
+    OperatorQuery("grouped map", "SELECT g, n, span FROM mapped_t"),
+    OperatorQuery(
+      "recursion",
+      "WITH RECURSIVE above(id, v, n) AS (SELECT id, v, 0 FROM t WHERE id < 8 UNION ALL SELECT a.id, b.v, n + 1 FROM above a JOIN t b ON b.id = a.v WHERE n < 3) SELECT n, count(*) AS c, sum(v) AS s FROM above GROUP BY n"))
 
   def named(name: String): OperatorQuery =
     all.find(_.name == name).getOrElse(throw new NoSuchElementException(name))
