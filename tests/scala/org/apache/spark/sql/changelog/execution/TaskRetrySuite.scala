@@ -71,7 +71,8 @@ class TaskRetrySuite extends AnyFunSuite with ChangelogSession {
         val read = steps.map(step => Step(step.changes.filter(names contains _._1)))
         Variant.Providers.foreach { case (provider, conf) =>
           val before = FailingTasks.count.get
-          withClue(provider)(oracle.check(Program(feeds, sql, read), Variant(conf = conf)))
+          withClue(provider)(
+            oracle.check(Program(feeds, sql, read), Variant(conf = conf ++ FailingTasks.On)))
           assert(FailingTasks.count.get > before)
         }
       }

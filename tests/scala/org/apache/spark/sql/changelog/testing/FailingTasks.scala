@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.testing
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
-import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
@@ -16,13 +15,16 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.{SparkEnv, TaskContext}
 
 /**
  * Makes tasks of streaming queries fail: below and above operators with state, and so between two of
  * them, and where rows are shuffled. Each task of each stage fails twice at most, each time at another
  * place, some before their first row and some after the last, when the operator below has committed.
  *
- * An extension of a session; its master must allow three attempts, as `local[2,3]` does.
+ * An extension of a session, for queries that are started while [[FailingTasks.On]] is set; its master
+ * must allow three attempts, as `local[2,3]` does.
  */
 class FailingTasks extends (SparkSessionExtensions => Unit) {
 
@@ -35,14 +37,24 @@ class FailingTasks extends (SparkSessionExtensions => Unit) {
 
 object FailingTasks {
 
+  /** The setting that lets tasks fail. */
+  val On: Map[String, String] = Map("spark.changelog.tests.tasksFail" -> "true")
+
   /** How often a task has failed so far, in this process. */
   val count = new AtomicInteger
 
-  /** Where tasks have failed. */
-  private[testing] val failed = ConcurrentHashMap.newKeySet[(Int, Int, Int)]()
+  /** What they fail with. */
+  class ToldTo(place: Int)
+      extends IllegalStateException(s"a task fails at place $place, as it is told to")
+
+  /** Where tasks have failed: in which application, stage and partition. */
+  private[testing] val failed = ConcurrentHashMap.newKeySet[(String, Int, Int, Int)]()
+
+  private def isOn: Boolean =
+    On.forall { case (key, value) => SQLConf.get.getConfString(key, "false") == value }
 
   private def insert(plan: SparkPlan): SparkPlan =
-    if (!plan.exists(_.isInstanceOf[StateStoreWriter])) plan
+    if (!isOn || !plan.exists(_.isInstanceOf[StateStoreWriter])) plan
     else {
       var places = 0
       def failing(child: SparkPlan): SparkPlan = {
@@ -73,9 +85,9 @@ case class FailingTasksExec(place: Int, child: SparkPlan) extends UnaryExecNode 
       val choice = (stage, task.partitionId(), place).hashCode
       def fail(): Unit =
         if (task.attemptNumber() < 2 && FailingTasks.failed.add(
-            (stage, task.partitionId(), place))) {
+            (SparkEnv.get.conf.getAppId, stage, task.partitionId(), place))) {
           FailingTasks.count.incrementAndGet()
-          throw new IllegalStateException(s"a task fails at place $place, as it is told to")
+          throw new FailingTasks.ToldTo(place)
         }
       math.floorMod(choice, 3) match {
         case 0 => rows

@@ -58,7 +58,7 @@ class FeedFiles(format: String) extends SourceKind(s"$format files") {
 object FeedFiles {
 
   /** Texts hold all of a value. */
-  private val Exactly = Map(
+  val Exactly: Map[String, String] = Map(
     "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "ignoreNullFields" -> "false")

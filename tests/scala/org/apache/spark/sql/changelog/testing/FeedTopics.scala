@@ -15,7 +15,7 @@ import org.apache.spark.sql.functions.{col, from_json, struct, to_json}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 
-/** A topic of a real broker, with a change as JSON in each record. */
+/** A topic of a real broker, with a change as JSON in each record. No records are no news. */
 object FeedTopics extends SourceKind("Kafka") {
 
   override def open(session: SparkSession, schema: StructType, partitions: Int): FeedSource =
@@ -32,13 +32,13 @@ object FeedTopics extends SourceKind("Kafka") {
         .option("startingOffsets", "earliest")
         .option("subscribe", topic)
         .load()
-        .select(from_json(col("value").cast("string"), schema).as("change"))
+        .select(from_json(col("value").cast("string"), schema, FeedFiles.Exactly).as("change"))
         .select("change.*")
 
       override def add(rows: Seq[Row]): Unit = session
         .createDataFrame(rows.asJava, schema)
         .coalesce(1) // the order of changes may count
-        .select(to_json(struct(col("*"))).as("value"))
+        .select(to_json(struct(col("*")), FeedFiles.Exactly).as("value"))
         .write
         .format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)

@@ -8,16 +8,27 @@ import java.nio.file.{Files, Path, Paths}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import org.scalatest.exceptions.TestCanceledException
 import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.classic.SparkSession
 
 /**
  * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
  * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`. With `CHANGELOG_PROPERTY_SECONDS` or
  * `CHANGELOG_PROPERTY_PROGRAMS` set (see `dev/property`) ever new ones instead, for that long or so
- * many, whatever fails on the way.
+ * many, whatever fails on the way; those read topics of a real broker too.
+ *
+ * One program in twenty reads a Delta table, or one in `CHANGELOG_PROPERTY_TABLES`.
  */
 abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
+  private lazy val failures = new TaskFailures(spark)
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = sessionConf)
+
+  /** What the session is configured with. */
+  protected def sessionConf: Map[String, String] = PropertySuite.SessionConf
 
   /** The program of a seed, and how to run it. */
   protected def program(seed: Long): (Program, Variant)
@@ -71,9 +82,12 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   private def check(seed: Long): Unit = {
     val (drawn, way) = this.program(seed)
-    val (program, variant) = RandomLife(seed, drawn, way)
-    try check(oracle, program, variant)
-    catch {
+    val (program, variant) = RandomLife(seed, drawn, way, PropertySuite.tables, topics)
+    failures.take()
+    try {
+      check(oracle, program, variant)
+      failures.take().foreach(failure => fail(s"a task failed:\n${failure.toErrorString}"))
+    } catch {
       case error: Throwable =>
         // a failed query's own message is its plan
         val cause = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq.last
@@ -84,6 +98,19 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
         throw new AssertionError(what, error)
     }
   }
+
+  /** Real ones in a long run where there is a broker, else files of the same JSON. */
+  private lazy val topics: SourceKind =
+    if (seconds.isEmpty && programs.isEmpty) FeedFiles.Json
+    else
+      try {
+        Services.kafka()
+        FeedTopics
+      } catch {
+        case missing: TestCanceledException =>
+          info(s"topics are read from files: ${missing.getMessage}")
+          FeedFiles.Json
+      }
 
   private def keptSeeds: Seq[Long] = {
     val file = PropertySuite.directory.resolve(s"${getClass.getSimpleName}.txt")
@@ -101,5 +128,16 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 }
 
 private object PropertySuite {
+
+  /** Delta tables can be read, and tasks may fail. */
+  val SessionConf: Map[String, String] = {
+    val extensions = "spark.sql.extensions"
+    ChangelogSession.DeltaConf ++ Map(
+      "spark.master" -> "local[2,3]",
+      extensions -> s"${ChangelogSession.DeltaConf(extensions)},${classOf[FailingTasks].getName}")
+  }
+
+  val tables: Int = sys.env.get("CHANGELOG_PROPERTY_TABLES").fold(20)(_.toInt)
+
   def directory: Path = Paths.get(sys.props("spark.changelog.test.home"), "tests", "seeds")
 }

@@ -9,12 +9,23 @@ import org.apache.spark.sql.types.VariantType
 
 /**
  * Draws how the query of a program lives: what its tables are read from, which of them are idle in a
- * batch or bring nothing, how often it is begun anew, and which store keeps its state. The same for
- * the same seed.
+ * batch or bring nothing, for how long nothing comes at all, how often the query is begun anew, which
+ * store keeps its state, and whether tasks fail. The same for the same seed.
  */
 object RandomLife {
 
-  def apply(seed: Long, program: Program, variant: Variant): (Program, Variant) = {
+  /**
+   * @param tables
+   *   one in how many programs reads a Delta table, and another one a topic
+   * @param topics
+   *   what stands for a topic
+   */
+  def apply(
+      seed: Long,
+      program: Program,
+      variant: Variant,
+      tables: Int,
+      topics: => SourceKind): (Program, Variant) = {
     val random = new Random(seed * 31 + 17)
     val kinds = Seq(InMemory, InMemory, FeedFiles.Json, FeedFiles.Parquet)
     val sources = program.feeds.map(feed => holding(feed, kinds(random.nextInt(kinds.size))))
@@ -22,7 +33,19 @@ object RandomLife {
       restart = variant.restart || random.nextInt(4) == 0,
       sources = if (sources.isEmpty) variant.sources else sources,
       conf = Variant.Providers(random.nextInt(3))._2 ++ variant.conf)
-    (if (random.nextInt(3) == 0) program else spread(random, program), lived)
+    val arriving = if (random.nextInt(3) == 0) program else spread(random, program)
+
+    // a stream of its own: what was drawn before stays the same for seeds that are kept
+    val later = new Random(seed * 0x9e3779b97f4a7c15L + 41)
+    val failing = later.nextInt(4) == 0
+    val idle = later.nextInt(4) == 0
+    val stored = later.nextDouble()
+    val read =
+      if (program.feeds.isEmpty || stored >= 2.0 / tables) lived
+      else stores(later, program, lived, if (stored < 1.0 / tables) FeedDeltaTables else topics)
+    (
+      if (idle && program.feeds.nonEmpty) stretched(later, arriving) else arriving,
+      if (failing) read.copy(conf = read.conf ++ FailingTasks.On) else read)
   }
 
   /** JSON has one null only, which is none of a VARIANT's. */
@@ -44,5 +67,31 @@ object RandomLife {
         changes.get(number).orElse(empty).map(name -> _)
       }.toMap)
     })
+  }
+
+  /** Lets one of the tables be read from a source of another kind. */
+  private def stores(
+      random: Random,
+      program: Program,
+      variant: Variant,
+      kind: SourceKind): Variant = {
+    val feeds = program.feeds.indices.filter(feed => kind.takes(program.feeds(feed).schema))
+    if (feeds.isEmpty) variant
+    else {
+      val sources =
+        program.feeds.indices.map(feed => variant.sources(feed % variant.sources.size))
+      variant.copy(sources = sources.updated(feeds(random.nextInt(feeds.size)), kind))
+    }
+  }
+
+  /** Lets many batches in a row bring nothing. */
+  private def stretched(random: Random, program: Program): Program = {
+    val (before, after) = program.steps.splitAt(random.nextInt(program.steps.size + 1))
+    val nothing = Seq.fill(5 + random.nextInt(4)) {
+      val one = program.feeds(random.nextInt(program.feeds.size))
+      val some = program.feeds.filter(feed => feed == one || random.nextInt(4) == 0)
+      Step(some.map(_.name -> Nil).toMap)
+    }
+    program.copy(steps = before ++ nothing ++ after)
   }
 }
