@@ -26,7 +26,10 @@ class ChangelogRankPropertySuite extends PropertySuite(numSeeds = 5) {
       else query(s"(${counts(random, rows, columns)})", countColumns)
     val twice = random.nextInt(5) match {
       case 0 => s"SELECT k, count(*), sum(k) FROM ($once) GROUP BY k"
-      case 1 => new Query(random, "r2")(s"($once)", Seq(StructField("k", IntegerType)))
+      case 1 =>
+        // without what does not order them, of which equal places could have any
+        val keys = s"(SELECT k FROM ($once))"
+        new Query(random, "r2")(keys, Seq(StructField("k", IntegerType)))
       case _ => once
     }
     (program.copy(sql = twice), variant.copy(mode = "retract", key = Nil))
