@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.sinks
 
 import java.io.File
 
+import scala.collection.mutable
 import scala.util.{Random, Using}
 
 import org.apache.kafka.clients.admin.{Admin, NewTopic}
@@ -25,42 +26,66 @@ class KeptSinks(spark: SparkSession) {
 
   private var count = 0
 
+  /** The servers that were asked for and can't be had here, with the reason. H2 stands for them. */
+  val missing: mutable.Map[String, String] = mutable.Map.empty
+
   /** What keeps a query, told a key or not, in one mode or the other, as `random` says. */
   def apply(name: String, kept: KeptProgram, random: Random): KeptTarget = {
     count += 1
     val table = s"shape_$count"
     val (arguments, key) = keys(kept, random)
-    val changes = kept.changes(arguments)
     if (name.endsWith("view")) {
       def checkpoint(view: String) =
         new File(new ViewCatalog(spark).get(Seq(view)).definition.checkpoint.toUri.getPath)
-      new ViewTarget(spark, table, kept.sql, name.takeWhile(_ != ' '), checkpoint)
+      new ViewTarget(kept, table, name.takeWhile(_ != ' '), checkpoint)
     } else {
-      val rows = StructType(changes.schema.dropRight(1))
-      val sink = sinkOf(fitting(name, rows, kept), table, rows)
+      val rows = StructType(kept.changes(kept.session(), arguments).schema.dropRight(1))
+      val fit = there(fitting(name, arguments, rows, kept))
+      val sink = sinkOf(fit, table, rows)
       val told = key.map(key => sink.keyed(key.mkString(","))).getOrElse(Map.empty)
-      new SinkTarget(changes, sink.format, sink.options ++ told, sink.read())
+      val isInMemory = Seq("memory", "fanout").contains(fit)
+      new SinkTarget(kept, arguments, sink.format, sink.options ++ told, isInMemory, sink.read)
     }
   }
 
   /** The same sink, or another one where it can't keep such rows. */
-  private def fitting(name: String, rows: StructType, kept: KeptProgram): String = {
+  private def fitting(
+      name: String,
+      arguments: String,
+      rows: StructType,
+      kept: KeptProgram): String = {
     def has(isSo: DataType => Boolean) = rows.exists(field => isSo(field.dataType))
     val isDatabase = Databases.contains(name) || name == "fanout"
+    val isTopic = name.startsWith("kafka")
     // they refuse rows that change and have no key
-    if ((isDatabase || name == "kafka") && kept.keys.isEmpty && !kept.isInsertOnly) "delta"
+    if ((isDatabase || isTopic) && kept.keys.isEmpty && !kept.isInsertOnly) "delta"
     else if (isDatabase && has(_.isInstanceOf[ArrayType])) "memory"
     // it knows no NaN
     else if (name == "mariadb" && has(_ == DoubleType)) "h2"
     // records without a key are there twice when a batch comes again
-    else if (name == "kafka" && kept.isInsertOnly && kept.keys.isEmpty) "files"
+    else if (isTopic && kept.isInsertOnly && kept.keys.isEmpty) "files"
+    // events show old rows, which mode 'upsert' does not send
+    else if (name == "kafka events" && arguments.contains("upsert")) "kafka"
     else name
+  }
+
+  /** The same sink, or another one where its server can't be had. */
+  private def there(name: String): String = {
+    val server = name.takeWhile(_ != ' ')
+    try {
+      Servers.get(server).foreach(address => address())
+      name
+    } catch {
+      case error: TestCanceledException =>
+        missing(server) = error.getMessage
+        "h2"
+    }
   }
 
   private def sinkOf(name: String, table: String, rows: StructType): Sink =
     name match {
       case "memory" =>
-        Sink("changelog-memory", Map("queryName" -> table), () => Seq(spark.table(table)))
+        Sink("changelog-memory", Map("queryName" -> table), session => Seq(session.table(table)))
       case "files" =>
         val path = QuickFileSystem.temporaryDirectory()
         def newest = path
@@ -70,14 +95,15 @@ class KeptSinks(spark: SparkSession) {
         Sink(
           classOf[FilesSinkProvider].getName,
           Map("path" -> path.getPath, "provider" -> "parquet"),
-          () => Seq(spark.read.schema(rows).parquet(newest.getPath)))
+          _ => Seq(spark.read.schema(rows).parquet(newest.getPath)))
       case "delta" =>
         val path = new File(QuickFileSystem.temporaryDirectory(), table).getPath
         Sink(
           "changelog-table",
           Map("path" -> path, "createTable" -> "true", "countRows" -> "true"),
-          () => Seq(spark.read.format("delta").load(path)))
-      case "kafka" => topic(table, rows)
+          _ => Seq(spark.read.format("delta").load(path)))
+      case "kafka" => topic(table, rows, asEvents = false)
+      case "kafka events" => topic(table, rows, asEvents = true)
       case "fanout" =>
         val parts = Seq("a" -> database("h2", table), "b" -> sinkOf("memory", table, rows))
         val options = parts.flatMap { case (part, sink) =>
@@ -88,73 +114,63 @@ class KeptSinks(spark: SparkSession) {
         Sink(
           "changelog-fanout",
           options.toMap ++ Map("sinks" -> "a,b", "queryName" -> table),
-          () => parts.flatMap(_._2.read()),
+          session => parts.flatMap(_._2.read(session)),
           key => Map("a.key" -> key, "b.key" -> key))
       case _ => database(name, table)
     }
 
-  private def database(name: String, table: String): Sink =
-    Databases.get(name).flatMap(address => ofService(address())) match {
-      case Some(address) =>
-        val options = Seq("url", "user", "password").map(key => key -> address(key)).toMap
-        // Spark has a dialect for MySQL's address only
-        val spoken: Map[String, String] =
-          if (!options("url").startsWith("jdbc:mariadb:")) Map.empty
-          else
-            Map(
-              "driver" -> "org.mariadb.jdbc.Driver",
-              "url" -> (options("url")
-                .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
-        Sink(
-          "changelog-jdbc",
-          options ++ Map("dbtable" -> table, "createTable" -> "true"),
-          () =>
-            Seq(
-              spark.read
-                .format("jdbc")
-                .options(options ++ spoken)
-                .option("dbtable", table)
-                .load()))
-      case None => database("h2", table)
-    }
+  private def database(name: String, table: String): Sink = {
+    val address = Databases(name)()
+    val options = Seq("url", "user", "password").map(key => key -> address(key)).toMap
+    // Spark has a dialect for MySQL's address only
+    val spoken: Map[String, String] =
+      if (!options("url").startsWith("jdbc:mariadb:")) Map.empty
+      else
+        Map(
+          "driver" -> "org.mariadb.jdbc.Driver",
+          "url" -> (options("url")
+            .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
+    def read =
+      spark.read.format("jdbc").options(options ++ spoken).option("dbtable", table).load()
+    Sink(
+      "changelog-jdbc",
+      options ++ Map("dbtable" -> table, "createTable" -> "true"),
+      _ => Seq(read))
+  }
 
-  /** A topic read as a table: its newest record of each key, and those without one. */
-  private def topic(table: String, rows: StructType): Sink =
-    ofService(Services.kafka()) match {
-      case None => database("h2", table)
-      case Some(address) =>
-        val servers = address("bootstrap")
-        val kafka = Map("kafka.bootstrap.servers" -> servers)
-        Using.resource(
-          Admin.create(java.util.Map.of[String, AnyRef]("bootstrap.servers", servers))) { admin =>
-          val topic = new NewTopic(table, 1, 1.toShort)
-          admin.createTopics(java.util.List.of(topic)).all().get()
-        }
-        def records = spark.read
-          .format("kafka")
-          .options(kafka)
-          .option("subscribe", table)
-          .load()
-          .selectExpr(
-            "CAST(key AS STRING) AS k",
-            "CAST(value AS STRING) AS v",
-            "partition",
-            "offset")
-        def read: DataFrame = {
-          val newest = records
-            .where("k IS NOT NULL")
-            .groupBy("k")
-            .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
-            .selectExpr("newest.v AS v")
-          val values = newest.union(records.where("k IS NULL").select("v")).where("v IS NOT NULL")
-          values.select(from_json(col("v"), rows).as("row")).select("row.*")
-        }
-        Sink("changelog-kafka", kafka + ("topic" -> table), () => Seq(read))
+  /**
+   * A topic read as a table: its newest record of each key, and those without one. A record is the row,
+   * or an event of Debezium's format, which holds it, until the row goes.
+   */
+  private def topic(table: String, rows: StructType, asEvents: Boolean): Sink = {
+    val servers = Services.kafka()("bootstrap")
+    val kafka = Map("kafka.bootstrap.servers" -> servers)
+    Using.resource(Admin.create(java.util.Map.of[String, AnyRef]("bootstrap.servers", servers))) {
+      admin =>
+        val topic = new NewTopic(table, 1, 1.toShort)
+        admin.createTopics(java.util.List.of(topic)).all().get()
     }
-
-  private def ofService(address: => Map[String, String]): Option[Map[String, String]] =
-    try Some(address)
-    catch { case _: TestCanceledException => None }
+    def records = spark.read
+      .format("kafka")
+      .options(kafka)
+      .option("subscribe", table)
+      .load()
+      .selectExpr("CAST(key AS STRING) AS k", "CAST(value AS STRING) AS v", "partition", "offset")
+    val schema = if (asEvents) new StructType().add("after", rows) else rows
+    def read: DataFrame = {
+      val newest = records
+        .where("k IS NOT NULL")
+        .groupBy("k")
+        .agg(max_by(struct("v"), struct("partition", "offset")).as("newest"))
+        .selectExpr("newest.v AS v")
+      val values = newest.union(records.where("k IS NULL").select("v")).where("v IS NOT NULL")
+      val read = values.select(from_json(col("v"), schema).as("row"))
+      if (asEvents) read.where("row.after IS NOT NULL").select("row.after.*")
+      else read.select("row.*")
+    }
+    val format = if (asEvents) Map("value.format" -> "debezium-json") else Map.empty
+    Sink("changelog-kafka", kafka ++ format + ("topic" -> table), _ => Seq(read))
+  }
 
   /** Arguments of `to_changelog`, and the key that the sink is told, if any. */
   private def keys(kept: KeptProgram, random: Random): (String, Option[Seq[String]]) = {
@@ -184,11 +200,14 @@ object KeptSinks {
     "parquet view",
     "delta view")
 
-  private val Databases: Map[String, () => Map[String, String]] = Map(
-    "h2" -> (() =>
-      Map("url" -> "jdbc:h2:mem:shapes;DB_CLOSE_DELAY=-1", "user" -> "t", "password" -> "p")),
+  private val Servers: Map[String, () => Map[String, String]] = Map(
     "postgres" -> (() => Services.postgres()),
-    "mariadb" -> (() => Services.mariadb()))
+    "mariadb" -> (() => Services.mariadb()),
+    "kafka" -> (() => Services.kafka()))
+
+  private val Databases: Map[String, () => Map[String, String]] = Servers - "kafka" +
+    ("h2" -> (() =>
+      Map("url" -> "jdbc:h2:mem:shapes;DB_CLOSE_DELAY=-1", "user" -> "t", "password" -> "p")))
 
   /**
    * @param keyed
@@ -197,6 +216,6 @@ object KeptSinks {
   private case class Sink(
       format: String,
       options: Map[String, String],
-      read: () => Seq[DataFrame],
+      read: SparkSession => Seq[DataFrame],
       keyed: String => Map[String, String] = key => Map("key" -> key))
 }

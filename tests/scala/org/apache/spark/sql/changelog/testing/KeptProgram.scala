@@ -11,61 +11,71 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime._
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.StringType
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.{DataFrame, Row}
 
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 
 /**
- * The tables of a program, as they change, and what batch Spark makes of them.
+ * The tables of a program, as they change, and what batch Spark makes of them. A table of which a step
+ * says nothing has no news at all then.
  *
- * Queries over the tables are made in `spark`. A table that has no changes in a step has no news at
- * all then.
+ * @param sessions
+ *   the sessions it needs
+ * @param kinds
+ *   what the tables are read from, one after the other and again from the first
  */
-class KeptProgram(spark: SparkSession, program: Program) {
-  private val batch = spark.newSession()
+class KeptProgram private[changelog] (
+    sessions: OracleSessions,
+    program: Program,
+    kinds: Seq[SourceKind]) {
   private val arrived = program.feeds.map { feed =>
     feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
   }.toMap
-  private val streams = program.feeds.map { feed =>
-    val encoder = Encoders.row(feed.schema.add("op", StringType))
-    val stream = MemoryStream[Row](1)(encoder, spark.sqlContext)
-    stream.toDF().createOrReplaceTempView(s"raw_${feed.name}")
-    spark.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
-    feed.name -> stream
+  private val sources = program.feeds.zipWithIndex.map { case (feed, index) =>
+    val schema = feed.schema.add("op", StringType)
+    feed.name -> kinds(index % kinds.size).open(sessions.batch, schema, partitions = 1)
   }.toMap
-
-  /** Does something, such as registering a function, where the query is computed as a batch. */
-  def inBatch(body: SparkSession => Unit): this.type = {
-    body(batch)
-    this
-  }
 
   def sql: String = program.sql
 
-  /** The changes of the query, with further arguments of `to_changelog`. */
-  def changes(arguments: String): DataFrame =
-    spark.sql(s"SELECT * FROM to_changelog(TABLE($sql)$arguments)")
+  /** A session that no query has run in, whose queries can name the tables: of a process begun anew. */
+  def session(): SparkSession = {
+    val session = sessions.next()
+    nameTables(session)
+    session
+  }
+
+  /** Lets queries of a session name the tables. */
+  def nameTables(session: SparkSession): Unit =
+    program.feeds.foreach { feed =>
+      sources(feed.name).stream(session).createOrReplaceTempView(s"raw_${feed.name}")
+      session.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+    }
+
+  /** The changes of the query as `session` reads it, with further arguments of `to_changelog`. */
+  def changes(session: SparkSession, arguments: String): DataFrame =
+    session.sql(text(arguments))
+
+  private def text(arguments: String): String =
+    s"SELECT * FROM to_changelog(TABLE($sql)$arguments)"
 
   /** The keys that the query is known to have. */
   def keys: Seq[Seq[String]] =
     output.upsertKeys.map(_.map(_.name))
 
   /** Whether its rows only ever come. */
-  def isInsertOnly: Boolean = output.explained.symbols == Seq("I")
+  def isInsertOnly: Boolean = PlannedChanges.isInsertOnly(output)
 
-  private lazy val output: ChangelogOutput = spark.sessionState.optimizer
-    .execute(changes(", change_type => 'changed'").queryExecution.analyzed)
-    .collectFirst { case output: ChangelogOutput => output }
-    .get
+  private lazy val output: ChangelogOutput =
+    PlannedChanges(session(), text(", change_type => 'changed'"))
 
   /** Lets a step's changes arrive in one batch of the query, if it runs. */
   def arrive(step: Step, running: Option[StreamingQuery]): Unit = {
     def add(): Unit = program.feeds.foreach { feed =>
-      val changes = step.changes.getOrElse(feed.name, Nil)
-      changes.foreach(arrived(feed.name).add)
-      if (changes.nonEmpty) {
+      step.changes.get(feed.name).foreach { changes =>
+        changes.foreach(arrived(feed.name).add)
         val rows = changes.map(change => Row.fromSeq(change.row.toSeq :+ change.kind))
-        streams(feed.name).addData(rows)
+        sources(feed.name).add(rows)
       }
     }
     running match {
@@ -82,12 +92,14 @@ class KeptProgram(spark: SparkSession, program: Program) {
   /** What the query gives as a batch, over all that has arrived. */
   def expected: DataFrame = {
     program.feeds.foreach { feed =>
-      batch
+      sessions.batch
         .createDataFrame(arrived(feed.name).rows.asJava, feed.schema)
         .createOrReplaceTempView(feed.name)
     }
-    batch.sql(sql)
+    sessions.batch.sql(sql)
   }
+
+  def close(): Unit = sources.values.foreach(_.close())
 }
 
 object KeptProgram {

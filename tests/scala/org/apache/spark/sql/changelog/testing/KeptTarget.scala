@@ -31,23 +31,30 @@ trait KeptTarget {
 }
 
 /**
- * What a sink keeps.
+ * What a sink keeps. Each start makes the query anew from its text.
  *
- * @param changes
- *   the changes of a query
+ * @param kept
+ *   the program whose query it keeps
+ * @param arguments
+ *   further arguments of `to_changelog`
  * @param format
  *   the sink's name
+ * @param keepsSession
+ *   whether what is kept lives no longer than the session
  * @param read
- *   reads the tables that are kept; fails as long as nothing was ever written
+ *   reads the tables that are kept, in the query's session; fails as long as nothing was ever written
  */
 class SinkTarget(
-    changes: DataFrame,
+    kept: KeptProgram,
+    arguments: String,
     format: String,
     options: Map[String, String],
-    read: => Seq[DataFrame])
+    keepsSession: Boolean,
+    read: SparkSession => Seq[DataFrame])
     extends KeptTarget {
   private val checkpoint = QuickFileSystem.temporaryDirectory()
   private var query: Option[StreamingQuery] = None
+  private var session: SparkSession = _
 
   override def running: Option[StreamingQuery] = query
 
@@ -58,8 +65,12 @@ class SinkTarget(
 
   override def restart(): Unit = {
     stop()
+    if (session != null && keepsSession) kept.nameTables(session)
+    else session = kept.session()
     query = Some(
-      changes.writeStream
+      kept
+        .changes(session, arguments)
+        .writeStream
         .format(format)
         .options(options)
         .option("checkpointLocation", checkpoint.getPath)
@@ -74,7 +85,7 @@ class SinkTarget(
   }
 
   override def tables: Seq[DataFrame] =
-    if (new File(checkpoint, "commits/0").exists()) read else Nil
+    if (new File(checkpoint, "commits/0").exists()) read(session) else Nil
 
   override def stop(): Unit = {
     query.foreach(_.stop())
@@ -83,19 +94,14 @@ class SinkTarget(
 }
 
 /**
- * A materialized view.
+ * A materialized view. Each statement is of a session that has seen none before.
  *
  * @param provider
  *   how its rows are stored
  * @param checkpoint
  *   where its query's progress is noted
  */
-class ViewTarget(
-    spark: SparkSession,
-    name: String,
-    sql: String,
-    provider: String,
-    checkpoint: String => File)
+class ViewTarget(kept: KeptProgram, name: String, provider: String, checkpoint: String => File)
     extends KeptTarget {
   private var isMade = false
 
@@ -104,7 +110,7 @@ class ViewTarget(
   override def catchUp(): Unit =
     if (isMade) run(s"REFRESH MATERIALIZED VIEW $name")
     else {
-      run(s"CREATE MATERIALIZED VIEW $name USING $provider AS $sql")
+      run(s"CREATE MATERIALIZED VIEW $name USING $provider AS ${kept.sql}")
       isMade = true
     }
 
@@ -116,12 +122,12 @@ class ViewTarget(
     catchUp()
   }
 
-  override def tables: Seq[DataFrame] = Seq(spark.newSession().table(name))
+  override def tables: Seq[DataFrame] = Seq(kept.session().table(name))
 
   override def stop(): Unit = run(s"DROP MATERIALIZED VIEW IF EXISTS $name")
 
   private def run(statement: String): Unit = {
-    spark.sql(statement).collect()
+    kept.session().sql(statement).collect()
     ()
   }
 }

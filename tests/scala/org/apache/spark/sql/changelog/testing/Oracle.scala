@@ -16,7 +16,7 @@ import org.apache.spark.sql.classic.SparkSession
  * nothing is taken back that was not there, and that no batch says more than it must.
  */
 class Oracle(spark: SparkSession) {
-  private val sessions = new OracleSessions(spark)
+  private[changelog] val sessions = new OracleSessions(spark)
 
   /** Does something, such as registering a function, in all sessions that queries run in. */
   def inSessions(body: SparkSession => Unit): Unit = sessions.inAll(body)

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.optimizer.{
 import org.apache.spark.sql.classic.SparkSession
 
 /** The sessions in which an [[Oracle]] runs queries, made like `first`. */
-private[testing] class OracleSessions(first: SparkSession) {
+private[changelog] class OracleSessions(first: SparkSession) {
   private val setups = mutable.ArrayBuffer.empty[SparkSession => Unit]
 
   /** Runs the batch queries: small ones, for which compiling code takes longer than they do. */
