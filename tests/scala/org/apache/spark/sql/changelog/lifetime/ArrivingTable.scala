@@ -15,9 +15,9 @@ import scala.util.Random
 import org.json4s.jackson.JsonMethods
 import org.json4s.{DefaultFormats, Formats}
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.{StructType, TimestampType}
+import org.apache.spark.sql.{DataFrame, Row}
 
 /**
  * A table whose random changes arrive as files of JSON, and what it held after each of them.
@@ -136,6 +136,7 @@ class ArrivingTable(name: String, feeds: Path, random: Random) {
 
 object ArrivingTable {
   val Columns = "id INT, g STRING, v INT, x DOUBLE, at TIMESTAMP"
+  val RawColumns: String = s"$Columns, lsn BIGINT, op STRING"
 
   val Names: Seq[String] = Seq("t", "u")
 
@@ -153,7 +154,13 @@ object ArrivingTable {
    * `timed_t`, those with a watermark. Beside them `names`, of which nothing comes later.
    */
   def stream(session: SparkSession, feeds: Path): Unit = {
-    Names.foreach(stream(session, feeds, _))
+    stream(
+      session,
+      name =>
+        session.readStream
+          .schema(RawColumns)
+          .option("maxFilesPerTrigger", 1)
+          .json(feeds.resolve(name).toString))
     val folder = Files.createDirectories(feeds.resolve("names"))
     val file = folder.resolve("00000.json")
     if (!Files.exists(file)) {
@@ -171,12 +178,9 @@ object ArrivingTable {
       .createOrReplaceTempView("names")
   }
 
-  private def stream(session: SparkSession, feeds: Path, name: String): Unit = {
-    val raw = session.readStream
-      .schema(s"$Columns, lsn BIGINT, op STRING")
-      .option("maxFilesPerTrigger", 1)
-      .json(feeds.resolve(name).toString)
-    raw.createOrReplaceTempView(s"raw_$name")
+  /** The same without `names`, where `changes` gives what the files of a table hold. */
+  def stream(session: SparkSession, changes: String => DataFrame): Unit = Names.foreach { name =>
+    changes(name).createOrReplaceTempView(s"raw_$name")
     def view(name: String, sql: String): Unit =
       session.sql(sql).createOrReplaceTempView(name)
     view(

@@ -3,20 +3,26 @@
 
 package org.apache.spark.sql.changelog.sinks
 
+import java.nio.file.Files
+
+import scala.util.Random
+
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{Column, DataFrame}
 
+import org.apache.spark.sql.changelog.sinks.KilledQueries.{Sink, hasKey}
 import org.apache.spark.sql.changelog.sinks.KilledWriter.{Query, rounds}
 import org.apache.spark.sql.changelog.testing._
 
-/** Sinks hold what batch Spark gives, however often the process that writes is killed. */
+/**
+ * Sinks hold what batch Spark gives, whatever query they keep, and however often the process that writes
+ * is killed.
+ */
 class SinkKillSuite extends AnyFunSuite with ChangelogSession {
-  private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
-
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.DeltaConf)
 
@@ -24,34 +30,46 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
     Seq("url", "user", "password").map(name => name -> address(name)).toMap ++
       Map("dbtable" -> table, "createTable" -> "true")
 
-  /** A table, empty as long as there is none, read by its own driver. */
-  private def read(options: Map[String, String], columns: String): Seq[Row] = {
-    val connection =
-      java.sql.DriverManager.getConnection(options("url"), options("user"), options("password"))
-    try {
-      val table = options("dbtable")
-      val exists = connection.getMetaData.getTables(null, null, table, null).next()
-      if (!exists) Nil
-      else {
-        val rows = connection.createStatement().executeQuery(s"SELECT $columns FROM $table")
-        val width = rows.getMetaData.getColumnCount
-        Iterator
-          .continually(rows)
-          .takeWhile(_.next())
-          .map(row => Row.fromSeq((1 to width).map(row.getObject)))
-          .toList
-      }
-    } finally connection.close()
+  private def isThere(address: Map[String, String], table: String): Boolean =
+    DatabaseTable.connected(address) {
+      _.getMetaData.getTables(null, null, table, null).next()
+    }
+
+  /** @param name what decides, with the seed, which queries are drawn */
+  private def killed(name: String, sink: Sink, conf: Map[String, String] = Map.empty): Unit = {
+    val random = new Random(KilledWriter.seed * 31 + name.hashCode)
+    val queries = new KilledQueries(spark, sink, random, conf)
+    queries.run(rounds(few = 1))
+    note(queries.told)
   }
+
+  /** A database's table, read by Spark, which has a dialect for MySQL's address only. */
+  private def stored(address: Map[String, String], table: String): Option[DataFrame] =
+    if (!isThere(address, table)) None
+    else {
+      val spoken: Map[String, String] =
+        if (!address("url").startsWith("jdbc:mariadb:")) Map.empty
+        else
+          Map(
+            "driver" -> "org.mariadb.jdbc.Driver",
+            "url" -> (address("url")
+              .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
+      Some(spark.read.format("jdbc").options(jdbc(address, table) ++ spoken).load())
+    }
 
   // kills take long: several writers differ from one by their keys only, databases by their statements
   Seq("PostgreSQL" -> (() => Services.postgres()), "MariaDB" -> (() => Services.mariadb()))
     .filter { case (database, _) => KilledWriter.isLong || database == "PostgreSQL" }
     .foreach { case (database, address) =>
       test(s"$database, a batch at once") {
-        val options = jdbc(address(), "killed")
-        new KilledWriter(spark, Seq(Query(byCity, "changelog-jdbc", options)))
-          .run(rounds(few = 1), atomic = true)(read(options, "city, n, total"))
+        killed(
+          database,
+          Sink(
+            "changelog-jdbc",
+            jdbc(address(), _),
+            (table, _) => stored(address(), table),
+            isAtomic = true,
+            hasKey))
       }
 
       if (KilledWriter.isLong)
@@ -61,23 +79,36 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
             val sql = s"SELECT id, city, fare FROM rides WHERE id % 3 = $part"
             Query(sql, "changelog-jdbc", options)
           }
-          new KilledWriter(spark, queries)
-            .run(rounds(few = 1), atomic = false)(read(options, "id, city, fare"))
+          def rows = stored(address(), "shared").toSeq
+            .flatMap(_.select("id", "city", "fare").collect().toSeq)
+          new KilledWriter(spark, queries).run(rounds(few = 1), atomic = false)(rows)
         }
     }
 
-  private def delta(path: String): Seq[Row] =
-    if (!new java.io.File(path, "_delta_log/00000000000000000000.json").exists()) Nil
-    else spark.read.format("delta").load(path).select("city", "n", "total").collect().toSeq
+  private val folder = QuickFileSystem.temporaryDirectory().toPath
+
+  private def path(table: String): String = folder.resolve(table).toString
+
+  /** A table of files, once there is the first file of its log. */
+  private def files(format: String, log: String)(table: String): Option[DataFrame] =
+    if (!Files.exists(folder.resolve(table).resolve(log))) None
+    else Some(spark.read.format(format).load(path(table)))
+
+  private val delta = files("delta", "_delta_log/00000000000000000000.json") _
+
+  private def deltaOptions(table: String): Map[String, String] =
+    Map("path" -> path(table), "createTable" -> "true", "countRows" -> "true")
 
   test("Delta") {
-    val path = QuickFileSystem.temporaryDirectory().getPath + "/killed"
-    val options = Map("path" -> path, "createTable" -> "true")
-    new KilledWriter(
-      spark,
-      Seq(Query(byCity, "changelog-table", options)),
+    killed(
+      "Delta",
+      Sink(
+        "changelog-table",
+        deltaOptions,
+        (table, _) => delta(table),
+        isAtomic = true,
+        _ => true),
       ChangelogSession.DeltaConf)
-      .run(rounds(few = 1), atomic = true)(delta(path))
   }
 
   if (KilledWriter.isLong) test("Iceberg") {
@@ -86,90 +117,96 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
       "spark.sql.catalog.iceberg" -> classOf[IcebergCatalog].getName,
       "spark.sql.catalog.iceberg.home" -> home.getPath)
     catalog.foreach { case (name, value) => spark.conf.set(name, value) }
-    def stored =
-      if (!spark.catalog.tableExists("iceberg.killed")) Nil
-      else spark.sql("SELECT city, n, total FROM iceberg.killed").collect().toSeq
-    val options =
-      Map("table" -> "iceberg.killed", "provider" -> "iceberg", "createTable" -> "true")
-    new KilledWriter(spark, Seq(Query(byCity, "changelog-table", options)), catalog)
-      .run(rounds(few = 1), atomic = true)(stored)
+    def name(table: String) = s"iceberg.$table"
+    killed(
+      "Iceberg",
+      Sink(
+        "changelog-table",
+        table =>
+          Map(
+            "table" -> name(table),
+            "provider" -> "iceberg",
+            "createTable" -> "true",
+            "countRows" -> "true"),
+        (table, _) =>
+          Option.when(spark.catalog.tableExists(name(table)))(spark.table(name(table))),
+        isAtomic = true,
+        _ => true),
+      catalog)
   }
 
   // rows that only come, each once, need no sink of ours
-  private val distinct = "SELECT DISTINCT city, fare, op FROM changes"
-
   Seq("delta" -> "_delta_log/00000000000000000000.json", "parquet" -> "_spark_metadata/0")
     .filter { case (format, _) => KilledWriter.isLong || format == "parquet" }
-    .foreach { case (format, first) =>
+    .foreach { case (format, log) =>
       test(s"rows that only come, appended to files in $format") {
-        val path = QuickFileSystem.temporaryDirectory().getPath + "/appended"
-        def stored =
-          if (!new java.io.File(path, first).exists()) Nil
-          else {
-            val rows = spark.read.format(format).load(path)
-            assert(rows.where("_change_type <> 'insert'").isEmpty)
-            rows.drop("_change_type").collect().toSeq
-          }
-        val query = Query(distinct, format, Map("path" -> path))
-        new KilledWriter(spark, Seq(query), ChangelogSession.DeltaConf)
-          .run(rounds(few = 1), atomic = true)(stored)
+        def inserted(table: String) = files(format, log)(table).map { rows =>
+          assert(rows.where("_change_type <> 'insert'").isEmpty)
+          rows
+        }
+        killed(
+          s"appended in $format",
+          Sink(
+            format,
+            table => Map("path" -> path(table)),
+            (table, _) => inserted(table),
+            isAtomic = true,
+            PlannedChanges.isInsertOnly),
+          ChangelogSession.DeltaConf)
       }
     }
 
   private lazy val kafka = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
-  private val columns = "city STRING, n BIGINT, total BIGINT"
 
-  private def records(topic: String) =
-    spark.read.format("kafka").options(kafka).option("subscribe", topic).load()
+  /** The newest record of each key of a topic, as JSON; Kafka makes topics that are read. */
+  private def newest(topic: String): DataFrame = spark.read
+    .format("kafka")
+    .options(kafka)
+    .option("subscribe", topic)
+    .load()
+    .groupBy("key")
+    .agg(max_by(struct("value"), struct("partition", "offset")).as("newest"))
+    .where("newest.value IS NOT NULL")
+    .select(col("newest.value").cast("string").as("json"))
+
+  private def topic(options: Map[String, String])(rowOf: (Column, StructType) => Column) = Sink(
+    "changelog-kafka",
+    table => kafka ++ options + ("topic" -> table),
+    (table, schema) => {
+      val rows = newest(table).select(rowOf(col("json"), schema).as("row"))
+      Some(rows.where("row IS NOT NULL").select("row.*"))
+    },
+    isAtomic = false,
+    _.upsertKeys.exists(_.nonEmpty))
 
   test("Kafka, the newest record of each key") {
-    def newest = records("killed")
-      .groupBy("key")
-      .agg(max_by(struct("value"), struct("partition", "offset")).as("newest"))
-      .where("newest.value IS NOT NULL")
-      .select(
-        from_json(col("newest.value").cast("string"), StructType.fromDDL(columns)).as("row"))
-      .select("row.*")
-      .collect()
-      .toSeq
-    new KilledWriter(spark, Seq(Query(byCity, "changelog-kafka", kafka + ("topic" -> "killed"))))
-      .run(rounds(few = 1), atomic = false)(newest)
+    killed("Kafka", topic(Map.empty)((json, schema) => from_json(json, schema)))
   }
 
   if (KilledWriter.isLong) {
     test("Kafka, Debezium's change events") {
-      def table = {
-        records("killed_events").createOrReplaceTempView("events")
-        spark
-          .sql(
-            s"SELECT * FROM from_debezium(TABLE(events), '$columns', key => 'city', " +
-              "sequence_by => 'offset')")
-          .collect()
-          .toSeq
+      val sink = topic(Map("value.format" -> "debezium-json")) { (json, schema) =>
+        from_json(json, new StructType().add("after", schema)).getField("after")
       }
-      val options = kafka ++ Map("topic" -> "killed_events", "value.format" -> "debezium-json")
-      // a key can't be NULL where it is read
-      val sql = byCity.replace("GROUP BY", "WHERE city IS NOT NULL GROUP BY")
-      new KilledWriter(spark, Seq(Query(sql, "changelog-kafka", options)))
-        .run(rounds(few = 1), atomic = false)(table)
+      killed(
+        "Debezium",
+        sink.copy(takes = output => sink.takes(output) && output.sendsUpdateBefore))
     }
 
     test("several sinks, PostgreSQL and Delta") {
-      val path = QuickFileSystem.temporaryDirectory().getPath + "/fanned"
-      val database = jdbc(Services.postgres(), "fanned")
-      val sinks = Seq(
-        "a" -> (database + ("format" -> "changelog-jdbc")),
-        "b" -> Map("format" -> "changelog-table", "path" -> path, "createTable" -> "true"))
-      val options = sinks.flatMap { case (sink, options) =>
-        options.map { case (name, value) => s"$sink.$name" -> value }
+      def options(table: String) = Seq(
+        "a" -> (jdbc(Services.postgres(), table) + ("format" -> "changelog-jdbc")),
+        "b" -> (deltaOptions(table) + ("format" -> "changelog-table"))).flatMap {
+        case (sink, options) =>
+          options.map { case (name, value) => s"$sink.$name" -> value }
       }.toMap + ("sinks" -> "a,b")
-      def stored = read(database, "city, n, total")
-      new KilledWriter(
-        spark,
-        Seq(Query(byCity, "changelog-fanout", options)),
+      def sink(read: String => Option[DataFrame]) =
+        Sink("changelog-fanout", options, (table, _) => read(table), isAtomic = true, hasKey)
+      killed("the first of several", sink(delta), ChangelogSession.DeltaConf)
+      killed(
+        "the second of several",
+        sink(stored(Services.postgres(), _)),
         ChangelogSession.DeltaConf)
-        .run(rounds(few = 1), atomic = true)(delta(path))
-      assert(RowMultiset.of(stored) == RowMultiset.of(delta(path)))
     }
   }
 }

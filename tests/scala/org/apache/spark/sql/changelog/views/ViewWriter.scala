@@ -3,20 +3,23 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.nio.file.Path
+
 import scala.io.Source
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.lifetime.ArrivingTable
 import org.apache.spark.sql.changelog.testing.ChildProcess
 
 /**
  * Makes views and keeps them current over files of changes, in a process of its own that a test may
  * kill, and with a catalog that outlives it.
  *
- * What to do comes by standard input: the session's settings, how, the statement that makes the
- * table of changes, and then for each view its name and the statement that makes it. It first tells
- * the rows of the views there are, `name` and JSON, then `started`; after a refresh the rows again,
- * and `finished`.
+ * What to do comes by standard input: the session's settings, how, the folder of the files, and then for
+ * each view its name and the statement that makes it, over tables as [[ArrivingTable]] names them. It
+ * first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
+ * `started`; after a refresh the same again, and `finished`.
  */
 object ViewWriter {
 
@@ -29,7 +32,13 @@ object ViewWriter {
     val spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     val runs = lines.next() == "run"
-    spark.sql(lines.next())
+    val feeds = Path.of(lines.next())
+    ArrivingTable.Names.foreach { name =>
+      spark.sql(
+        s"CREATE TABLE IF NOT EXISTS files_$name (${ArrivingTable.RawColumns}) USING json " +
+          s"OPTIONS (maxFilesPerTrigger 1) LOCATION '${feeds.resolve(name)}'")
+    }
+    ArrivingTable.stream(spark, name => spark.readStream.table(s"files_$name"))
     val views = lines.grouped(2).map(view => view.head -> view.last).toSeq
     tell(spark, views.map(_._1).filter(spark.catalog.tableExists(_)))
     println("started")
@@ -45,6 +54,8 @@ object ViewWriter {
   }
 
   private def tell(spark: SparkSession, views: Seq[String]): Unit = views.foreach { name =>
+    val view = new ViewCatalog(spark).get(Seq(name))
+    println(s"checkpoint $name ${view.definition.checkpoint.toUri.getPath}")
     spark.table(name).toJSON.collect().foreach(row => println(s"$name $row"))
   }
 }
