@@ -3,9 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.fanout
 
+import java.sql.Timestamp
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -47,6 +50,31 @@ class FanOutSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     query.check()
     compareAll()
     query.stop()
+  }
+
+  test("rows that come in an order, by columns that the optimizer has given other ids") {
+    // a file source makes new columns for each batch
+    val files = FeedFiles.Json.open(spark, StructType.fromDDL("at TIMESTAMP, city STRING"), 1)
+    files.stream(spark).withWatermark("at", "1 second").createOrReplaceTempView("raw_calls")
+    spark
+      .sql("SELECT * FROM from_changelog(TABLE(raw_calls))")
+      .createOrReplaceTempView("calls")
+    val query = spark
+      .sql("""SELECT * FROM to_changelog(TABLE(SELECT city, session_window.end AS e, count(*) AS n
+             |FROM calls GROUP BY city, session_window(at, '20 seconds')), mode => 'append')""".stripMargin)
+      .writeStream
+      .format("changelog-fanout")
+      .options(jdbc("a", "over") ++ jdbc("b", "also_over") + ("sinks" -> "a, b"))
+      .option("checkpointLocation", QuickFileSystem.temporaryDirectory().getPath)
+      .start()
+    Seq("00:00:00" -> "Oslo", "00:00:05" -> "Oslo", "00:09:00" -> "Rome", "00:09:30" -> "Rome")
+      .foreach { case (time, city) =>
+        files.add(Seq(Row(Timestamp.valueOf(s"2024-01-01 $time"), city)))
+        query.processAllAvailable()
+      }
+    query.stop()
+    val over = Row("Oslo", Timestamp.valueOf("2024-01-01 00:00:25"), 2L)
+    Seq("over", "also_over").foreach(name => assert(table(name).collect().toSeq == Seq(over)))
   }
 
   test("what one of the sinks can't keep is refused at start") {

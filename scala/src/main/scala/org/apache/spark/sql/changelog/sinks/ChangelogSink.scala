@@ -59,7 +59,10 @@ abstract class ChangelogSink(val format: String) extends Sink {
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
     val changeType = data.schema.fieldIndex(input.changeType.name)
     val counted = counts.count(session, execution.toRdd, changeType)
-    val rows = LogicalRDD.fromDataset(counted, data, isStreaming = false)
+    val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
+    // their order is said in columns that the optimizer has given other ids, which persist() can't find
+    val rows =
+      made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
     write(ChangelogBatch(queryId, batchId, input, Dataset.ofRows(session, rows)))
   }
 
