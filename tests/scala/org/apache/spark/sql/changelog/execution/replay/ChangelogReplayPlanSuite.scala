@@ -5,12 +5,13 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
-import org.apache.spark.sql.execution.{SortExec, SparkPlan}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 
+import org.apache.spark.sql.changelog.execution.LazySortExec
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.testing._
 
@@ -46,9 +47,9 @@ class ChangelogReplayPlanSuite extends AnyFunSuite with ChangelogSession {
   /** The sorts between the replay and what nets its results. */
   private def sortsAbove(plan: SparkPlan): Int = {
     val netting = plan.collectFirst { case netting: ChangelogConsolidateExec => netting }.get
-    val all = netting.child.collect { case sort: SortExec => sort }.size
+    val all = netting.child.collect { case sort: LazySortExec => sort }.size
     val below = netting.collectFirst { case replay: ChangelogReplayExec => replay }.get
-    all - below.collect { case sort: SortExec => sort }.size
+    all - below.collect { case sort: LazySortExec => sort }.size
   }
 
   private def stateful(plan: SparkPlan): Seq[ChangelogReplayExec] =
