@@ -36,13 +36,17 @@ object CheckDeterminism {
     case plan => plan.expressions.flatMap(culprit).foreach(refuse(node, _))
   }
 
-  /** Refuses functions of the user whose results any operator above keeps, or the one they are in. */
+  /**
+   * Refuses functions of the user whose results any operator above keeps, or the one they are in. One
+   * over groups of rows that is called once, when its group is over, keeps rows and gives results.
+   */
   def ofKept(root: AnnotatedPlan, isKeptAbove: Boolean = false): Unit = root.plan match {
     case _: FromChangelog =>
     case plan =>
-      val isKept = isKeptAbove || root.state.nonEmpty
-      root.children.foreach(ofKept(_, isKept))
-      if (isKept) {
+      val keepsRows = root.state.nonEmpty
+      root.children.foreach(ofKept(_, isKeptAbove || keepsRows))
+      val isCalledOnce = GroupedMap.unapply(plan).isDefined && root.mode.isInsertOnly
+      if (isKeptAbove || keepsRows && !isCalledOnce) {
         plan.expressions.flatMap(chance).foreach { culprit =>
           throw InferenceErrors.nondeterministicExpression(plan, DescribeNode.expression(culprit))
         }
