@@ -3,22 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.fanout
 
-import org.apache.spark.sql.SQLContext
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.SinkOptions
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
 /** `writeStream.format("changelog-fanout")`: gives each batch to several sinks. */
-class FanOutSinkProvider extends StreamSinkProvider with DataSourceRegister {
-  override def shortName(): String = "changelog-fanout"
-
-  override def createSink(
-      sqlContext: SQLContext,
-      parameters: Map[String, String],
-      partitionColumns: Seq[String],
-      outputMode: OutputMode): Sink =
-    new FanOutSink(castToImpl(sqlContext.sparkSession), new SinkOptions(shortName(), parameters))
+class FanOutSinkProvider extends ChangelogSinkProvider("changelog-fanout") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new FanOutSink(session, options)
 }

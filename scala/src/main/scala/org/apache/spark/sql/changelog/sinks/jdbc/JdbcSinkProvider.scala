@@ -3,20 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
-import org.apache.spark.sql.SQLContext
-import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.SinkOptions
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
 /** `writeStream.format("changelog-jdbc")`: keeps a table of a database current. */
-class JdbcSinkProvider extends StreamSinkProvider with DataSourceRegister {
-  override def shortName(): String = "changelog-jdbc"
-
-  override def createSink(
-      sqlContext: SQLContext,
-      parameters: Map[String, String],
-      partitionColumns: Seq[String],
-      outputMode: OutputMode): Sink = new JdbcSink(new SinkOptions(shortName(), parameters))
+class JdbcSinkProvider extends ChangelogSinkProvider("changelog-jdbc") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new JdbcSink(options)
 }

@@ -3,20 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.kafka
 
-import org.apache.spark.sql.SQLContext
-import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.SinkOptions
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
 /** `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of rows, to a topic. */
-class KafkaSinkProvider extends StreamSinkProvider with DataSourceRegister {
-  override def shortName(): String = "changelog-kafka"
-
-  override def createSink(
-      sqlContext: SQLContext,
-      parameters: Map[String, String],
-      partitionColumns: Seq[String],
-      outputMode: OutputMode): Sink = new KafkaSink(new SinkOptions(shortName(), parameters))
+class KafkaSinkProvider extends ChangelogSinkProvider("changelog-kafka") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new KafkaSink(options)
 }

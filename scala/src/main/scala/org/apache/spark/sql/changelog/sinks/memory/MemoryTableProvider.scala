@@ -3,23 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.memory
 
-import org.apache.spark.sql.SQLContext
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.SinkOptions
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
 /** `writeStream.format("changelog-memory")`: keeps the rows of the query as a temporary view. */
-class MemoryTableProvider extends StreamSinkProvider with DataSourceRegister {
-  override def shortName(): String = "changelog-memory"
-
-  override def createSink(
-      sqlContext: SQLContext,
-      parameters: Map[String, String],
-      partitionColumns: Seq[String],
-      outputMode: OutputMode): Sink = new MemoryTableSink(
-    castToImpl(sqlContext.sparkSession),
-    new SinkOptions(shortName(), parameters))
+class MemoryTableProvider extends ChangelogSinkProvider("changelog-memory") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new MemoryTableSink(session, options)
 }

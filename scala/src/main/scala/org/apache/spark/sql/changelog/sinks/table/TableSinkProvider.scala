@@ -3,20 +3,12 @@
 
 package org.apache.spark.sql.changelog.sinks.table
 
-import org.apache.spark.sql.SQLContext
-import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.SinkOptions
+import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
 /** `writeStream.format("changelog-table")`: keeps a table that knows MERGE current. */
-class TableSinkProvider extends StreamSinkProvider with DataSourceRegister {
-  override def shortName(): String = "changelog-table"
-
-  override def createSink(
-      sqlContext: SQLContext,
-      parameters: Map[String, String],
-      partitionColumns: Seq[String],
-      outputMode: OutputMode): Sink = new TableSink(new SinkOptions(shortName(), parameters))
+class TableSinkProvider extends ChangelogSinkProvider("changelog-table") {
+  override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
+    new TableSink(options)
 }

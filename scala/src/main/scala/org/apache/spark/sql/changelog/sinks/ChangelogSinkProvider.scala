@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sinks
+
+import org.apache.spark.sql.SQLContext
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.Sink
+import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
+import org.apache.spark.sql.streaming.OutputMode
+
+/** Makes the sink of `writeStream.format(format)`. */
+abstract class ChangelogSinkProvider(format: String)
+    extends StreamSinkProvider
+    with DataSourceRegister {
+
+  protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink
+
+  final override def shortName(): String = format
+
+  final override def createSink(
+      sqlContext: SQLContext,
+      parameters: Map[String, String],
+      partitionColumns: Seq[String],
+      outputMode: OutputMode): Sink =
+    sink(castToImpl(sqlContext.sparkSession), new SinkOptions(format, parameters))
+}
