@@ -57,7 +57,9 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
         else keep(oracle, program, variant, name, random)
       catch {
         case error: Throwable =>
-          refusal(error).getOrElse(throw new AssertionError(s"${keeper(name)}: $error", error))
+          SinkShapesPropertySuite
+            .refusal(error)
+            .getOrElse(throw new AssertionError(s"${keeper(name)}: $error", error))
       } finally variant.conf.keys.foreach(spark.conf.unset)
     outcomes(s"${keeper(name)}: $outcome") += 1
   }
@@ -110,13 +112,6 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
       "kept"
     } finally target.stop()
 
-  /** What is refused, and why. */
-  private def refusal(error: Throwable): Option[String] =
-    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
-      case ours: SparkThrowable if SinkShapesPropertySuite.Refusals.contains(ours.getCondition) =>
-        ours.getCondition
-    }
-
   override protected def afterAll(): Unit = {
     outcomes.toSeq.sorted.foreach { case (what, count) => println(s"$count $what") }
     super.afterAll()
@@ -124,7 +119,7 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
 }
 
 private object SinkShapesPropertySuite {
-  val Refusals: Set[String] = Set(
+  private val Refusals: Set[String] = Set(
     "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
     "CHANGELOG_KEY_MISSING",
     "CHANGELOG_NODE_NOT_SUPPORTED",
@@ -133,4 +128,11 @@ private object SinkShapesPropertySuite {
     "CHANGELOG_SINK_KEY_DIFFERS",
     "CHANGELOG_SINK_NEEDS_APPEND",
     "CHANGELOG_SUBQUERY_NOT_SUPPORTED")
+
+  /** What is refused, and why. */
+  def refusal(error: Throwable): Option[String] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).collectFirst {
+      case ours: SparkThrowable if Refusals.contains(ours.getCondition) =>
+        ours.getCondition
+    }
 }

@@ -14,6 +14,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  * @param pairBy
  *   if `-U` and `+U` of one key stand next to each other in `child`, that key: a half left alone
  *   by a filter then becomes `-D` or `+I`, and a pair that says nothing is dropped
+ * @param nettedBy
+ *   columns of which the result holds one change per batch at most: all its rows are in one task,
+ *   side by side. None if no such columns are known
  * @param sendsUpdateBefore
  *   whether the reader wants `update_preimage`
  * @param columns
@@ -31,6 +34,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 case class ChangelogOutput(
     kind: Option[Attribute],
     pairBy: Option[Seq[Attribute]],
+    nettedBy: Option[Seq[Attribute]],
     sendsUpdateBefore: Boolean,
     columns: Seq[Attribute],
     changeType: Attribute,

@@ -5,9 +5,12 @@ package org.apache.spark.sql.changelog.sinks
 
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions.RowOrdering
-import org.apache.spark.sql.classic.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.Statistics
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.{DataFrame, Dataset}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.functions._
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.RowKind.ChangeTypes
@@ -22,84 +25,135 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
  *   what is known of the changes
  * @param changes
  *   rows with their change type
+ * @param nettedBy
+ *   columns of which the batch holds one change at most, whose rows are in one task, side by side;
+ *   none if no such columns are known
  */
-case class ChangelogBatch(queryId: String, batchId: Long, input: SinkInput, changes: DataFrame) {
+case class ChangelogBatch(
+    queryId: String,
+    batchId: Long,
+    input: SinkInput,
+    changes: DataFrame,
+    nettedBy: Option[Seq[String]]) {
   import ChangelogBatch._
 
   /**
-   * One row per key: the row it had `before`, if it is taken back and known, and the row it has
-   * `after`, if any.
+   * One row per key: the row it had [[Before]], if it is taken back and known, and the row it has
+   * [[After]], if any.
    *
    * The changes of a batch are netted: a row that comes is there when the batch ends, so it is
    * the row of its key, whatever else went under that key.
    *
    * @param partitions
-   *   how many partitions the keys are spread over, equal ones in every run of the batch
+   *   how many partitions the keys are spread over, equal ones in every run of the batch; none to
+   *   have them where it takes least
    */
-  def byKey(key: Seq[String], partitions: Int): DataFrame = {
-    val row = struct(input.columnNames.map(quoted): _*)
-    val spread =
-      if (key.isEmpty) changes.repartition(1)
-      else changes.repartition(partitions, columns(key): _*)
+  def byKey(key: Seq[String], partitions: Option[Int]): DataFrame =
+    oneOf(key, partitions, Seq(col(Before), col(After)), coalesce(col(After), col(Before)))
+
+  /** One row per key, in the column [[Newest]]: the row it has, or the one it had if it is [[Gone]]. */
+  def newestByKey(key: Seq[String], partitions: Option[Int]): DataFrame = {
+    val newest = coalesce(col(After), col(Before)).as(Newest)
+    oneOf(key, partitions, Seq(col(After).isNull.as(Gone), newest), col(Newest))
+  }
+
+  /** @param current the row of the key, in terms of the `wanted` columns */
+  private def oneOf(
+      key: Seq[String],
+      partitions: Option[Int],
+      wanted: Seq[Column],
+      current: Column): DataFrame = {
     val sink = input.sink
-    val isAlone = udf((rows: Long, key: String) => {
-      if (rows > 1) throw SinkErrors.rowsOfOneKey(sink, key, rows)
-      true
-    })
-    spread
-      .withColumn(Taken, kindIn(Seq(RowKind.UpdateBefore, RowKind.Delete)))
+    val refuse =
+      udf[Boolean, Long, String]((rows, key) => throw SinkErrors.rowsOfOneKey(sink, key, rows))
+    val row = coalesce(col(After), col(Before))
+    val keyOfRow = struct(key.map(name => row.getField(name).as(name)): _*)
+    val isAlone = col(Rows) <= 1 || refuse(col(Rows), to_json(keyOfRow))
+    def checked(rows: DataFrame) =
+      rows.where(isAlone).where(col(Before).isNotNull || col(After).isNotNull).select(wanted: _*)
+    if (isNettedBy(key)) {
+      val rows = checked(neighbours(key))
+      partitions.fold(rows)(spread(rows, _, key.map(current.getField(_))))
+    } else checked(grouped(key, partitions))
+  }
+
+  /** Whether the rows of each key are in one task, side by side. */
+  def isNettedBy(key: Seq[String]): Boolean =
+    nettedBy.exists(_.forall(key.contains)) && key.forall { name =>
+      hasEqualBytes(changes.schema(name).dataType)
+    }
+
+  /** The rows of each key, where they are. */
+  private def neighbours(key: Seq[String]): DataFrame = {
+    val session = changes.sparkSession
+    val rows = changes.select(row, isTaken, struct(columns(key): _*))
+    val (numColumns, numKeyColumns) = (input.columns.size, key.size)
+    val ofKeys = rows.queryExecution.toRdd.mapPartitionsInternal { rows =>
+      new NeighboursOfKey(rows.buffered, numColumns, numKeyColumns)
+    }
+    val rowType = rows.schema.head.dataType
+    val schema = new StructType().add(Before, rowType).add(After, rowType).add(Rows, LongType)
+    // who joins them wants to know about how many there are
+    val size = rows.queryExecution.optimizedPlan.stats.sizeInBytes
+    Dataset.ofRows(
+      session,
+      LogicalRDD(toAttributes(schema), ofKeys)(session, Some(Statistics(sizeInBytes = size))))
+  }
+
+  /** The rows of each key, wherever they are. */
+  private def grouped(key: Seq[String], partitions: Option[Int]): DataFrame = {
+    val count = partitions.getOrElse(changes.sparkSession.sessionState.conf.numShufflePartitions)
+    spread(changes, count, columns(key))
+      .withColumn(Taken, isTaken)
       .groupBy(columns(key): _*)
       .agg(
         first(when(col(Taken), row), ignoreNulls = true).as(Before),
         first(when(!col(Taken), row), ignoreNulls = true).as(After),
         count_if(!col(Taken)).as(Rows))
-      .where(isAlone(col(Rows), to_json(struct(columns(key): _*))))
-      .where(col(Before).isNotNull || col(After).isNotNull)
-      .select(Before, After)
   }
 
-  /** The rows of an insert-only batch, spread alike in every run of it. */
-  def inserted(partitions: Int): DataFrame = {
+  /** The rows of an insert-only batch, spread alike in every run of it if over so many partitions. */
+  def inserted(partitions: Option[Int]): DataFrame = {
     val names = input.columnNames
     val ordered = changes.schema.filter { field =>
       names.contains(field.name) && RowOrdering.isOrderable(field.dataType)
     }
-    val spread =
-      if (partitions == 1 || ordered.isEmpty) changes.repartition(1)
-      else changes.repartition(partitions, columns(ordered.map(_.name)): _*)
-    spread.select(columns(names): _*)
+    partitions
+      .fold(changes)(spread(changes, _, columns(ordered.map(_.name))))
+      .select(columns(names): _*)
   }
+
+  private def spread(rows: DataFrame, partitions: Int, by: Seq[Column]): DataFrame =
+    if (partitions == 1 || by.isEmpty) rows.repartition(1)
+    else rows.repartition(partitions, by: _*)
 
   /**
    * How many more or fewer there are of each row when the batch ends, in the column [[Net]], never
    * zero. Needs rows that are taken back in full.
    */
-  def netRows: DataFrame = {
-    val sign =
-      when(kindIn(Seq(RowKind.UpdateBefore, RowKind.Delete)), lit(-1L)).otherwise(lit(1L))
+  def netRows: DataFrame =
     changes
-      .withColumn(Net, sign)
+      .withColumn(Net, when(isTaken, lit(-1L)).otherwise(lit(1L)))
       .groupBy(columns(input.columnNames): _*)
       .agg(sum(Net).as(Net))
       .where(col(Net) =!= 0)
-  }
 
   /** The columns of the query, without the change type. */
   def schema: StructType =
     StructType(changes.schema.filterNot(_.name == input.changeType.name))
 
-  /** Whether the row of a change is there before the batch, or after it. */
-  private def kindIn(kinds: Seq[Byte]): Column = {
+  private def row: Column = struct(columns(input.columnNames): _*)
+
+  /** Whether the row of a change is there before the batch, and not after it. */
+  def isTaken: Column = {
     val expected = ChangeTypes
-    val column = input.changeType.name
-    val isKnown = udf((changeType: String) => {
-      if (!expected.contains(changeType)) {
-        val value = Option(changeType)
-        throw ChangelogErrors.changeTypeUnknown(column, value, expected)
-      }
-      kinds.exists(kind => expected(kind) == changeType)
-    })
-    isKnown(quoted(column))
+    val name = input.changeType.name
+    val refuse = udf[Boolean, String](changeType =>
+      throw ChangelogErrors.changeTypeUnknown(name, Option(changeType), expected))
+    def isOf(kinds: Byte*) = quoted(name).isin(kinds.map(kind => expected(kind)): _*)
+    when(isOf(RowKind.UpdateBefore, RowKind.Delete), true)
+      .when(isOf(RowKind.Insert, RowKind.UpdateAfter), false)
+      .otherwise(refuse(quoted(name)))
   }
 }
 
@@ -111,6 +165,12 @@ object ChangelogBatch {
   /** The row of a key when the batch ends, NULL if there is none. */
   val After = "_after"
 
+  /** The row of a key when the batch ends, or when it begins if there is none then. */
+  val Newest = "_newest"
+
+  /** Whether there is no row of a key when the batch ends. */
+  val Gone = "_gone"
+
   /** How many more there are of a row, a negative number if there are fewer. */
   val Net = "_net"
 
@@ -120,4 +180,11 @@ object ChangelogBatch {
   def quoted(name: String): Column = col("`" + name.replace("`", "``") + "`")
 
   def columns(names: Seq[String]): Seq[Column] = names.map(quoted)
+
+  /** Whether equal values of a type have equal bytes: texts of a collation, -0.0 and 0.0 may not. */
+  private def hasEqualBytes(dataType: DataType): Boolean = !dataType.existsRecursively {
+    case text: StringType => !text.supportsBinaryEquality
+    case FloatType | DoubleType => true
+    case _ => false
+  }
 }

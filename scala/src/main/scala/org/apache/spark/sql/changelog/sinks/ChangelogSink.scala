@@ -49,12 +49,9 @@ abstract class ChangelogSink(val format: String) extends Sink {
   final override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
     val session = castToImpl(data.sparkSession)
     val execution = castToImpl(data).queryExecution
-    val input =
-      accepted.getOrElse {
-        // the optimizer gives the columns of a batch other ids
-        val optimized = execution.optimizedPlan
-        accept(optimized.output, optimized)
-      }
+    // the optimizer gives the columns of a batch other ids
+    val optimized = execution.optimizedPlan
+    val input = accepted.getOrElse(accept(optimized.output, optimized))
     val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
     val changeType = data.schema.fieldIndex(input.changeType.name)
@@ -63,7 +60,8 @@ abstract class ChangelogSink(val format: String) extends Sink {
     // their order is said in columns that the optimizer has given other ids, which persist() can't find
     val rows =
       made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
-    write(ChangelogBatch(queryId, batchId, input, Dataset.ofRows(session, rows)))
+    val changes = Dataset.ofRows(session, rows)
+    write(ChangelogBatch(queryId, batchId, input, changes, SinkInput.nettedBy(optimized)))
   }
 
   /** Shown in the progress of the query: never an option, which may be a secret. */

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.sinks
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StringType}
 
@@ -136,6 +136,21 @@ object SinkInput {
       throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
     }
     SinkInput(sink, changeType, output.filterNot(_ eq changeType), sources)
+  }
+
+  /**
+   * The columns by which the rows of a batch are netted as they come, if its plan says so and nothing
+   * stands above `to_changelog` that puts rows elsewhere or names the columns anew.
+   */
+  def nettedBy(optimized: LogicalPlan): Option[Seq[String]] = {
+    def of(plan: LogicalPlan): Option[Seq[Attribute]] = plan match {
+      case source: ChangelogOutput => source.nettedBy
+      case _: Project | _: Filter => of(plan.children.head)
+      case _ => None
+    }
+    of(optimized).filter(AttributeSet(_).subsetOf(optimized.outputSet)).map { key =>
+      key.map(column => optimized.output.find(_.exprId == column.exprId).get.name)
+    }
   }
 
   /** The column that `to_changelog` has made, or else one of its name. */

@@ -30,27 +30,32 @@ private[optimizer] object OutputRewrite {
           query.required == UpdateKind.OnlyUpdateAfter && knowsUpdates(query)
         val netted =
           ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
-        output(root, RowKind.find(netted.output), pairBy = None, netted)
+        val nettedBy = Option.when(pairs)(key)
+        output(root, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
       case Netting.Neighbours(key) =>
-        output(root, RowKind.find(input.output), Some(key), input)
+        output(root, RowKind.find(input.output), Some(key), Some(key), input)
+      case Netting.Alone(key) =>
+        output(root, RowKind.find(input.output), pairBy = None, Some(key), input)
       case Netting.None =>
-        output(root, RowKind.find(input.output), pairBy = None, input)
+        output(root, RowKind.find(input.output), pairBy = None, nettedBy = None, input)
     }
 
   /** A root that can be explained but not executed. */
   def explained(root: AnnotatedPlan): ChangelogOutput =
-    output(root, kind = None, pairBy = None, root.plan.children.head)
+    output(root, kind = None, pairBy = None, nettedBy = None, root.plan.children.head)
 
   private def output(
       root: AnnotatedPlan,
       kind: Option[Attribute],
       pairBy: Option[Seq[Attribute]],
+      nettedBy: Option[Seq[Attribute]],
       child: LogicalPlan): ChangelogOutput = {
     val sink = root.plan.asInstanceOf[ToChangelog]
     val query = root.children.head
     ChangelogOutput(
       kind,
       pairBy,
+      nettedBy,
       sink.mode == OutputMode.Retract,
       sink.child.output,
       sink.changeType,
@@ -64,8 +69,11 @@ private[optimizer] object OutputRewrite {
 
   private object Netting {
 
-    /** One change per key leaves the query as it is. */
+    /** Rows that only come, or that are netted where they are made. */
     case object None extends Netting
+
+    /** There is one row per key, for old rows are left out. */
+    case class Alone(key: Seq[Attribute]) extends Netting
 
     /** The halves of an update stand side by side. */
     case class Neighbours(key: Seq[Attribute]) extends Netting
@@ -84,7 +92,7 @@ private[optimizer] object OutputRewrite {
     if (query.mode.isInsertOnly) Netting.None
     else if (netted.isDefined) {
       if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
-      else Netting.None
+      else Netting.Alone(netted.get)
     } else
       wanted.orElse(query.upsertKeys.headOption.map(query.ordered)) match {
         case Some(key) => Netting.Consolidate(key, pairs = true)

@@ -45,21 +45,19 @@ case class TargetTable(
   def actions(batch: ChangelogBatch, partitions: Int): DataFrame = key match {
     case None =>
       val row = struct(batch.input.columnNames.map(quoted): _*)
-      batch.inserted(partitions).select(lit(Insert), lit(""), row)
+      batch.inserted(Some(partitions)).select(lit(Insert), lit(""), row)
     case Some(ordinals) =>
       val names = ordinals.map(batch.input.columnNames)
-      val row = coalesce(col(After), col(Before))
-      val rowKey = names.map(name => col(Target).getField(name))
+      val rowKey = names.map(name => col(Newest).getField(name))
       def mark(column: Column) = when(column.isNull, lit(Null)).otherwise(lit(Present))
       val isWhole = !col(Nulls).contains(Null)
-      val steps = when(col(After).isNull, array(lit(Delete)))
+      val steps = when(col(Gone), array(lit(Delete)))
         .when(isWhole && lit(onConflict.nonEmpty && names.nonEmpty), array(lit(Replace)))
         .otherwise(array(lit(Delete), lit(Insert)))
       batch
-        .byKey(names, partitions)
-        .withColumn(Target, row)
+        .newestByKey(names, Some(partitions))
         .withColumn(Nulls, concat(rowKey.map(mark): _*))
-        .select(explode(steps).as(Step), col(Nulls), col(Target))
+        .select(explode(steps).as(Step), col(Nulls), col(Newest))
         .sortWithinPartitions(Seq(col(Step), col(Nulls)) ++ rowKey: _*)
   }
 
@@ -104,7 +102,6 @@ object TargetTable {
   private val Present = "1"
   private val Step = "step"
   private val Nulls = "nulls"
-  private val Target = "target"
 
   /** Looks at the table as it is. */
   def apply(

@@ -62,16 +62,14 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   }
 
   override def write(batch: ChangelogBatch): Unit = {
-    val count =
-      partitions.getOrElse(batch.changes.sparkSession.sessionState.conf.numShufflePartitions)
     val records = batch.input.key(options.key) match {
       case Some(key) =>
         val row = coalesce(col(After), col(Before))
         val keyOf = struct(key.map(name => row.getField(name).as(name)): _*)
-        batch.byKey(key, count).select(json(keyOf).as("key"), value.as("value"))
+        batch.byKey(key, partitions).select(json(keyOf).as("key"), value.as("value"))
       case None =>
         batch
-          .inserted(count)
+          .inserted(partitions)
           .select(struct(batch.input.columnNames.map(quoted): _*).as(After))
           .withColumn(Before, lit(null).cast(batch.schema))
           .select(value.as("value"))

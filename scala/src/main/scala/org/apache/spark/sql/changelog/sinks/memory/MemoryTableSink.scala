@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers.normaliz
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
@@ -57,14 +56,14 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   override def write(batch: ChangelogBatch): Unit = {
     val rows = continued(batch)
     val columns = batch.input.columns
-    val plan = batch.changes.queryExecution.executedPlan
-    val output = batch.changes.queryExecution.analyzed.output
-    val changeType = output.indexWhere(_.name == batch.input.changeType.name)
-    val values = output.patch(changeType, Nil, 1)
+    val marked =
+      batch.changes.select(ChangelogBatch.columns(batch.input.columnNames) :+ batch.isTaken: _*)
+    val plan = marked.queryExecution.executedPlan
+    val output = marked.queryExecution.analyzed.output
+    val values = output.init
     val toRow = ExpressionEncoder(batch.schema).resolveAndBind().createDeserializer()
     val valuesOf = UnsafeProjection.create(values, output)
-    val taken = Set(RowKind.UpdateBefore, RowKind.Delete).map(kind => RowKind.ChangeTypes(kind))
-    def isTaken(row: InternalRow) = taken.contains(row.getUTF8String(changeType).toString)
+    def isTaken(row: InternalRow) = row.getBoolean(values.size)
     def rowOf(row: InternalRow): Row = toRow(valuesOf(row))
 
     val changes = plan.executeCollect().iterator

@@ -59,12 +59,10 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     val names = batch.input.columnNames
     val (changes, condition) = key(batch.input) match {
       case Some(key) =>
-        val row = coalesce(col(After), col(Before)).as("row")
-        val rows = batch.byKey(key, session.sessionState.conf.numShufflePartitions)
-        val keyed = rows.select(col(After).isNull.as(Gone), row).select(Gone, "row.*")
-        (keyed, equal(key, keyed))
+        val rows = batch.newestByKey(key, None).select(Gone, s"$Newest.*")
+        (rows, equal(key, rows))
       case None if batch.input.isInsertOnly =>
-        (batch.inserted(1).withColumn(Gone, lit(false)), "false")
+        (batch.inserted(Some(1)).withColumn(Gone, lit(false)), "false")
       case None =>
         // what comes must not meet its equals
         val rows = counted(batch)
@@ -172,7 +170,6 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 }
 
 object TableSink {
-  private val Gone = "_gone"
   private val There = "_there"
   private val View = "_changelog_changes"
 }

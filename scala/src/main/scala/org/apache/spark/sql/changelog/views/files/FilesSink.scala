@@ -58,7 +58,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
         case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
       }
       val changes = batch.input.keyOrNone(options.key) match {
-        case Some(key) => batch.byKey(key, session.sessionState.conf.numShufflePartitions)
+        case Some(key) => batch.newestByKey(key, None)
         case None => batch.netRows
       }
       // read more than once, and its operators must not run again
@@ -77,8 +77,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     val names = batch.input.columnNames
     batch.input.keyOrNone(options.key) match {
       case Some(key) =>
-        val rows = changes.select(coalesce(col(After), col(Before)).as("row")).select("row.*")
-        val touched = rows.select(ChangelogBatch.columns(key): _*).as("c")
+        val touched = changes.select(s"$Newest.*").select(ChangelogBatch.columns(key): _*).as("c")
         val isTouched = key
           .map(name => quotedOf("b", name) <=> quotedOf("c", name))
           .reduceOption(_ && _)
@@ -86,7 +85,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
         val stay = before.as("b").join(touched, isTouched, "left_anti")
         stay
           .select(ChangelogBatch.columns(names): _*)
-          .union(changes.where(col(After).isNotNull).select(s"$After.*"))
+          .union(changes.where(!col(Gone)).select(s"$Newest.*"))
       case None =>
         before
           .withColumn(Net, lit(1L))
