@@ -17,6 +17,8 @@ import growth_side
 import growth_time
 import report
 import run
+import sinks
+import sinks_side
 import spark_side
 from measuring import number
 from workloads import ALL, BY_NAME
@@ -87,6 +89,33 @@ def test_as_many_rows_expire_as_come(spark: SparkSession, tmp_path: Path) -> Non
     assert len(found["durations"]) == 8
     # the watermark moves on with the rows of the batch before
     assert found["state_rows"] == 4_000
+
+
+def test_what_a_sink_keeps_is_compared_with_batch_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = growth_side._table(tmp_path, 500, 20, 2)
+    task = sinks_side.Task("memory", "kept", "", 500, 20, 2, "", {}, "")
+    found = sinks_side._keep(spark, task, "kept", folder)
+    assert found["right"]
+    assert len(found["batches"]) == 2
+    assert not sinks_side._is_right(spark, folder, spark.table("kept").where("id <> 7"))
+
+
+def test_a_sink_costs_what_is_above_noop() -> None:
+    def result(sink: str, build: str, seconds: float) -> dict[str, Any]:
+        found = {"history": 9.0, "batches": [seconds], "shuffled_bytes": 0, "right": True}
+        return {"sink": sink, "build": build, **found}
+
+    runs = [
+        result("noop", "before", 1.0),
+        result("noop", "ours", 1.0),
+        result("jdbc", "before", 4.0),
+        result("jdbc", "ours", 2.0),
+    ]
+    about = dict.fromkeys(("machine", "commit", "memory", "started", "repeat"), "")
+    table = sinks.render({**about, "rows": 1, "changes": 1, "batches": 1}, runs).splitlines()
+    assert table[-2].split()[4:8] == ["4.00", "2.00", "3.00", "3.00"]
 
 
 def test_wrong_results_are_named() -> None:
