@@ -59,7 +59,9 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     val names = batch.input.columnNames
     val (changes, condition) = key(batch.input) match {
       case Some(key) =>
-        val rows = batch.newestByKey(key, None).select(Gone, s"$Newest.*")
+        // each join of the MERGE wants its rows spread by key
+        val count = session.sessionState.conf.numShufflePartitions
+        val rows = batch.newestByKey(key, Some(count)).select(Gone, s"$Newest.*")
         (rows, equal(key, rows))
       case None if batch.input.isInsertOnly =>
         (batch.inserted(Some(1)).withColumn(Gone, lit(false)), "false")

@@ -58,7 +58,8 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
         case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
       }
       val changes = batch.input.keyOrNone(options.key) match {
-        case Some(key) => batch.newestByKey(key, None)
+        case Some(key) =>
+          batch.newestByKey(key, Some(session.sessionState.conf.numShufflePartitions))
         case None => batch.netRows
       }
       // read more than once, and its operators must not run again
