@@ -131,10 +131,10 @@ def render(about: dict[str, Any], runs: list[Run]) -> str:
         f"changes; seconds, medians of {about['repeat']} runs; heap {about['memory']}; "
         f"{about['started']}",
         "batch: the median batch of changes; sink: what of it is above that of noop; x: as a "
-        f"multiple of what {OURS} takes",
+        f"multiple of what {OURS} takes; cpu: of the JVM, all batches",
         "",
         f"{'':<10}{'':<10}{'history':>9}{'x':>7}{'batch':>9}{'x':>7}{'sink':>9}{'x':>7}"
-        f"{'in all':>9}{'x':>7}{'shuffle MB':>12}{'result':>8}",
+        f"{'in all':>9}{'x':>7}{'cpu':>9}{'x':>7}{'shuffle MB':>12}{'result':>8}",
     ]
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
@@ -168,6 +168,7 @@ def _times(groups: dict[tuple[str, str], list[Run]], sink: str, build: str) -> d
     idle = [run for run in groups.get(("noop", build), []) if "error" not in run]
     found["sink"] = batch - median(median(run["batches"]) for run in idle) if idle else 0.0
     found["all"] = median(run["history"] + sum(run["batches"]) for run in runs)
+    found["cpu"] = median(run["cpu"] for run in runs)
     return found
 
 

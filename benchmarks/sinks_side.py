@@ -9,6 +9,7 @@ The table is that of ``growth_side``: a history, then batches of changes.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -135,7 +136,7 @@ def _keep(spark: SparkSession, task: Task, name: str, folder: Path) -> dict[str,
     table.createOrReplaceTempView("t")
     target = Target(spark, task, name, place)
     sink, options = target.write()
-    before = _shuffled(spark)
+    before, cpu = _shuffled(spark), _cpu_seconds(spark)
     query = (
         changelog.to_changelog(spark.sql(QUERY))
         .writeStream.format(sink)
@@ -145,18 +146,30 @@ def _keep(spark: SparkSession, task: Task, name: str, folder: Path) -> dict[str,
         .start()
     )
     query.awaitTermination()
-    shuffled = _shuffled(spark) - before
+    shuffled, cpu = _shuffled(spark) - before, _cpu_seconds(spark) - cpu
     reports = [report for report in query.recentProgress if report.numInputRows]
     seconds = [report.durationMs["triggerExecution"] / 1000 for report in reports]
     found = {
         "history": seconds[0],
         "batches": seconds[1:],
         "shuffled_bytes": shuffled,
+        "cpu": cpu,
         "right": _is_right(spark, folder, target.read()),
     }
     shutil.rmtree(place, ignore_errors=True)
     print(found, file=sys.stderr, flush=True)
     return found
+
+
+def _cpu_seconds(spark: SparkSession) -> float:
+    """Give the processor time that the JVM has used, which other processes hardly change."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    # the name of the program, in parentheses, may have spaces
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_right(spark: SparkSession, folder: Path, kept: DataFrame | None) -> bool:

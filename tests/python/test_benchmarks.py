@@ -104,7 +104,13 @@ def test_what_a_sink_keeps_is_compared_with_batch_spark(
 
 def test_a_sink_costs_what_is_above_noop() -> None:
     def result(sink: str, build: str, seconds: float) -> dict[str, Any]:
-        found = {"history": 9.0, "batches": [seconds], "shuffled_bytes": 0, "right": True}
+        found = {
+            "history": 9.0,
+            "batches": [seconds],
+            "shuffled_bytes": 0,
+            "cpu": 1.0,
+            "right": True,
+        }
         return {"sink": sink, "build": build, **found}
 
     runs = [
