@@ -6,17 +6,12 @@ package org.apache.spark.sql.changelog.testing
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.{DayTimeIntervalType, StructType, YearMonthIntervalType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.Utils
 
 /** A Delta table to which changes are appended, in a session with [[ChangelogSession.DeltaConf]]. */
 object FeedDeltaTables extends SourceKind("Delta") {
-
-  /** Delta stores no intervals. */
-  override def takes(schema: StructType): Boolean =
-    !schema.existsRecursively(dataType =>
-      dataType.isInstanceOf[DayTimeIntervalType] || dataType.isInstanceOf[YearMonthIntervalType])
 
   override def open(session: SparkSession, schema: StructType, partitions: Int): FeedSource =
     new FeedSource {

@@ -24,9 +24,6 @@ trait FeedSource {
 /** A kind of [[FeedSource]]. */
 abstract class SourceKind(override val toString: String) {
 
-  /** Whether it can hold rows of such a schema. */
-  def takes(schema: StructType): Boolean = true
-
   /**
    * Makes an empty source.
    *
