@@ -97,6 +97,12 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** Whether something is emitted when the next batch is begun at `time`, in ms, for that alone. */
   protected def changesAt(time: Long): Boolean = false
 
+  /**
+   * Whether there is nothing to do where no rows have come: nothing is over, and no rows have no result.
+   * Most partitions of a small batch are so.
+   */
+  protected def restsWithoutRows: Boolean = false
+
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(
       rows: Iterator[InternalRow],

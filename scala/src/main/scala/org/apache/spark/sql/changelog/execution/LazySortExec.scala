@@ -10,7 +10,7 @@ import org.apache.spark.rdd.{MapPartitionsRDD, RDD}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder, UnsafeRow}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.metric.SQLMetrics
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.{SortExec, SparkPlan, UnaryExecNode}
 
 /**
@@ -27,13 +27,12 @@ case class LazySortExec(sortOrder: Seq[SortOrder], child: SparkPlan) extends Una
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
-  override lazy val metrics = Map(
-    "sortTime" -> SQLMetrics.createTimingMetric(sparkContext, "sort time"),
-    "peakMemory" -> SQLMetrics.createSizeMetric(sparkContext, "peak memory"),
-    "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
+  @transient private lazy val sparkSort = SortExec(sortOrder, global = false, child)
+
+  override lazy val metrics: Map[String, SQLMetric] = sparkSort.metrics
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val sort = SortExec(sortOrder, global = false, child)
+    val sort = sparkSort
     val (sortTime, peakMemory, spillSize) =
       (longMetric("sortTime"), longMetric("peakMemory"), longMetric("spillSize"))
 

@@ -25,20 +25,16 @@ import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
  */
 object PrepareStages extends ColumnarRule {
 
-  override def preColumnarTransitions: Rule[SparkPlan] = skipEmpty
+  override def postColumnarTransitions: Rule[SparkPlan] = prepare
 
-  override def postColumnarTransitions: Rule[SparkPlan] = separate
-
-  private def computesChanges(plan: SparkPlan): Boolean =
-    plan.exists(_.isInstanceOf[ChangelogOutputExec])
-
-  /** Leaves out the stages of sources that have nothing new, and sorters of what is not sorted. */
-  private object skipEmpty extends Rule[SparkPlan] {
+  private object prepare extends Rule[SparkPlan] {
     override def apply(plan: SparkPlan): SparkPlan =
-      if (!computesChanges(plan)) plan
+      if (!plan.exists(_.isInstanceOf[ChangelogOutputExec])) plan
       else {
         plan.transformUp {
           case shuffle: ShuffleExchangeExec if isEmpty(shuffle.child) => noRows(shuffle)
+          case shuffle: ShuffleExchangeLike if !shuffle.supportsColumnar =>
+            StageInputExec(shuffle)
           case sort: SortExec if !sort.global =>
             if (sort.child.isInstanceOf[NoRowsExec]) noRows(sort)
             else LazySortExec(sort.sortOrder, sort.child)
@@ -59,17 +55,5 @@ object PrepareStages extends ColumnarRule {
         plan.children.forall(isEmpty)
       case _ => false
     }
-  }
-
-  /** Puts a [[StageInputExec]] above each shuffle. */
-  private object separate extends Rule[SparkPlan] {
-    override def apply(plan: SparkPlan): SparkPlan =
-      if (!computesChanges(plan)) plan
-      else {
-        plan.transformUp {
-          case shuffle: ShuffleExchangeLike if !shuffle.supportsColumnar =>
-            StageInputExec(shuffle)
-        }
-      }
   }
 }

@@ -16,12 +16,6 @@ trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter 
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow]
 
-  /**
-   * Whether there is nothing to do where no rows have come: nothing is over, and no rows have no result.
-   * Most partitions of a small batch are so.
-   */
-  protected def restsWithoutRows: Boolean = false
-
   override protected def doExecute(): RDD[InternalRow] = {
     val rests = restsWithoutRows
     executeWithStore(child.execute()) { (store, rows) =>

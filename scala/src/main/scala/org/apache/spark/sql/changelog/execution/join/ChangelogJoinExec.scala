@@ -114,13 +114,14 @@ case class ChangelogJoinExec(
       .zip(JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition))
       .map { case (side, isBounded) => if (isBounded) 0L else StateTtl.orSession(side.ttl) }
 
+  override protected def restsWithoutRows: Boolean = !timeBounds.exists(_.isBounded)
+
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
-    val isTimed = timeBounds.exists(_.isBounded)
+    val rests = restsWithoutRows
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
-      // most partitions of a small batch have nothing to do
-      if (!isTimed && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
+      if (rests && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
       else {
         CompletionIterator[InternalRow, Iterator[InternalRow]](
           new Changes(
