@@ -39,9 +39,11 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           classic.sessionState.optimizer.execute(LowerSources(query))
         }
         if (changes) {
-          checkCheckpoint(new Path(write.resolvedCheckpointLocation), query)
+          val checkpoint = new Path(write.resolvedCheckpointLocation)
+          val logs = new BatchLogs(classic, checkpoint)
+          checkCheckpoint(checkpoint, logs, query)
           val running = optimized
-          checkStateProvider(new Path(write.resolvedCheckpointLocation), running)
+          CheckStateProvider(running, logs.settings, classic.sessionState.conf)
           checkSink(write, running)
         } else checkSink(write, query)
       }
@@ -49,11 +51,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   }
 
   /** What a query needs to begin again is there, and once a batch is done, it is what it was. */
-  private def checkCheckpoint(checkpoint: Path, query: LogicalPlan): Unit = {
+  private def checkCheckpoint(checkpoint: Path, logs: BatchLogs, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
     new CheckBatchLogs(classic, checkpoint)()
     val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
-    val logs = new BatchLogs(classic, checkpoint)
     if (logs.lastDone.isDefined) {
       file.read().foreach { recorded =>
         val current = QueryRecord(query, classic.sessionState.conf)
@@ -64,12 +65,6 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         new Path(checkpoint, "offsets").toString,
         "the query has begun, as changelog/plan.json says")
     }
-  }
-
-  private def checkStateProvider(checkpoint: Path, query: LogicalPlan): Unit = {
-    val classic = castToImpl(session)
-    val recorded = new BatchLogs(classic, checkpoint).settings
-    CheckStateProvider(query, recorded, classic.sessionState.conf)
   }
 
   /** A sink of ours knows what it can keep. */
