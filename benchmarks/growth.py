@@ -32,10 +32,7 @@ from measuring import (
     number,
     surroundings,
 )
-from report import percentile
-
-# The parts of a batch's time: its name in the query's reports, and ours.
-PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
+from report import part_cells, part_names, percentile, seconds_of
 
 
 def main() -> None:
@@ -108,7 +105,6 @@ def _options() -> argparse.Namespace:
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
     """Make the table: a line for an operator, a size and a number of partitions."""
     versions = sorted({one["version"] for one in found if "version" in one})
-    parts = "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"{about['batches']} batches of {about['changes']:,} changes; seconds; heap "
@@ -116,7 +112,7 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         "growth: the median batch as a multiple of that with the smallest state; B: bytes "
         "of a record of state, and of checkpoint and shuffles for each row read",
         "",
-        f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{parts}{'growth':>8}{'history':>9}"
+        f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{part_names()}{'growth':>8}{'history':>9}"
         f"{'MB':>7}{'B state':>9}{'B disk':>8}{'B shuffle':>11}",
     ]
     for one in found:
@@ -131,19 +127,12 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _seconds(run: dict[str, Any], part: str) -> list[float]:
-    return [durations.get(part, 0) / 1000 for durations in run["durations"]]
-
-
 def _median(run: dict[str, Any]) -> float:
-    return percentile(_seconds(run, "triggerExecution"), 0.5)
+    return percentile(seconds_of(run["durations"], "triggerExecution"), 0.5)
 
 
 def _line(run: dict[str, Any], first: float) -> str:
-    cells = ""
-    for part in PARTS:
-        times = _seconds(run, part)
-        cells += f"{percentile(times, 0.5):>14.3f}{percentile(times, 0.99):>7.3f}"
+    cells = part_cells(run["durations"])
     return (
         f"{run['partitions']:>11}{run['rows']:>12,}{cells}{_median(run) / first:>8.2f}"
         f"{run['history_seconds']:>9.1f}{run['state_bytes'] / 2**20:>7.0f}"

@@ -21,12 +21,8 @@ from typing import Any
 from tqdm import tqdm
 
 from latency_side import CPU, QUERIES, STOCK
-from measuring import RESULTS, keep, measure, surroundings
-from report import percentile
-
-OURS = "ours"
-# The parts of a batch's time: its name in the query's reports, and ours.
-PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
+from measuring import OURS, RESULTS, builds, keep, measure, surroundings
+from report import part_cells, part_names
 
 
 def main() -> None:
@@ -38,7 +34,7 @@ def main() -> None:
         "memory": options.memory,
         **surroundings(),
     }
-    builds = dict(given.split("=", 1) for given in options.jar) | {OURS: ""}
+    jars = builds(options.jar)
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
     runs: list[dict[str, Any]] = []
     text = ""
@@ -46,22 +42,19 @@ def main() -> None:
         (query, turn, build)
         for query in options.queries
         for turn in range(options.repeat)
-        for build in builds
+        for build in jars
         if query != STOCK or build == OURS
     ]
     progress = tqdm(plan, file=sys.stderr, smoothing=0)
     for query, turn, build in progress:
         progress.set_postfix_str(f"{query} {build}")
-        settings = dict(given.split("=", 1) for given in options.settings)
-        if builds[build]:
-            # its classes are found before those of the jar in the wheel
-            settings["spark.driver.extraClassPath"] = builds[build]
         task = {
             "query": query,
             "batches": options.batches,
             "warm": options.warm,
-            "settings": settings,
+            "settings": dict(given.split("=", 1) for given in options.settings),
             "memory": options.memory,
+            "jar": jars[build],
         }
         script = Path(__file__).with_name("latency_side.py")
         command = [sys.executable, str(script), json.dumps(task)]
@@ -100,13 +93,12 @@ def _options() -> argparse.Namespace:
 def render(about: dict[str, Any], runs: list[dict[str, Any]]) -> str:
     """Make the table: a line for a query, a build and a turn."""
     versions = sorted({run["version"] for run in runs if "version" in run})
-    parts = "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"{about['batches']} batches of one row, after {about['warm']}; seconds; then ms of CPU "
         f"a batch; heap {about['memory']}; {about['started']}",
         "",
-        f"{'':<17}{'build':<10}{parts}" + "".join(f"{name:>10}" for name in [*CPU, "all"]),
+        f"{'':<17}{'build':<10}{part_names()}" + "".join(f"{name:>10}" for name in [*CPU, "all"]),
     ]
     for run in runs:
         head = f"{run['query']:<17}{run['build']:<10}"
@@ -115,12 +107,8 @@ def render(about: dict[str, Any], runs: list[dict[str, Any]]) -> str:
 
 
 def _line(run: dict[str, Any]) -> str:
-    times = ""
-    for part in PARTS:
-        seconds = [durations.get(part, 0) / 1000 for durations in run["durations"]]
-        times += f"{percentile(seconds, 0.5):>14.3f}{percentile(seconds, 0.99):>7.3f}"
     spent = [run["cpu_ms"].get(name, 0) for name in CPU]
-    return times + "".join(f"{ms:>10.0f}" for ms in [*spent, sum(spent)])
+    return part_cells(run["durations"]) + "".join(f"{ms:>10.0f}" for ms in [*spent, sum(spent)])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ The table ``t`` has a history; ``d1`` to ``d5`` are tables it leads to, which ha
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 import spark_changelog as changelog
-from sessions import answer, session
+from sessions import answer, cpu_seconds, jvm, session
 
 HISTORY = 20_000
 LED_TO = 1_000  # rows of each of the other tables
@@ -38,7 +37,6 @@ GROUP BY w5""",
 }
 # A stock query of one aggregate, over the same rows.
 STOCK = "stock aggregate"
-TICK = 1000 / os.sysconf("SC_CLK_TCK")  # in ms
 
 CPU = ["driver", "tasks", "compiler", "other"]
 # What the JVM's threads do, by how their names begin.
@@ -60,12 +58,13 @@ class Task:
     warm: int
     settings: dict[str, str]
     memory: str
+    jar: str
 
 
 def main() -> None:
     """Do what the first argument says."""
     task = Task(**json.loads(sys.argv[1]))
-    spark = session(task.settings, task.memory)
+    spark = session(task.settings, task.memory, jar=task.jar)
     tables = Path(tempfile.mkdtemp(prefix="bench-latency-"))
     checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
     _history(tables)
@@ -136,16 +135,14 @@ def _raw(spark: SparkSession, folder: Path) -> DataFrame:
 
 def _cpu(spark: SparkSession) -> dict[str, float]:
     """Tell how many ms of CPU the JVM's threads have used, by what they do; Linux knows."""
-    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
     used = dict.fromkeys(CPU, 0.0)
-    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+    for stat in (jvm(spark) / "task").glob("*/stat"):
         try:
-            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            name, seconds = cpu_seconds(stat.read_text())
         except OSError:  # a thread that has ended
             continue
-        fields = rest.split()
         does = [what for begin, what in THREADS.items() if name.startswith(begin)]
-        used[does[0] if does else "other"] += TICK * (int(fields[11]) + int(fields[12]))
+        used[does[0] if does else "other"] += 1000 * seconds
     return used
 
 

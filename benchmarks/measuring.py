@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
 RESULTS = Path(__file__).with_name("results")
 PREFIX = "RESULT "
+OURS = "ours"  # the build that is measured, of those that take turns
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -35,6 +36,15 @@ def number(text: str) -> int:
     units = {"k": 1000, "m": 1_000_000}
     unit = units.get(text[-1].lower())
     return int(text) if unit is None else int(float(text[:-1]) * unit)
+
+
+def builds(given: list[str]) -> dict[str, str]:
+    """Read names and jars of other builds, which take turns with that of the wheel.
+
+    >>> builds(["before=old.jar"])
+    {'before': 'old.jar', 'ours': ''}
+    """
+    return dict(one.split("=", 1) for one in given) | {OURS: ""}
 
 
 def measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:

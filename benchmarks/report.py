@@ -15,6 +15,26 @@ Run = dict[str, Any]
 _MB = 2**20
 
 
+# The parts of a batch's time: its name in the query's reports, and ours.
+PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
+
+
+def seconds_of(durations: Sequence[dict[str, int]], part: str) -> list[float]:
+    """Give what a part of each batch took."""
+    return [batch.get(part, 0) / 1000 for batch in durations]
+
+
+def part_names() -> str:
+    """Head the columns of `part_cells`."""
+    return "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
+
+
+def part_cells(durations: Sequence[dict[str, int]]) -> str:
+    """Give the median and the 99th percentile of each part of batches."""
+    parts = [seconds_of(durations, part) for part in PARTS]
+    return "".join(f"{percentile(s, 0.5):>14.3f}{percentile(s, 0.99):>7.3f}" for s in parts)
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """Give the smallest value that so many of the values don't exceed.
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -20,8 +21,13 @@ import spark_changelog as changelog
 from measuring import PREFIX
 
 
-def session(settings: dict[str, str], memory: str, master: str = "local[2]") -> SparkSession:
-    """Start a session with our extension; stock queries in it plan as without."""
+def session(
+    settings: dict[str, str], memory: str, master: str = "local[2]", jar: str = ""
+) -> SparkSession:
+    """Start a session with our extension, of the wheel or of another jar.
+
+    Stock queries in it plan as without.
+    """
     builder = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
@@ -36,6 +42,9 @@ def session(settings: dict[str, str], memory: str, master: str = "local[2]") -> 
     )
     for key, value in settings.items():
         builder = builder.config(key, value)
+    if jar:
+        # its classes are found before those of the jar in the wheel
+        builder = builder.config("spark.driver.extraClassPath", jar)
     spark = changelog.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
@@ -50,12 +59,30 @@ def answer(spark: SparkSession, result: dict[str, Any]) -> None:
 
 def peak_bytes(spark: SparkSession) -> int | None:
     """Give the largest resident size that the JVM has had, where the system tells it."""
-    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-    status = Path(f"/proc/{pid}/status")
+    status = jvm(spark) / "status"
     if not status.exists():
         return None
     (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
+
+
+def jvm(spark: SparkSession) -> Path:
+    """Give the folder in which Linux tells of the JVM."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    return Path(f"/proc/{pid}")
+
+
+def cpu_seconds(stat: str) -> tuple[str, float]:
+    """Read the name and the processor time of a process or thread from its ``stat``.
+
+    >>> name, seconds = cpu_seconds("7 (C2 (x) 1) S 1 1 1 0 -1 4 0 0 0 0 250 50 0 0 20")
+    >>> name, seconds * os.sysconf("SC_CLK_TCK")
+    ('C2 (x) 1', 300.0)
+    """
+    # the name, in parentheses, may have spaces and parentheses
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    return name, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def stream(frame: DataFrame, output_mode: str) -> tuple[Sequence[StreamingQueryProgress], int]:

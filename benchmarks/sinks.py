@@ -25,10 +25,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from measuring import CACHE, RESULTS, ROOT, keep, measure, number, surroundings
+from measuring import CACHE, OURS, RESULTS, ROOT, builds, keep, measure, number, surroundings
 from sinks_side import SERVICES, SINKS
-
-OURS = "ours"
 
 Run = dict[str, Any]
 
@@ -44,7 +42,7 @@ def main() -> None:
         "memory": options.memory,
         **surroundings(),
     }
-    builds = dict(given.split("=", 1) for given in options.jar) | {OURS: ""}
+    jars = builds(options.jar)
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
     runs: list[Run] = []
     text = ""
@@ -52,7 +50,7 @@ def main() -> None:
         (sink, turn, build)
         for sink in options.sinks
         for turn in range(options.repeat)
-        for build in builds
+        for build in jars
     ]
     with _services(options.sinks) as addresses:
         progress = tqdm(plan, file=sys.stderr, smoothing=0)
@@ -65,7 +63,7 @@ def main() -> None:
                 "rows": options.rows,
                 "changes": options.changes,
                 "batches": options.batches,
-                "jar": builds[build],
+                "jar": jars[build],
                 "address": addresses.get(SERVICES.get(sink, ""), {}),
                 "memory": options.memory,
             }

@@ -9,7 +9,6 @@ The table is that of ``growth_side``: a history, then batches of changes.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from pyspark.sql import functions as F
 
 import spark_changelog as changelog
 from growth_side import _shuffled, _table
-from sessions import answer, session
+from sessions import answer, cpu_seconds, jvm, session
 
 QUERY = "SELECT id, count(*) AS n, sum(v) AS total FROM t GROUP BY id"
 SCHEMA = "id BIGINT, n BIGINT, total BIGINT"
@@ -112,10 +111,7 @@ def main() -> None:
     settings = dict(DELTA) if task.sink == "delta" else {}
     if task.sink in PACKAGES:
         settings["spark.jars.packages"] = PACKAGES[task.sink]
-    if task.jar:
-        # its classes are found before those of the jar in the wheel
-        settings["spark.driver.extraClassPath"] = task.jar
-    spark = session(settings, task.memory)
+    spark = session(settings, task.memory, jar=task.jar)
     cache = Path(task.cache)
     small = _table(cache, task.rows // SMALL, task.changes // SMALL, task.batches)
     _keep(spark, task, f"{task.name}_small", small)
@@ -163,13 +159,8 @@ def _keep(spark: SparkSession, task: Task, name: str, folder: Path) -> dict[str,
 
 def _cpu_seconds(spark: SparkSession) -> float:
     """Give the processor time that the JVM has used, which other processes hardly change."""
-    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.exists():
-        return 0.0
-    # the name of the program, in parentheses, may have spaces
-    fields = stat.read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    stat = jvm(spark) / "stat"
+    return cpu_seconds(stat.read_text())[1] if stat.exists() else 0.0
 
 
 def _is_right(spark: SparkSession, folder: Path, kept: DataFrame | None) -> bool:
