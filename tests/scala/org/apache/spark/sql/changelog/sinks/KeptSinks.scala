@@ -122,20 +122,10 @@ class KeptSinks(spark: SparkSession) {
   private def database(name: String, table: String): Sink = {
     val address = Databases(name)()
     val options = Seq("url", "user", "password").map(key => key -> address(key)).toMap
-    // Spark has a dialect for MySQL's address only
-    val spoken: Map[String, String] =
-      if (!options("url").startsWith("jdbc:mariadb:")) Map.empty
-      else
-        Map(
-          "driver" -> "org.mariadb.jdbc.Driver",
-          "url" -> (options("url")
-            .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
-    def read =
-      spark.read.format("jdbc").options(options ++ spoken).option("dbtable", table).load()
     Sink(
       "changelog-jdbc",
       options ++ Map("dbtable" -> table, "createTable" -> "true"),
-      _ => Seq(read))
+      _ => Seq(DatabaseTable.read(spark, options, table)))
   }
 
   /**

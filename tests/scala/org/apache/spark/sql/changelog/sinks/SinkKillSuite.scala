@@ -43,19 +43,8 @@ class SinkKillSuite extends AnyFunSuite with ChangelogSession {
     note(queries.told)
   }
 
-  /** A database's table, read by Spark, which has a dialect for MySQL's address only. */
   private def stored(address: Map[String, String], table: String): Option[DataFrame] =
-    if (!isThere(address, table)) None
-    else {
-      val spoken: Map[String, String] =
-        if (!address("url").startsWith("jdbc:mariadb:")) Map.empty
-        else
-          Map(
-            "driver" -> "org.mariadb.jdbc.Driver",
-            "url" -> (address("url")
-              .replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
-      Some(spark.read.format("jdbc").options(jdbc(address, table) ++ spoken).load())
-    }
+    Option.when(isThere(address, table))(DatabaseTable.read(spark, jdbc(address, table), table))
 
   // kills take long: several writers differ from one by their keys only, databases by their statements
   Seq("PostgreSQL" -> (() => Services.postgres()), "MariaDB" -> (() => Services.mariadb()))

@@ -7,9 +7,9 @@ import java.sql.{Connection, DriverManager, SQLException}
 
 import scala.util.Using
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{DataFrame, Row}
 
 /**
  * The table of a database that a query's changes keep, by `changelog-jdbc`.
@@ -55,6 +55,18 @@ class DatabaseTable(
 }
 
 object DatabaseTable {
+
+  /** A table as Spark reads it, which has a dialect for MySQL's address only, not for MariaDB's. */
+  def read(spark: SparkSession, address: Map[String, String], name: String): DataFrame = {
+    val url = address("url")
+    val spoken: Map[String, String] =
+      if (!url.startsWith("jdbc:mariadb:")) Map.empty
+      else
+        Map(
+          "driver" -> "org.mariadb.jdbc.Driver",
+          "url" -> (url.replace("jdbc:mariadb:", "jdbc:mysql:") + "?permitMysqlScheme"))
+    spark.read.format("jdbc").options(address ++ spoken).option("dbtable", name).load()
+  }
 
   /** The rows of a query in a database, as text. */
   def select(address: Map[String, String], sql: String): Seq[String] =

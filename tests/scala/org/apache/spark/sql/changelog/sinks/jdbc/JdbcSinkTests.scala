@@ -29,18 +29,7 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
   protected def execute(statements: String*): Unit =
     DatabaseTable.execute(options, statements: _*)
 
-  protected def read(table: String): DataFrame = {
-    // Spark has a dialect for MySQL's address only
-    val url = options("url").replace("jdbc:mariadb:", "jdbc:mysql:")
-    val spoken =
-      if (url.startsWith("jdbc:mysql:")) Map("driver" -> "org.mariadb.jdbc.Driver") else Map()
-    spark.read
-      .format("jdbc")
-      .options(options ++ spoken)
-      .option("url", if (spoken.isEmpty) url else s"$url?permitMysqlScheme")
-      .option("dbtable", table)
-      .load()
-  }
+  protected def read(table: String): DataFrame = DatabaseTable.read(spark, options, table)
 
   /** A query whose result is kept in a new table. */
   protected def kept(sql: String, table: String, feed: Feed = rides): KeptQuery =
