@@ -37,6 +37,10 @@ OPERATORS = {
     "normalize": "SELECT id, v FROM t WHERE v % 10 < 9",
     "distinct": "SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k",
     "replay": "SELECT id, k, sum(v) OVER (PARTITION BY k ORDER BY v, id) AS running FROM t",
+    "sum": "SELECT k, sum(v) AS total FROM t GROUP BY k",
+    "sum of doubles": "SELECT k, sum(CAST(v AS DOUBLE)) AS total FROM t GROUP BY k",
+    "filter": "SELECT id, v FROM t WHERE v % 10 < 9",
+    "unique": "SELECT id, v FROM t WHERE v % 10 < 9",
 }
 # A stock query of one aggregate, to which every change is a new row.
 STOCK = "stock aggregate"
@@ -163,7 +167,12 @@ def _query(spark: SparkSession, operator: str, folder: Path) -> tuple[DataFrame,
         raw = raw.where("op != 'UPDATE_BEFORE'")
         table = changelog.from_changelog(raw, change_type="op", key=["id"], input="upsert")
     else:
-        table = changelog.from_changelog(raw, change_type="op", key=["id"])
+        table = changelog.from_changelog(
+            raw,
+            change_type="op",
+            key=["id"],
+            duplicates="fail" if operator == "unique" else None,
+        )
     table.createOrReplaceTempView("t")
     return changelog.to_changelog(spark.sql(OPERATORS[operator])), "append"
 

@@ -83,5 +83,6 @@ def timed_query(spark: SparkSession, operator: str, folder: Path) -> DataFrame:
         changelog.from_changelog(raw.drop("op")).createOrReplaceTempView("t")
         return changelog.to_changelog(spark.sql(TIMED[operator]), mode="append")
     changelog.from_changelog(raw, change_type="op", key=["id"]).createOrReplaceTempView("t")
-    mode = "append" if operator == "rank at close" else "retract"
-    return changelog.to_changelog(spark.sql(TIMED[operator]), mode=mode)
+    at_close = operator == "rank at close"
+    query = spark.sql(TIMED[operator])
+    return changelog.to_changelog(query, mode="append" if at_close else "retract")

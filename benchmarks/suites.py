@@ -5,6 +5,9 @@
 
 TPC-H's tables come at once and then change in ten batches, a thousandth of the rows in each.
 Nexmark's events come in ten batches of one size. Every result is compared with batch Spark's.
+Before anything counts, each query is run twice over small tables, so that a batch's code is
+compiled as in a query that has run for a while. Builds of this project can be compared: those
+named by --jar take turns with the one of the wheel.
 """
 
 from __future__ import annotations
@@ -22,8 +25,22 @@ from typing import Any
 from tqdm import tqdm
 
 import data
-from measuring import CACHE, RESULTS, ROOT, STATES, keep, measure, number, surroundings
+from measuring import (
+    CACHE,
+    OURS,
+    RESULTS,
+    ROOT,
+    STATES,
+    builds,
+    keep,
+    measure,
+    number,
+    surroundings,
+)
 from report import geometric_mean, percentile
+
+WARM_SCALE = 0.01
+WARM_EVENTS = 50_000
 
 
 def main() -> None:
@@ -40,24 +57,34 @@ def main() -> None:
         "tpch": CACHE / "bench" / f"tpch-{options.scale:g}",
         "nexmark": CACHE / "bench" / str(options.events),
     }
-    _generate(folders, options)
+    warm = {
+        "tpch": CACHE / "bench" / f"tpch-{WARM_SCALE:g}",
+        "nexmark": CACHE / "bench" / str(WARM_EVENTS),
+    }
+    suites = {suite for suite, _ in options.queries}
+    _generate(folders, suites, options.scale, options.events)
+    _generate(warm, suites, WARM_SCALE, WARM_EVENTS)
+    jars = builds(options.jar)
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
     found: list[dict[str, Any]] = []
     text = ""
-    progress = tqdm(options.queries, file=sys.stderr, smoothing=0)
-    for suite, query in progress:
-        progress.set_postfix_str(f"{suite} {query}")
+    plan = [(suite, query, build) for suite, query in options.queries for build in jars]
+    progress = tqdm(plan, file=sys.stderr, smoothing=0)
+    for suite, query, build in progress:
+        progress.set_postfix_str(f"{suite} {query} {build}")
         task = {
             "suite": suite,
             "query": query,
             "folder": str(folders[suite]),
+            "warm_folder": str(warm[suite]),
             "settings": STATES[options.state],
             "memory": options.memory,
+            "jar": jars[build],
         }
         script = Path(__file__).with_name("suites_side.py")
         command = [sys.executable, str(script), json.dumps(task)]
-        result = measure(command, logs / f"{suite}-{query}.log", options.timeout)
-        found.append({"suite": suite, "query": query, **result})
+        result = measure(command, logs / f"{suite}-{query}-{build}.log", options.timeout)
+        found.append({"suite": suite, "query": query, "build": build, **result})
         text = render(about, found)
         keep(options.output, {**about, "found": found}, text)
     print(text)
@@ -79,6 +106,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor")
     parser.add_argument("--events", type=number, default=1_000_000, help="of Nexmark")
+    parser.add_argument("--jar", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--state", choices=STATES, default="pages")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=900)
@@ -94,31 +122,29 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _generate(folders: dict[str, Path], options: argparse.Namespace) -> None:
+def _generate(folders: dict[str, Path], suites: set[str], scale: float, events: int) -> None:
     """Generate in a process of its own, whose memory then doesn't count."""
-    wanted = {suite for suite, _ in options.queries}
     code = "import sys, pathlib, data, suites_side, sessions; s = sessions.session({}, '4g'); "
-    if "tpch" in wanted and not (folders["tpch"] / "done").exists():
-        print(f"generating TPC-H of scale {options.scale:g}", file=sys.stderr)
+    if "tpch" in suites and not (folders["tpch"] / "done").exists():
+        print(f"generating TPC-H of scale {scale:g}", file=sys.stderr)
         code += "suites_side.generate_tpch(s, pathlib.Path(sys.argv[1]), float(sys.argv[2]))"
-        size = str(options.scale)
-        subprocess.run([sys.executable, "-c", code, folders["tpch"], size], check=True, cwd=_HERE)
+        _run(code, folders["tpch"], scale)
     code = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
-    if "nexmark" in wanted and not data.is_there(folders["nexmark"]):
-        print(f"generating {options.events:,} events", file=sys.stderr)
+    if "nexmark" in suites and not data.is_there(folders["nexmark"]):
+        print(f"generating {events:,} events", file=sys.stderr)
         code += "data.generate(s, pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
-        size = str(options.events)
-        subprocess.run(
-            [sys.executable, "-c", code, folders["nexmark"], size], check=True, cwd=_HERE
-        )
+        _run(code, folders["nexmark"], events)
 
 
-_HERE = Path(__file__).parent
+def _run(code: str, folder: Path, size: float) -> None:
+    command = [sys.executable, "-c", code, str(folder), str(size)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parent)
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
     """Make the table: a line for a query."""
     versions = sorted({one["version"] for one in found if "version" in one})
+    width = 14 + max(0 if one["build"] == OURS else len(one["build"]) for one in found)
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"TPC-H of scale {about['scale']:g}, Nexmark of {about['events']:,} events; state in "
@@ -126,26 +152,31 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         "seconds; a batch: the median of those after the first; gain: what computing anew takes, "
         "as a multiple of a batch",
         "",
-        f"{'':<14}{'first':>8}{'batch':>8}{'p99':>8}{'anew':>8}{'gain':>8}{'rows out':>10}"
+        f"{'':<{width}}{'first':>8}{'batch':>8}{'p99':>8}{'anew':>8}{'gain':>8}{'rows out':>10}"
         f"{'state rows':>12}{'MB':>7}  result",
     ]
     gains: dict[str, list[float]] = {}
     for one in found:
-        head = f"{one['suite'] + '/' + one['query']:<14}"
+        build = one["build"]
+        name = one["suite"] + "/" + one["query"] + ("" if build == OURS else " " + build)
+        head = f"{name:<{width}}"
         if "error" in one:
             lines.append(f"{head}{one['error']}")
             continue
         first, *later = one["batch_seconds"]
         batch = statistics.median(later or [first])
         anew = min(one["recompute_seconds"])
-        gains.setdefault(one["suite"], []).append(anew / batch)
+        gains.setdefault(f"{one['suite']} {build}", []).append(anew / batch)
         lines.append(
             f"{head}{first:>8.2f}{batch:>8.2f}{percentile(later or [first], 0.99):>8.2f}"
             f"{anew:>8.2f}{anew / batch:>8.2f}{one['emitted']:>10,}{one['state_rows']:>12,}"
             f"{one['state_bytes'] / 2**20:>7.0f}  {'right' if one['right'] else 'WRONG'}"
         )
     for suite, ratios in gains.items():
-        lines.append(f"{suite}: geometric mean of the gains {geometric_mean(ratios):.2f}")
+        lines.append(
+            f"{suite.removesuffix(' ' + OURS)}: geometric mean of the gains "
+            f"{geometric_mean(ratios):.2f}"
+        )
     return "\n".join(lines)
 
 

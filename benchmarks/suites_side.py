@@ -16,12 +16,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.types import DoubleType
 
 import spark_changelog as changelog
@@ -63,24 +65,36 @@ class Task:
     suite: str
     query: str
     folder: str
+    warm_folder: str
     settings: dict[str, str]
     memory: str
+    jar: str
 
 
 def main() -> None:
     """Do what the first argument says."""
     task = Task(**json.loads(sys.argv[1]))
-    spark = session(task.settings, task.memory)
+    spark = session(task.settings, task.memory, jar=task.jar)
     sql = (ROOT / "tests" / "sql" / task.suite / f"{task.query}.sql").read_text()
+    for _ in range(2):
+        _keep(spark, task.suite, Path(task.warm_folder), sql)
+
     folder = Path(task.folder)
-    used = [name for name in tables(task.suite) if re.search(rf"\b(?i:{name})\b", _code(sql))]
-
-    for name in used:
-        _table(spark, task.suite, folder, name, stream=False).createOrReplaceTempView(name)
+    _read_tables(spark, task.suite, folder, sql, stream=False)
     recompute = [_recompute(spark, sql) for _ in range(3)]
+    found = measured(_keep(spark, task.suite, folder, sql))
+    expected = recompute[-1]
+    found["right"] = (found["count"], found["sum"]) == (expected["count"], expected["sum"] or 0)
+    found["recompute_seconds"] = [one["seconds"] for one in recompute]
+    answer(spark, found)
+    spark.stop()
 
-    for name in used:
-        _table(spark, task.suite, folder, name, stream=True).createOrReplaceTempView(name)
+
+def _keep(
+    spark: SparkSession, suite: str, folder: Path, sql: str
+) -> Sequence[StreamingQueryProgress]:
+    """Keep a query up to date until its tables end, and give the reports of its batches."""
+    _read_tables(spark, suite, folder, sql, stream=True)
     changes = changelog.to_changelog(spark.sql(sql))
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     checked = changes.observe(
@@ -90,12 +104,13 @@ def main() -> None:
         F.sum(sign * _hash(changes.drop("_change_type"))).alias("sum"),
     )
     reports, _ = stream(checked, "append")
-    found = measured(reports)
-    expected = recompute[-1]
-    found["right"] = (found["count"], found["sum"]) == (expected["count"], expected["sum"] or 0)
-    found["recompute_seconds"] = [one["seconds"] for one in recompute]
-    answer(spark, found)
-    spark.stop()
+    return reports
+
+
+def _read_tables(spark: SparkSession, suite: str, folder: Path, sql: str, stream: bool) -> None:
+    for name in tables(suite):
+        if re.search(rf"\b(?i:{name})\b", _code(sql)):
+            _table(spark, suite, folder, name, stream).createOrReplaceTempView(name)
 
 
 def _code(sql: str) -> str:
