@@ -34,7 +34,8 @@ class ProviderPropertySuite extends AnyFunSuite with ProviderFixture {
       "spark.sql.streaming.minBatchesToRetain" -> (2 + random.nextInt(5)).toString,
       "spark.sql.streaming.stateStore.rowChecksum.enabled" -> random.nextBoolean().toString,
       "spark.sql.streaming.stateStore.compression.codec" ->
-        Seq("lz4", "zstd", "snappy", "lzf")(random.nextInt(4)))
+        Seq("lz4", "zstd", "snappy", "lzf")(random.nextInt(4)),
+      "spark.sql.streaming.stateStore.pages.heapFraction" -> (seed % 2 * 0.4).toString)
     private val providers = Array.fill(2)(paged(directory, conf))
 
     // by version, what is in it and from which changes the next one is made

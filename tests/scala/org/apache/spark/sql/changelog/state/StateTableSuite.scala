@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.state
 
+import java.io.ByteArrayOutputStream
+
 import scala.collection.mutable
 import scala.util.Random
 
@@ -11,8 +13,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
-import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.testing.QuickFileSystem
 
 /** The table against a map: entries, prefixes, what is taken back, and pages given back. */
 class StateTableSuite extends AnyFunSuite {
@@ -30,8 +33,19 @@ class StateTableSuite extends AnyFunSuite {
   private def value(number: Long): UnsafeRow =
     toValue(new GenericInternalRow(Array[Any](number)))
 
-  private def table(prefixColumns: Int = 1, largestPage: Int = 4096) =
-    new StateTable(keySchema, 1, prefixColumns, largestPage)
+  private val directory = QuickFileSystem.temporaryDirectory().toPath
+
+  /** All but what is written to goes to small local files. */
+  private def inFiles = new StateMemory(0, () => directory, "a table", fileSize = 64 * 1024)
+
+  private def table(
+      prefixColumns: Int = 1,
+      largestPage: Int = 4096,
+      memory: StateMemory = StateMemory.unlimited) =
+    new StateTable(keySchema, 1, prefixColumns, memory, largestPage)
+
+  private val memories =
+    Seq("on the heap" -> (() => StateMemory.unlimited), "in files" -> (() => inFiles))
 
   private type Model = Map[(Any, String), Long]
 
@@ -53,10 +67,10 @@ class StateTableSuite extends AnyFunSuite {
     }
   }
 
-  for (seed <- 1 to 20) {
-    test(s"random changes, committed and taken back, seed $seed") {
+  for ((where, memory) <- memories; seed <- 1 to 20) {
+    test(s"random changes, committed and taken back, $where, seed $seed") {
       val random = new Random(seed)
-      val subject = table()
+      val subject = table(memory = memory())
       var committed: Model = Map.empty
       for (_ <- 1 to 30) {
         subject.begin()
@@ -96,21 +110,62 @@ class StateTableSuite extends AnyFunSuite {
     assert(changes.put.length <= after.size)
   }
 
-  test("pages of which little is wanted are given back, and rows handed out stay") {
-    val subject = table(largestPage = 4096)
-    for (number <- 1 to 1000) subject.put(key(number % 5, s"name $number"), value(number))
-    subject.begin()
-    val kept = subject.get(key(1, "name 1"))
-    for (round <- 1 to 50) {
-      for (number <- 1 to 1000) {
-        subject.put(key(number % 5, s"name $number"), value(number + round))
+  for ((where, memory) <- memories)
+    test(s"pages of which little is wanted are given back, and rows handed out stay, $where") {
+      val subject = table(largestPage = 4096, memory = memory())
+      for (number <- 1 to 1000) subject.put(key(number % 5, s"name $number"), value(number))
+      subject.begin()
+      val kept = subject.get(key(1, "name 1"))
+      for (round <- 1 to 50) {
+        for (number <- 1 to 1000) {
+          subject.put(key(number % 5, s"name $number"), value(number + round))
+        }
+        subject.begin()
+      }
+      assert(kept.getLong(0) == 1, "its record has been replaced fifty times")
+      assert(subject.get(key(1, "name 1")).getLong(0) == 51)
+      // half of what is held, and what one batch leaves behind
+      assert(subject.numBytes < 8 * subject.numEntryBytes)
+      assert((subject.numFileBytes > subject.numEntryBytes / 2) == (where == "in files"))
+    }
+
+  test("files are given back when most of what they hold has gone") {
+    val subject = table(memory = inFiles)
+    val random = new Random(1)
+    for (round <- 1 to 200) {
+      for (_ <- 1 to 500) {
+        val number = random.nextInt(5000)
+        subject.put(key(number % 5, s"name $number"), value(round))
       }
       subject.begin()
     }
-    assert(kept.getLong(0) == 1, "its record has been replaced fifty times")
-    assert(subject.get(key(1, "name 1")).getLong(0) == 51)
-    // half of what is held, and what one batch leaves behind
-    assert(subject.numBytes < 8 * subject.numEntryBytes)
+    assert(subject.size > 4000)
+    // as many bytes as are mapped now and were a few batches ago, of a hundred times as many written
+    val held = subject.numFileBytes
+    assert(held < 6 * subject.numEntryBytes, subject.numEntryBytes)
+  }
+
+  test("a disk without room is no failure") {
+    val missing = directory.resolve("missing")
+    val subject = table(memory = new StateMemory(0, () => missing, "a table"))
+    for (number <- 1 to 5000) subject.put(key(number % 5, s"name $number"), value(number))
+    assert(subject.numFileBytes == 0)
+    assert(subject.get(key(2, "name 77")).getLong(0) == 77)
+    java.nio.file.Files.createDirectory(missing)
+    subject.begin()
+    assert(subject.numFileBytes > subject.numEntryBytes / 2)
+    assert(subject.get(key(2, "name 77")).getLong(0) == 77)
+  }
+
+  test("a table that is closed, or nobody has any more, gives its part of the heap back") {
+    // more than what other tables of this process have
+    val limit = Long.MaxValue / 4
+    val rooms = Seq.fill(2)(new StateMemory(limit, () => directory, "a table"))
+    rooms.foreach(_.takeHeap(limit / 4 * 3))
+    assert(rooms.forall(_.isScarce(0)))
+    rooms.head.close()
+    assert(!rooms.last.isScarce(0))
+    rooms.last.close()
   }
 
   test("a record may be larger than a page") {
@@ -140,8 +195,8 @@ class StateTableSuite extends AnyFunSuite {
     assert(content(subject.entries(prefix(1))).forall(_._1._2.startsWith("new")))
   }
 
-  test("a view stays as it was") {
-    val subject = table()
+  for ((where, memory) <- memories) test(s"a view stays as it was, $where") {
+    val subject = table(memory = memory())
     for (number <- 1 to 500) subject.put(key(1, s"n$number"), value(number))
     val view = subject.view()
     subject.begin()
@@ -152,11 +207,12 @@ class StateTableSuite extends AnyFunSuite {
     val numbers = view.put.filter(_ != 0).map { address =>
       val records = view.records
       val row = new UnsafeRow(1)
-      val place = records.placeOf(address) + records.keySizeOf(address)
-      row.pointTo(
-        records.pageOf(address),
-        Platform.BYTE_ARRAY_OFFSET + place,
-        records.valueSizeOf(address))
+      val (first, size) = (records.keySizeOf(address), records.valueSizeOf(address))
+      val written = new ByteArrayOutputStream
+      records.write(address, first, size, written)
+      val bytes = records.bytes(address, first, size)
+      assert(written.toByteArray.sameElements(bytes))
+      row.pointTo(bytes, size)
       row.getLong(0)
     }
     assert(numbers.sorted.toSeq == (1L to 500L))
@@ -164,7 +220,7 @@ class StateTableSuite extends AnyFunSuite {
 
   test("slots stay right while they grow and shrink") {
     val random = new Random(5)
-    val slots = new HashSlots
+    val slots = new HashSlots(StateMemory.unlimited)
     val model = mutable.Map.empty[Int, Int]
     def places(hash: Int): Seq[Int] =
       Iterator.iterate(slots.first(hash))(slots.next(_, hash)).takeWhile(_ >= 0).toSeq

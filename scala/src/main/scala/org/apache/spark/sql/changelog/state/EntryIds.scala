@@ -12,19 +12,19 @@ import java.util.Arrays
  * @param hasChains
  *   whether entries are in chains
  */
-private[state] final class EntryIds(hasChains: Boolean) {
+private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
   import EntryIds._
 
   // by id; an address of 0 says that there is no such entry
-  private var addresses = new Array[Long](Smallest)
-  private var nextIds = new Array[Int](if (hasChains) Smallest else 0)
-  private var previousIds = new Array[Int](nextIds.length)
+  private var addresses = memory.zeros(Smallest)
+  // the id before in the upper half, the next one in the lower
+  private var links = memory.zeros(if (hasChains) Smallest else 0)
   private var numIds = 0
   private var freeIds = new Array[Int](Smallest)
   private var numFreeIds = 0
 
   def numBytes: Long =
-    8L * addresses.length + 4L * (nextIds.length + previousIds.length + freeIds.length)
+    addresses.numBytes + links.numBytes + 4L * freeIds.length
 
   /** Ids are below it. */
   def end: Int = numIds
@@ -37,25 +37,24 @@ private[state] final class EntryIds(hasChains: Boolean) {
   def setAddress(id: Int, address: Long): Unit = addresses(id) = address
 
   /** All addresses, those of no entry among them. */
-  def allAddresses: Array[Long] = Arrays.copyOf(addresses, numIds)
+  def allAddresses: Array[Long] = addresses.toArray(numIds)
 
   /** The next in its chain, below 0 if there is none. An entry that has gone still leads on. */
-  def next(id: Int): Int = nextIds(id)
+  def next(id: Int): Int = links(id).toInt
 
   /** The one before in its chain, below 0 if it is the first. */
-  def previous(id: Int): Int = previousIds(id)
+  def previous(id: Int): Int = (links(id) >>> 32).toInt
 
   /** Puts an entry before the first of a chain, or begins one. */
   def putBefore(id: Int, first: Int): Unit = {
-    previousIds(id) = -1
-    nextIds(id) = first
-    if (first >= 0) previousIds(first) = id
+    links(id) = link(-1, first)
+    if (first >= 0) links(first) = link(id, next(first))
   }
 
   def takeFromChain(id: Int): Unit = {
-    val (previous, next) = (previousIds(id), nextIds(id))
-    if (next >= 0) previousIds(next) = previous
-    if (previous >= 0) nextIds(previous) = next
+    val (before, after) = (previous(id), next(id))
+    if (after >= 0) links(after) = link(before, next(after))
+    if (before >= 0) links(before) = link(previous(before), after)
   }
 
   def take(): Int =
@@ -64,11 +63,8 @@ private[state] final class EntryIds(hasChains: Boolean) {
       freeIds(numFreeIds)
     } else {
       if (numIds == addresses.length) {
-        addresses = Arrays.copyOf(addresses, 2 * numIds)
-        if (hasChains) {
-          nextIds = Arrays.copyOf(nextIds, 2 * numIds)
-          previousIds = Arrays.copyOf(previousIds, 2 * numIds)
-        }
+        addresses = memory.grown(addresses, 2 * numIds)
+        if (hasChains) links = memory.grown(links, 2 * numIds)
       }
       numIds += 1
       numIds - 1
@@ -86,7 +82,7 @@ private[state] final class EntryIds(hasChains: Boolean) {
   /** Gives the entries that are left new ids, from 0 on, and tells which. By old id. */
   def renumber(numEntries: Int): Array[Int] = {
     val newIds = new Array[Int](numIds)
-    val newAddresses = new Array[Long](math.max(Smallest, 2 * numEntries))
+    val newAddresses = memory.zeros(math.max(Smallest, 2 * numEntries))
     var count = 0
     var id = 0
     while (id < numIds) {
@@ -97,10 +93,8 @@ private[state] final class EntryIds(hasChains: Boolean) {
       } else newIds(id) = -1
       id += 1
     }
-    if (hasChains) {
-      nextIds = renumbered(nextIds, newIds, newAddresses.length)
-      previousIds = renumbered(previousIds, newIds, newAddresses.length)
-    }
+    if (hasChains) links = renumbered(newIds, newAddresses.length)
+    memory.free(addresses)
     addresses = newAddresses
     numIds = count
     freeIds = new Array[Int](Smallest)
@@ -108,18 +102,23 @@ private[state] final class EntryIds(hasChains: Boolean) {
     newIds
   }
 
-  private def renumbered(ids: Array[Int], newIds: Array[Int], length: Int): Array[Int] = {
-    val result = new Array[Int](length)
+  private def renumbered(newIds: Array[Int], length: Int): LongBlock = {
+    val result = memory.zeros(length)
+    def renumber(id: Int) = if (id < 0) -1 else newIds(id)
     var id = 0
     while (id < numIds) {
-      if (newIds(id) >= 0) result(newIds(id)) = if (ids(id) < 0) -1 else newIds(ids(id))
+      if (newIds(id) >= 0) result(newIds(id)) = link(renumber(previous(id)), renumber(next(id)))
       id += 1
     }
+    memory.free(links)
     result
   }
 }
 
 private object EntryIds {
+  private def link(previous: Int, next: Int): Long =
+    (previous.toLong << 32) | (next & 0xffffffffL)
+
   private val Smallest = 16
 
   /** Of fewer ids those that are not needed are kept. */

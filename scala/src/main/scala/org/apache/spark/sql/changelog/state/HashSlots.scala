@@ -9,12 +9,12 @@ package org.apache.spark.sql.changelog.state
  * A slot holds the whole hash beside the id, so that what is not there is seldom looked at, and
  * growing needs no keys. Slots behind a removed one move up; there are no tombstones.
  */
-private[state] final class HashSlots {
-  private var slots = new Array[Long](16)
+private[state] final class HashSlots(memory: StateMemory) {
+  private var slots = memory.zeros(16)
   private var mask = slots.length - 1
   private var size = 0
 
-  def numBytes: Long = 8L * slots.length
+  def numBytes: Long = slots.numBytes
 
   /** The first place with this hash; below 0 if there is none. */
   def first(hash: Int): Int = from(hash & mask, hash)
@@ -49,10 +49,11 @@ private[state] final class HashSlots {
     size -= 1
   }
 
-  /** With other ids for the same hashes, and as much room as they need. */
+  /** With other ids for the same hashes, and as much room as they need; this is used no more. */
   def renumbered(newIds: Array[Int]): HashSlots = {
-    val copy = new HashSlots
-    slots.foreach(slot => if (slot != 0) copy.add((slot >>> 32).toInt, newIds(slot.toInt - 1)))
+    val copy = new HashSlots(memory)
+    foreach(slots)(slot => copy.add((slot >>> 32).toInt, newIds(slot.toInt - 1)))
+    memory.free(slots)
     copy
   }
 
@@ -73,8 +74,17 @@ private[state] final class HashSlots {
 
   private def grow(): Unit = {
     val old = slots
-    slots = new Array[Long](2 * old.length)
+    slots = memory.zeros(2 * old.length)
     mask = slots.length - 1
-    old.foreach(slot => if (slot != 0) insert(slot))
+    foreach(old)(insert)
+    memory.free(old)
+  }
+
+  private def foreach(slots: LongBlock)(use: Long => Unit): Unit = {
+    var place = 0
+    while (place < slots.length) {
+      if (slots(place) != 0) use(slots(place))
+      place += 1
+    }
   }
 }

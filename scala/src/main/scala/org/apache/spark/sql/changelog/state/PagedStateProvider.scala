@@ -3,16 +3,23 @@
 
 package org.apache.spark.sql.changelog.state
 
+import java.io.File
+import java.nio.file.Path
+
+import scala.util.Random
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 
+import org.apache.spark.internal.config.ConfigBindingPolicy
 import org.apache.spark.internal.{LogKeys, Logging}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.util.NextIterator
+import org.apache.spark.util.{NextIterator, Utils}
+import org.apache.spark.{SparkConf, SparkEnv}
 
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
@@ -74,7 +81,12 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       hadoopConf,
       useMultipleValuesPerKey,
       stateSchemaProvider)
-    newTable = () => new StateTable(keySchema, valueSchema.length, numPrefixColumns)
+    val fraction = storeConfs.sqlConfs.get(HeapFraction.key).map(HeapFraction.valueConverter)
+    val heapBytes = fraction.getOrElse(DefaultHeapFraction) * Runtime.getRuntime.maxMemory
+    newTable = () => {
+      val memory = new StateMemory(heapBytes.toLong, () => localDirectory, toString)
+      new StateTable(keySchema, valueSchema.length, numPrefixColumns, memory)
+    }
     storeConf = storeConfs
     storeId = stateStoreId
     this.hadoopConf = hadoopConf
@@ -89,7 +101,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   override def stateStoreId: StateStoreId = storeId
 
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] =
-    Seq(PagedStateStore.EntryBytes)
+    Seq(PagedStateStore.EntryBytes, PagedStateStore.FileBytes)
 
   override def getStore(
       version: Long,
@@ -125,6 +137,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
     }
 
   override def close(): Unit = synchronized {
+    if (table != null) table.close()
     forget()
     snapshots.close()
     sparkProvider.close()
@@ -158,7 +171,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       val before = table
       // until it is that version, it is none
       forget()
-      if (isBefore) before.rollback()
+      if (isBefore) before.rollback() else if (before != null) before.close()
       snapshots.continueFrom(wanted, isBefore)
       table = if (isBefore) before else files.read(wanted, newTable)
       version = wanted
@@ -241,4 +254,24 @@ private[state] object PagedStateProvider {
 
   /** How long a task waits for another to let go of the state, in ms. */
   private val LongestWait = 60000L
+
+  /** What Spark's own memory, a fraction of 0.6, leaves to others. */
+  private val DefaultHeapFraction = 0.4
+
+  private val HeapFraction = SQLConf
+    .buildConf("spark.sql.streaming.stateStore.pages.heapFraction")
+    .doc(
+      "How much of an executor's heap the state of all its partitions may take; what is more goes to " +
+        "files in its local directories. 0 leaves on the heap only what is being written.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .doubleConf
+    .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")
+    .createWithDefault(DefaultHeapFraction)
+
+  private def localDirectory: Path = {
+    val conf = Option(SparkEnv.get).fold(new SparkConf)(_.conf)
+    val directories = Utils.getOrCreateLocalRootDirs(conf)
+    new File(directories(Random.nextInt(directories.length))).toPath
+  }
 }

@@ -105,7 +105,7 @@ private[state] final class PagedStateStore(
   override def metrics: StateStoreMetrics = StateStoreMetrics(
     table.size,
     table.numBytes,
-    Map(PagedStateStore.EntryBytes -> table.numEntryBytes))
+    Map(EntryBytes -> table.numEntryBytes, FileBytes -> table.numFileBytes))
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
     StateStoreCheckpointInfo(id.partitionId, version + 1, None, None)
@@ -147,6 +147,9 @@ private[state] object PagedStateStore {
   val EntryBytes: StateStoreCustomMetric = StateStoreCustomSizeMetric(
     "stateOnCurrentVersionSizeBytes",
     "estimated size of state only on current version")
+
+  val FileBytes: StateStoreCustomMetric =
+    StateStoreCustomSizeMetric("stateInLocalFilesBytes", "size of state in local files")
 
   private sealed trait Stage
   private case object Updating extends Stage

@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.state
 
-import java.util.Arrays
+import java.io.OutputStream
+import java.util.{ArrayDeque, Arrays}
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
-import org.apache.spark.unsafe.array.ByteArrayMethods
 
 /**
  * Records of a key and a value, written one after the other into pages of bytes.
@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.array.ByteArrayMethods
  * A record that is written stays as it is: another value for its key is another record. So a row
  * handed out stays valid, an earlier version needs the earlier addresses only, and a snapshot can
  * be written while the next batch goes on. What nobody points to any more is given back page by
- * page.
+ * page. Where the heap gets scarce the oldest pages go to local files: what changes often is in the newest.
  *
  * {{{
  *   record   key size INT, value size INT, id INT, hash INT, key, value
@@ -25,16 +25,20 @@ import org.apache.spark.unsafe.array.ByteArrayMethods
  * @param largestPage
  *   in bytes; pages start small, and a record that is larger has a page of its own
  */
-private[state] final class RowPages(largestPage: Int) {
+private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   import RowPages._
 
   // numbers start at 1, so that no address is 0
-  private var pages = new Array[Array[Byte]](8)
+  private var pages = new Array[Page](8)
   private var used = new Array[Int](8)
   private var wanted = new Array[Int](8)
   private var numPages = 1
   private var unusedNumbers = List.empty[Int]
   private var tail = 0
+
+  // pages on the heap, by number, the oldest first
+  private val onHeap = new ArrayDeque[Int]
+  private val files = new PageFiles(memory)
 
   private var numPageBytes = 0L
 
@@ -54,48 +58,43 @@ private[state] final class RowPages(largestPage: Int) {
   def append(id: Int, hash: Int, key: UnsafeRow, value: UnsafeRow): Long = {
     val (keySize, valueSize) = (key.getSizeInBytes, value.getSizeInBytes)
     val address = reserve(HeaderSize + keySize + valueSize)
-    val (page, header) = (pageOf(address), headerOf(address))
-    Platform.putInt(page, header + KeySize, keySize)
-    Platform.putInt(page, header + ValueSize, valueSize)
-    Platform.putInt(page, header + Id, id)
-    Platform.putInt(page, header + Hash, hash)
-    key.writeToMemory(page, header + HeaderSize)
-    value.writeToMemory(page, header + HeaderSize + keySize)
+    val page = pageOf(address)
+    val (base, header) = (page.base, page.headerOf(address))
+    Platform.putInt(base, header + KeySize, keySize)
+    Platform.putInt(base, header + ValueSize, valueSize)
+    Platform.putInt(base, header + Id, id)
+    Platform.putInt(base, header + Hash, hash)
+    key.writeToMemory(base, header + HeaderSize)
+    value.writeToMemory(base, header + HeaderSize + keySize)
     address
   }
 
   /** Gives the entry of a record another id. Views don't see ids. */
-  def setIdAt(address: Long, id: Int): Unit =
-    Platform.putInt(pageOf(address), headerOf(address) + Id, id)
+  def setIdAt(address: Long, id: Int): Unit = {
+    val page = pageOf(address)
+    Platform.putInt(page.base, page.headerOf(address) + Id, id)
+  }
 
-  private def idAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Id)
+  private def idAt(address: Long): Int = pageOf(address).intAt(address, Id)
 
-  def hashAt(address: Long): Int = Platform.getInt(pageOf(address), headerOf(address) + Hash)
+  def hashAt(address: Long): Int = pageOf(address).intAt(address, Hash)
 
   /** Lets `row` be the key of a record. */
   def readKey(address: Long, row: UnsafeRow): UnsafeRow = {
-    val (page, header) = (pageOf(address), headerOf(address))
-    row.pointTo(page, header + HeaderSize, Platform.getInt(page, header + KeySize))
-    row
+    val page = pageOf(address)
+    page.read(address, HeaderSize, page.intAt(address, KeySize), row)
   }
 
   /** Lets `row` be the value of a record. */
   def readValue(address: Long, row: UnsafeRow): UnsafeRow = {
-    val (page, header) = (pageOf(address), headerOf(address))
-    val keySize = Platform.getInt(page, header + KeySize)
-    row.pointTo(page, header + HeaderSize + keySize, Platform.getInt(page, header + ValueSize))
-    row
+    val page = pageOf(address)
+    val first = HeaderSize + page.intAt(address, KeySize)
+    page.read(address, first, page.intAt(address, ValueSize), row)
   }
 
   def hasKey(address: Long, key: UnsafeRow): Boolean = {
-    val (page, header) = (pageOf(address), headerOf(address))
-    val size = key.getSizeInBytes
-    Platform.getInt(page, header + KeySize) == size && ByteArrayMethods.arrayEquals(
-      page,
-      header + HeaderSize,
-      key.getBaseObject,
-      key.getBaseOffset,
-      size)
+    val page = pageOf(address)
+    page.holds(address, HeaderSize, page.intAt(address, KeySize), key)
   }
 
   /** Says that a record is no longer needed. */
@@ -140,6 +139,8 @@ private[state] final class RowPages(largestPage: Int) {
     }
     numNewBytes = 0
     numReleasedBytes = 0
+    files.reclaim(pages)
+    makeRoom()
   }
 
   /** The records as they are, whatever is written from now on. */
@@ -157,7 +158,8 @@ private[state] final class RowPages(largestPage: Int) {
       val id = idAt(address)
       if (isWanted(id, address)) {
         val to = reserve(size)
-        Platform.copyMemory(from, headerOf(address), pageOf(to), headerOf(to), size)
+        val page = pageOf(to)
+        Platform.copyMemory(from.base, from.headerOf(address), page.base, page.headerOf(to), size)
         move(id, to)
       }
       place += size
@@ -165,8 +167,14 @@ private[state] final class RowPages(largestPage: Int) {
   }
 
   private def drop(number: Int): Unit = {
-    numPageBytes -= pages(number).length
+    val page = pages(number)
+    numPageBytes -= page.size
     numWantedBytes -= wanted(number)
+    if (page.isInFile) files.drop(page)
+    else {
+      memory.takeHeap(-page.size)
+      onHeap.remove(number)
+    }
     pages(number) = null
     used(number) = 0
     wanted(number) = 0
@@ -179,7 +187,10 @@ private[state] final class RowPages(largestPage: Int) {
   }
 
   private def reserve(size: Int): Long = {
-    if (tail == 0 || pages(tail).length - used(tail) < size) tail = addPage(size)
+    if (tail == 0 || pages(tail).size - used(tail) < size) {
+      tail = addPage(size)
+      makeRoom()
+    }
     val place = used(tail)
     used(tail) += size
     wanted(tail) += size
@@ -204,47 +215,62 @@ private[state] final class RowPages(largestPage: Int) {
     }
     // a small state has small pages: at most as much is empty as is full
     val usual = math.max(SmallestPage.toLong, math.min(numPageBytes, largestPage.toLong)).toInt
-    pages(number) = new Array[Byte](math.max(usual, size))
-    numPageBytes += pages(number).length
+    pages(number) = Page.onHeap(math.max(usual, size))
+    numPageBytes += pages(number).size
+    memory.takeHeap(pages(number).size)
+    onHeap.add(number)
     number
   }
 
+  /** Moves the oldest pages to files until the heap has room; the page that is written to stays. */
+  private def makeRoom(): Unit =
+    while (onHeap.size > 1 && memory.isScarce(0)) {
+      val number = onHeap.poll()
+      if (number == tail) onHeap.add(number)
+      else
+        files.moved(pages(number), used(number)) match {
+          case Some(page) =>
+            numPageBytes += page.size - pages(number).size
+            memory.takeHeap(-pages(number).size)
+            pages(number) = page
+          case None => onHeap.addFirst(number)
+        }
+    }
+
   private def sizeAt(address: Long): Int = {
-    val (page, header) = (pageOf(address), headerOf(address))
-    HeaderSize + Platform.getInt(page, header + KeySize) + Platform.getInt(
-      page,
-      header + ValueSize)
+    val page = pageOf(address)
+    HeaderSize + page.intAt(address, KeySize) + page.intAt(address, ValueSize)
   }
 
-  private def pageOf(address: Long): Array[Byte] = pages((address >>> 32).toInt)
+  private def pageOf(address: Long): Page = pages((address >>> 32).toInt)
 }
 
 private[state] object RowPages {
   private val SmallestPage = 4 * 1024
 
-  private val KeySize = 0
-  private val ValueSize = 4
+  private[state] val KeySize = 0
+  private[state] val ValueSize = 4
   private val Id = 8
   private val Hash = 12
   private val HeaderSize = 16
 
   private def addressOf(number: Int, place: Int): Long = (number.toLong << 32) | place
 
-  private def headerOf(address: Long): Long = Platform.BYTE_ARRAY_OFFSET + (address & 0xffffffffL)
-
   /** Records as they were at some time. */
-  final class View(pages: Array[Array[Byte]]) {
+  final class View(pages: Array[Page]) {
 
-    /** The page a record is in. */
-    def pageOf(address: Long): Array[Byte] = pages((address >>> 32).toInt)
+    def keySizeOf(address: Long): Int = pageOf(address).intAt(address, KeySize)
 
-    /** Where in its page the key begins; the value follows. */
-    def placeOf(address: Long): Int = (address & 0xffffffffL).toInt + HeaderSize
+    def valueSizeOf(address: Long): Int = pageOf(address).intAt(address, ValueSize)
 
-    def keySizeOf(address: Long): Int =
-      Platform.getInt(pageOf(address), headerOf(address) + KeySize)
+    /** Writes bytes of a record: those of its key, which those of its value follow, from the first. */
+    def write(address: Long, first: Int, size: Int, output: OutputStream): Unit =
+      pageOf(address).write(address, HeaderSize + first, size, output)
 
-    def valueSizeOf(address: Long): Int =
-      Platform.getInt(pageOf(address), headerOf(address) + ValueSize)
+    /** The same as an array. */
+    def bytes(address: Long, first: Int, size: Int): Array[Byte] =
+      pageOf(address).bytes(address, HeaderSize + first, size)
+
+    private def pageOf(address: Long): Page = pages((address >>> 32).toInt)
   }
 }

@@ -46,34 +46,28 @@ private[state] final class StateFileWriter(
 
   private def writeKey(records: RowPages.View, address: Long, isRemoved: Boolean): Unit = {
     val size = records.keySizeOf(address)
-    val place = records.placeOf(address)
     if (isRemoved && hasRowChecksums) {
-      val key = bytes(records, address, place, size)
+      val key = records.bytes(address, 0, size)
       val checksum = KeyValueChecksum.create(key, None)
       writeBytes(KeyValueChecksumEncoder.encodeKeyRowWithChecksum(key, checksum))
     } else {
       output.writeInt(size)
-      output.write(records.pageOf(address), place, size)
+      records.write(address, 0, size, output)
     }
   }
 
   private def writeValue(records: RowPages.View, address: Long): Unit = {
     val keySize = records.keySizeOf(address)
     val size = records.valueSizeOf(address)
-    val place = records.placeOf(address)
     if (hasRowChecksums) {
-      val value = bytes(records, address, place + keySize, size)
-      val checksum =
-        KeyValueChecksum.create(bytes(records, address, place, keySize), Some(value))
+      val value = records.bytes(address, keySize, size)
+      val checksum = KeyValueChecksum.create(records.bytes(address, 0, keySize), Some(value))
       writeBytes(KeyValueChecksumEncoder.encodeSingleValueRowWithChecksum(value, checksum))
     } else {
       output.writeInt(size)
-      output.write(records.pageOf(address), place + keySize, size)
+      records.write(address, keySize, size, output)
     }
   }
-
-  private def bytes(records: RowPages.View, address: Long, place: Int, size: Int): Array[Byte] =
-    records.pageOf(address).slice(place, place + size)
 
   private def writeBytes(bytes: Array[Byte]): Unit = {
     output.writeInt(bytes.length)

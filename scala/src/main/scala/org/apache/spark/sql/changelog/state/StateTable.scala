@@ -23,26 +23,31 @@ private[state] final class StateTable(
     keySchema: StructType,
     numValueColumns: Int,
     numPrefixColumns: Int,
-    largestPage: Int = StateTable.LargestPage) {
+    memory: StateMemory = StateMemory.unlimited,
+    largestPage: Int = StateTable.LargestPage)
+    extends AutoCloseable {
   private val numKeyColumns = keySchema.length
   private val hasPrefixes = numPrefixColumns > 0
   // one for the prefix that is looked for, one for those it is compared with
   private val prefixOf = prefixProjection()
   private val storedPrefixOf = prefixProjection()
-  private val pages = new RowPages(largestPage)
-  private var slots = new HashSlots
-  private var prefixSlots = new HashSlots
+  private val pages = new RowPages(largestPage, memory)
+  private var slots = new HashSlots(memory)
+  private var prefixSlots = new HashSlots(memory)
   private val storedKey = new UnsafeRow(numKeyColumns)
-  private val ids = new EntryIds(hasChains = hasPrefixes)
+  private val ids = new EntryIds(hasChains = hasPrefixes, memory)
   private val touched = new TouchedEntries
 
   private var numEntries = 0
 
   def size: Int = numEntries
 
-  /** Bytes held. */
+  /** Bytes held, in memory and in local files. */
   def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
     ids.numBytes + touched.numBytes
+
+  /** Bytes of these in local files. */
+  def numFileBytes: Long = memory.numFileBytes
 
   /** Bytes of what is stored, as it is now. */
   def numEntryBytes: Long = pages.numWantedBytes
@@ -107,6 +112,7 @@ private[state] final class StateTable(
 
   /** From now on what was changed before can't be taken back. */
   def begin(): Unit = {
+    memory.begin()
     var index = 0
     while (index < touched.size) {
       val id = touched.idAt(index)
@@ -164,6 +170,9 @@ private[state] final class StateTable(
   /** All entries as they are now, whatever happens to the table. */
   def view(): StateView =
     new StateView(pages.view(), Array.emptyLongArray, ids.allAddresses)
+
+  /** Says that it is used no more. */
+  override def close(): Unit = memory.close()
 
   private def prefixProjection(): UnsafeProjection =
     UnsafeProjection.create(keySchema.take(numPrefixColumns).zipWithIndex.map {

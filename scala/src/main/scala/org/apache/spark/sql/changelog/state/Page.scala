@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.state
+
+import java.io.OutputStream
+import java.lang.ref.Reference
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.array.ByteArrayMethods
+
+/**
+ * Bytes that addresses lead to, on the heap or in a file, which is there as long as its pages are.
+ *
+ * @param base
+ *   the array; null if they are in the file
+ * @param start
+ *   where they begin, as Platform counts
+ * @param file
+ *   null if they are on the heap
+ */
+private[state] final class Page private (
+    val base: Array[Byte],
+    start: Long,
+    val size: Int,
+    val file: PageFile) {
+
+  def isInFile: Boolean = file != null
+
+  /** Where a record begins. */
+  def headerOf(address: Long): Long = start + (address & 0xffffffffL)
+
+  def intAt(address: Long, field: Int): Int = {
+    val value = Platform.getInt(base, headerOf(address) + field)
+    Reference.reachabilityFence(this)
+    value
+  }
+
+  def bytes(address: Long, first: Int, size: Int): Array[Byte] = {
+    val copy = new Array[Byte](size)
+    Platform.copyMemory(base, headerOf(address) + first, copy, Platform.BYTE_ARRAY_OFFSET, size)
+    Reference.reachabilityFence(this)
+    copy
+  }
+
+  /** Lets `row` be bytes of a record. It stays valid, so of a file it gets a copy. */
+  def read(address: Long, first: Int, size: Int, row: UnsafeRow): UnsafeRow = {
+    if (isInFile) row.pointTo(bytes(address, first, size), size)
+    else row.pointTo(base, headerOf(address) + first, size)
+    row
+  }
+
+  def holds(address: Long, first: Int, size: Int, row: UnsafeRow): Boolean = {
+    val isEqual = row.getSizeInBytes == size && ByteArrayMethods.arrayEquals(
+      base,
+      headerOf(address) + first,
+      row.getBaseObject,
+      row.getBaseOffset,
+      size)
+    Reference.reachabilityFence(this)
+    isEqual
+  }
+
+  def write(address: Long, first: Int, size: Int, output: OutputStream): Unit =
+    if (isInFile) output.write(bytes(address, first, size))
+    else output.write(base, (address & 0xffffffffL).toInt + first, size)
+
+  /** The same bytes at the end of a file. */
+  def movedTo(file: PageFile, size: Int): Page = {
+    val all = if (isInFile) bytes(0, 0, size) else base
+    new Page(null, file.append(all, size), size, file)
+  }
+}
+
+private[state] object Page {
+
+  def onHeap(size: Int): Page =
+    new Page(new Array[Byte](size), Platform.BYTE_ARRAY_OFFSET.toLong, size, null)
+}
