@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 import spark_changelog as changelog
 
-builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", 2)
+builder = SparkSession.builder.master("local[2]")
 spark = changelog.configure(builder).getOrCreate()
 inbox = Path(tempfile.mkdtemp())
 

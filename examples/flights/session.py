@@ -21,7 +21,6 @@ def start(log: Path) -> SparkSession:
     builder = (
         SparkSession.builder.master("local[*]")
         .appName("flights")
-        .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.numRecentProgressUpdates", 1000)
         .config("spark.sql.warehouse.dir", str(log.with_name("warehouse")))

@@ -106,6 +106,18 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
+  val STATE_PARTITIONS: ConfigEntry[Option[Int]] = SQLConf
+    .buildConf("spark.sql.changelog.state.partitions")
+    .doc("In how many partitions a query keeps its state, and by how many it shuffles changes. Where " +
+      "this is not set, spark.sql.shuffle.partitions says it; where that isn't either, there are " +
+      "as many as the application has cores when the query starts, if their number is fixed. A " +
+      "query that has started keeps its number.")
+    .version("0.1.0")
+    .withBindingPolicy(ConfigBindingPolicy.SESSION)
+    .intConf
+    .checkValue(_ > 0, "at least one partition is needed")
+    .createOptional
+
   val STATE_TTL: ConfigEntry[Long] = SQLConf
     .buildConf("spark.sql.changelog.state.ttl")
     .doc(
@@ -135,6 +147,7 @@ object ChangelogConf {
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,
       SHARE_EQUAL_PARTS_ENABLED,
+      STATE_PARTITIONS,
       STATE_TTL)
       .sortBy(_.key)
 }

@@ -196,7 +196,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
   }
 
   /** How many partitions the query's operators have. */
-  private def numPartitions: Int = AssignStateInfo(castToImpl(session), 0).numPartitions
+  private def numPartitions: Int = AssignStateInfo.numPartitions(castToImpl(session))
 
   /**
    * Where an operator's state is. Without columns to place rows by it is in one partition: a store that

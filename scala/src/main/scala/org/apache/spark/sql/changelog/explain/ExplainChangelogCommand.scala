@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.explain
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.StringType
@@ -18,8 +19,15 @@ import org.apache.spark.sql.changelog.analysis.{
   RecognizeTemporalJoin,
   ResolvePassingTime
 }
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.microbatch.StatePartitions
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogOutput,
+  ExplainNode,
+  FromChangelog,
+  ToChangelog
+}
 
 /**
  * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.
@@ -57,8 +65,15 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean, verbose:
     val timed = ResolvePassingTime(lowered)
     val joined = RecognizeTemporalJoin(RecognizeLookupJoin(timed))
     val explained = session.sessionState.optimizer.execute(joined).collect {
-      case output: ChangelogOutput => output.explained
+      case output: ChangelogOutput => withPartitions(session, output.explained)
     }
     explained.map(tree => Row(if (asJson) tree.toJson else tree.toText(verbose)))
   }
+
+  private def withPartitions(session: classic.SparkSession, root: ExplainNode): ExplainNode =
+    StatePartitions.byCores(session).fold(root) { number =>
+      val reason = s"is kept in $number partitions, one for each core, as nothing else is set " +
+        s"(${ChangelogConf.STATE_PARTITIONS.key})"
+      root.copy(reasons = root.reasons :+ reason)
+    }
 }

@@ -4,8 +4,10 @@
 package org.apache.spark.sql.changelog.identity
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
 
-import org.apache.spark.sql.changelog.microbatch.PlannedBatch
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, PlannedBatch, StatePartitions}
 
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
@@ -20,9 +22,17 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   private val current = QueryRecord(batch.query, conf)
 
   /** Refuses another query than the recorded one, and goes on with the settings of that. */
-  def begin(): Unit = recorded.foreach { record =>
-    CheckSameQuery(batch.checkpoint.toString, record, current)
-    RecordedSettings.use(record.settings, conf)
+  def begin(): Unit = {
+    recorded match {
+      case Some(record) =>
+        CheckSameQuery(batch.checkpoint.toString, record, current)
+        RecordedSettings.use(record.settings, conf)
+      case None if batch.batchId == 0 =>
+        conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
+      case None => conf.unsetConf(ChangelogConf.STATE_PARTITIONS)
+    }
+    // rows that operators without state have shuffled are not shuffled again for those with state
+    conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))
   }
 
   /** Refuses other operators than the recorded ones, and writes down what the query is from now on. */

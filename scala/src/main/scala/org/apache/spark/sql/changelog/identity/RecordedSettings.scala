@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 /**
  * The settings that a query keeps for life, whatever a session has when it is begun again.
  *
- * Spark itself keeps a few in its offset log, such as the number of partitions.
+ * Spark itself keeps a few in its offset log, such as the number of partitions of its own operators.
  */
 private[changelog] object RecordedSettings {
 
@@ -34,7 +34,9 @@ private[changelog] object RecordedSettings {
 
   def of(conf: SQLConf): Map[String, String] = {
     val named = (layout ++ meaning).map(entry => entry.key -> conf.getConf(entry).toString)
-    conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named
+    val partitions = ChangelogConf.STATE_PARTITIONS
+    conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named ++
+      conf.getConf(partitions).map(partitions.key -> _.toString)
   }
 
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */

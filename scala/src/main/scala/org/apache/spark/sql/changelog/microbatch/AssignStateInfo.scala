@@ -16,6 +16,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
 }
 import org.apache.spark.sql.execution.streaming.runtime.{IncrementalExecution, StreamExecution}
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
+
 /**
  * Finds where an operator's state lives, while its query's batch is being planned, and what time
  * it is, when that batch runs.
@@ -36,13 +38,22 @@ object AssignStateInfo {
           execution.runId,
           operatorId,
           execution.currentBatchId,
-          execution.numStateStores,
+          numPartitions(session),
           execution.stateSchemaMetadatas.get(operatorId),
           execution.currentStateStoreCkptId.get(operatorId))
       case None =>
-        val partitions = session.sessionState.conf.numShufflePartitions
+        val partitions = numPartitions(session)
         StatefulOperatorStateInfo("<unknown>", new UUID(0, 0), operatorId, 0, partitions)
     }
+
+  /** How many partitions the query's operators have, or those of one that is started now. */
+  def numPartitions(session: SparkSession): Int = planning(session) match {
+    case Some(execution) =>
+      // a query that was begun by a version without this setting has Spark's number
+      val chosen = session.sessionState.conf.getConf(ChangelogConf.STATE_PARTITIONS)
+      chosen.getOrElse(execution.numStateStores)
+    case None => StatePartitions(session)
+  }
 
   /** Whether no batch came before the one being planned; so it is outside a running query. */
   def isFirstBatch(session: SparkSession): Boolean =

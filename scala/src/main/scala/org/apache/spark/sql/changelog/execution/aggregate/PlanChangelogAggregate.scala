@@ -291,8 +291,8 @@ private[aggregate] final class PlanChangelogAggregate(
       } else SortAggregateExec.apply _
     operator(
       clustering,
-      true, // takes the number of partitions from us, as state needs it
-      Some(numPartitions),
+      false, // of streaming ones Spark says the number of partitions, for its own operators
+      None,
       grouping,
       functions,
       functions.map(_.resultAttribute),
