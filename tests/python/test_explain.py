@@ -75,6 +75,6 @@ def test_a_hint_says_how_long_an_operator_keeps_its_state(
     forgotten = "forgotten 24.00 h after its last change"
     assert forgotten in explain(words.hint("state_ttl", "1 day").groupBy("word").count())
     words.createOrReplaceTempView("words")
-    counts = "/*+ STATE_TTL('w' = '1d') */ word, count(*) FROM words AS w GROUP BY word"
+    counts = "/*+ STATE_TTL(w, '1d') */ word, count(*) FROM words AS w GROUP BY word"
     assert forgotten in explain(spark.sql(f"SELECT {counts}"))
     assert forgotten not in explain(spark.sql("SELECT word, count(*) FROM words GROUP BY word"))

@@ -99,7 +99,7 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
         CREATE OR REPLACE MATERIALIZED VIEW visits COMMENT 'by city' AS {query};
         SELECT * FROM visits ORDER BY city;
         DROP STREAMING TABLE arrivals;
-        EXPLAIN CHANGELOG SELECT /*+ STATE_TTL('rides' = '2h') */ city, count(*) FROM STREAM rides
+        EXPLAIN CHANGELOG SELECT /*+ STATE_TTL(rides, '2h') */ city, count(*) FROM STREAM rides
         GROUP BY city;
         """,
         catalog="hive",

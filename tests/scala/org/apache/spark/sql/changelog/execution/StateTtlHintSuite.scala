@@ -74,7 +74,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
       "in memory" -> Map.empty[String, String],
       "RocksDB" -> Variant.RocksDB)) {
     test(s"one side of a join is forgotten, all else is kept, $provider") {
-      running(changes(totals("/*+ STATE_TTL('o' = '1ms') */")), conf)(forgetsOrders)
+      running(changes(totals("/*+ STATE_TTL(o, '1ms') */")), conf)(forgetsOrders)
     }
   }
 
@@ -94,14 +94,13 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
 
   test("what the session says of all else does not concern what a hint names") {
     val ttl = Map("spark.sql.changelog.state.ttl" -> "1ms")
-    running(
-      changes("SELECT /*+ STATE_TTL('o' = '0') */ k, count(*) AS c FROM o GROUP BY k"),
-      ttl) { query =>
-      orders.add("insert 1 10")
-      assert(query.next() == Seq("1 1 insert"))
-      Thread.sleep(20)
-      orders.add("insert 1 20")
-      assert(query.next() == Seq("1 1 update_preimage", "1 2 update_postimage"))
+    running(changes("SELECT /*+ STATE_TTL(o, '0') */ k, count(*) AS c FROM o GROUP BY k"), ttl) {
+      query =>
+        orders.add("insert 1 10")
+        assert(query.next() == Seq("1 1 insert"))
+        Thread.sleep(20)
+        orders.add("insert 1 20")
+        assert(query.next() == Seq("1 1 update_preimage", "1 2 update_postimage"))
     }
   }
 
@@ -116,7 +115,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
     }
 
   test("an aggregate, a rank, a window function and distinct values are forgotten too") {
-    val hint = "/*+ STATE_TTL('o' = '1ms') */"
+    val hint = "/*+ STATE_TTL(o, '1ms') */"
     forgets(s"SELECT $hint k, count(*) AS c FROM o GROUP BY k", "1 1 insert", "1 1 insert")
     forgets(
       s"SELECT $hint upper(CAST(k AS STRING)) AS k, median(amount) AS m FROM o GROUP BY 1",
@@ -144,9 +143,9 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
   test("common tables and subqueries take hints") {
     tables()
     val text = explained(
-      s"""SELECT * FROM (WITH c AS (SELECT /*+ STATE_TTL('o' = '2h') */ k, count(*) AS n FROM o GROUP BY k)
-         |SELECT /*+ STATE_TTL('c' = '3h', 'p' = '4h') */ * FROM c LEFT JOIN p ON c.k = p.k
-         |WHERE EXISTS (SELECT /*+ STATE_TTL('x' = '5h') */ 1 FROM o AS x WHERE x.k = c.n))""".stripMargin)
+      s"""SELECT * FROM (WITH c AS (SELECT /*+ STATE_TTL(o, '2h') */ k, count(*) AS n FROM o GROUP BY k)
+         |SELECT /*+ STATE_TTL(c, '3h', p, '4h') */ * FROM c LEFT JOIN p ON c.k = p.k
+         |WHERE EXISTS (SELECT /*+ STATE_TTL(x, '5h') */ 1 FROM o AS x WHERE x.k = c.n))""".stripMargin)
     for ((table, hours) <- Seq(
         "groups: (k) → buffers" -> 2,
         "left rows: (k) → row" -> 3,
@@ -161,7 +160,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
 
   test("EXPLAIN shows what a hint says, per side and per operator") {
     tables()
-    val text = explained(totals("/*+ STATE_TTL('o' = '3d') */"))
+    val text = explained(totals("/*+ STATE_TTL(o, '3d') */"))
     assert(
       text.contains(
         "state: left rows: (k, row) → count, forgotten 72.00 h after its last change; " +
@@ -177,7 +176,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
         "WHERE o.amount > 5 AND p.name = 'ann' GROUP BY o.k").queryExecution.analyzed)
     def shape(plan: LogicalPlan): String =
       plan.toString.replaceAll("#\\d+L?", "").replaceAll(", \\d{8,}", "")
-    val hinted = optimized("/*+ STATE_TTL('o' = '1d', 'p' = '2d') */")
+    val hinted = optimized("/*+ STATE_TTL(o, '1d', p, '2d') */")
     val filters = hinted.collect { case join: ChangelogJoin => join }.head.collect {
       case filter: Filter => filter
     }
@@ -195,9 +194,9 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
         "value" -> value)(changes(s"SELECT /*+ $hint */ count(*) AS c FROM o"))
       ()
     }
-    refuses("STATE_TTL('x' = '1d')", "name", "'x'")
-    refuses("STATE_TTL('o' = 'soon')", "length", "'soon'")
-    refuses("STATE_TTL('o' = '2 months')", "length", "'2 months'")
+    refuses("STATE_TTL(x, '1d')", "name", "'x'")
+    refuses("STATE_TTL(o, 'soon')", "length", "'soon'")
+    refuses("STATE_TTL(o, '2 months')", "length", "'2 months'")
     refuses("STATE_TTL('o', '-1s')", "length", "'-1s'")
     refuses("STATE_TTL(o, '1d', p)", "parameters", "(o, '1d', p)")
     refuses("STATE_TTL", "parameters", "()")
@@ -207,7 +206,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
     tables()
     def isLeaving(frame: DataFrame): Boolean =
       frame.queryExecution.analyzed.collectFirst { case RowTtl(ttl, _) => ttl }.contains(60000L)
-    assert(isLeaving(changes("SELECT /*+ ROW_TTL('o' = '1 minute') */ k FROM o")))
+    assert(isLeaving(changes("SELECT /*+ ROW_TTL(o, '1 minute') */ k FROM o")))
     assert(isLeaving(changes("SELECT /*+ row_ttl(o, '60s') */ k FROM o")))
     spark.table("o").hint("row_ttl", "1 minute").createOrReplaceTempView("hinted")
     assert(isLeaving(changes("SELECT k FROM hinted")))
@@ -220,14 +219,14 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
       ()
     }
     val counts = "SELECT HINT count(*) AS c FROM o"
-    refuses("'x' = '1d'", "name", "'x'")(counts)
-    refuses("'o' = '0'", "length", "'0'")(counts)
-    refuses("'o' = '1 month'", "length", "'1 month'")(counts)
-    refuses("'orders' = '1d'", "place", "a stream")(
+    refuses("x, '1d'", "name", "'x'")(counts)
+    refuses("o, '0'", "length", "'0'")(counts)
+    refuses("o, '1 month'", "length", "'1 month'")(counts)
+    refuses("orders, '1d'", "place", "a stream")(
       "SELECT k FROM from_changelog(TABLE(SELECT HINT * FROM orders), change_type => 'op')")
     // elsewhere it means nothing
     spark.range(3).createOrReplaceTempView("numbers")
-    val rows = spark.sql("SELECT /*+ ROW_TTL('numbers' = '1ms') */ id FROM numbers WHERE id > 0")
+    val rows = spark.sql("SELECT /*+ ROW_TTL(numbers, '1ms') */ id FROM numbers WHERE id > 0")
     assert(rows.count() == 2 && rows.queryExecution.optimizedPlan.collectFirst { case h: RowTtl =>
       h
     }.isEmpty)
@@ -239,7 +238,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
       .sql(s"SELECT $hint id, (SELECT $hint max(id) FROM numbers) AS m FROM numbers WHERE id > 0")
       .queryExecution
       .optimizedPlan
-    for (hint <- Seq("STATE_TTL('numbers' = '1d')", "STATE_TTL('x', 'y')")) {
+    for (hint <- Seq("STATE_TTL(numbers, '1d')", "STATE_TTL('x', 'y')")) {
       val hinted = plan(s"/*+ $hint */")
       assert(!hinted.toString.contains("StateTtl"))
       assert(hinted.canonicalized == plan("").canonicalized)

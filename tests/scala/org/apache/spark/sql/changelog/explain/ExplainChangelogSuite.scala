@@ -50,7 +50,7 @@ class ExplainChangelogSuite
     "filter-upsert" -> "SELECT * FROM to_changelog(TABLE(SELECT * FROM rides WHERE fare > 10), 'upsert', 'id')",
     "having" -> "SELECT city, sum(fare), min(fare) FROM rides GROUP BY city HAVING count(*) > 1",
     "temporal-filter" -> "SELECT city, count(*) FROM rides WHERE at > now() - INTERVAL 1 HOUR AND at <= now() AND fare > 1 GROUP BY city",
-    "row-ttl" -> "SELECT /*+ ROW_TTL('rides' = '3 days') */ city, count(*) FROM rides WHERE fare > 1 GROUP BY city",
+    "row-ttl" -> "SELECT /*+ ROW_TTL(rides, '3 days') */ city, count(*) FROM rides WHERE fare > 1 GROUP BY city",
     "global" -> "SELECT count(*), max(fare) FROM latest",
     "cube" -> "SELECT city, fare, count(*) FROM bag GROUP BY CUBE (city, fare)",
     "median" -> "SELECT city, median(fare), collect_list(id) FROM rides GROUP BY city",

@@ -137,11 +137,11 @@ object OperatorQuery {
       "SELECT id, g, v FROM clocked_t WHERE came > now() - INTERVAL 5 SECONDS OR v > 90 AND came < now() - INTERVAL 8 SECONDS"),
     OperatorQuery(
       "rows that leave",
-      "SELECT /*+ ROW_TTL('t' = '5 seconds') */ id, g, v FROM t",
+      "SELECT /*+ ROW_TTL(t, '5 seconds') */ id, g, v FROM t",
       ttl = Some(5000)),
     OperatorQuery(
       "groups of rows that leave",
-      "SELECT /*+ ROW_TTL('t' = '4 seconds') */ t.g, count(*) AS n, sum(u.v) AS s FROM t JOIN u ON t.id = u.id GROUP BY t.g",
+      "SELECT /*+ ROW_TTL(t, '4 seconds') */ t.g, count(*) AS n, sum(u.v) AS s FROM t JOIN u ON t.id = u.id GROUP BY t.g",
       ttl = Some(4000)),
     OperatorQuery(
       "the best of windows that are over",

@@ -58,7 +58,7 @@ class VerifyViewSuite extends ViewTest {
   test("a view whose rows leave by when they came is refreshed by the time, and not verified") {
     deliver("+I 1 Ada 30", "+I 2 Ada 20")
     create(
-      s"SELECT /*+ ROW_TTL('o' = '3 seconds') */ customer, count(*) AS n FROM $orders AS o GROUP BY customer")
+      s"SELECT /*+ ROW_TTL(o, '3 seconds') */ customer, count(*) AS n FROM $orders AS o GROUP BY customer")
     run("REFRESH MATERIALIZED VIEW v")
     checkError("CHANGELOG_VIEW_NOT_COMPARABLE", "view" -> "`spark_catalog`.`default`.`v`")(
       run("VERIFY MATERIALIZED VIEW v"))

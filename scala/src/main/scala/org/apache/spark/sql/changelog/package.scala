@@ -16,6 +16,7 @@ package org.apache.spark.sql
  *   state        a state store that keeps rows in pages, for any streaming query
  *                uses errors
  *   microbatch   what Spark knows of a batch while it plans and runs it
+ *                uses config
  *   shared       what nodes of a plan know each other by that work together when they run
  *   plans        logical nodes: those of from_changelog and to_changelog, those a query is
  *                rewritten to, and what EXPLAIN says of one
@@ -41,11 +42,11 @@ package org.apache.spark.sql
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
  *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
- *                uses analysis, execution, functions, plans
+ *                uses analysis, config, execution, functions, microbatch, plans
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, errors, explain, functions, plans, sinks, sources
  *   parser       what Spark's grammar doesn't have
- *                uses analysis, compat, explain, views
+ *                uses compat, explain, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

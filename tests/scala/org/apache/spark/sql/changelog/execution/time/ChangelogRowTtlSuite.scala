@@ -42,7 +42,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("a row leaves when nothing has changed it for so long, also when nothing arrives") {
     onAllProviders {
-      val sql = "SELECT /*+ ROW_TTL('news' = '1 hour') */ g, v FROM news"
+      val sql = "SELECT /*+ ROW_TTL(news, '1 hour') */ g, v FROM news"
       run(Seq(news), sql, Map("news" -> Hour)) { run =>
         assert(run.step(0, news -> Seq("+I a 1", "+I b 2")).size == 2)
         assert(run.step(30 * Minute, news -> Seq("+I a 1", "+I c 3")).size == 2)
@@ -58,7 +58,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("a change renews a row, and one of a row that is gone brings it back") {
-    val sql = "SELECT /*+ ROW_TTL('orders' = '1 hour') */ id, v FROM orders"
+    val sql = "SELECT /*+ ROW_TTL(orders, '1 hour') */ id, v FROM orders"
     for (variant <- byId) onAllProviders {
       run(Seq(orders), sql, Map("orders" -> Hour), variant) { run =>
         run.step(0, orders -> Seq("+I 1 10", "+I 2 20", "+I 3 30", "+I 4 40"))
@@ -80,7 +80,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("a row that is given anew as it is has not changed") {
-    val sql = "SELECT /*+ ROW_TTL('o' = '1 hour') */ id, v FROM upserts AS o"
+    val sql = "SELECT /*+ ROW_TTL(o, '1 hour') */ id, v FROM upserts AS o"
     run(Seq(upserts), sql, Map.empty) { run =>
       assert(run.step(0, upserts -> Seq("+I 1 10", "+I 2 20")).size == 2)
       assert(run.step(30 * Minute, upserts -> Seq("+U 1 10", "+U 2 21")).size == 2)
@@ -94,7 +94,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("of equal rows the one that came first leaves first, and is taken back first") {
     onAllProviders {
-      val sql = "SELECT /*+ ROW_TTL('bag' = '1 hour') */ g, v FROM bag"
+      val sql = "SELECT /*+ ROW_TTL(bag, '1 hour') */ g, v FROM bag"
       run(Seq(bag), sql, Map("bag" -> Hour)) { run =>
         run.step(0, bag -> Seq("+I a 1", "+I a 1", "+I b 1"))
         run.step(20 * Minute, bag -> Seq("+I a 1", "+I b 1"))
@@ -113,7 +113,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("a batch that is run again, and a restart, are at the time of the batch") {
     onAllProviders {
-      val sql = "SELECT /*+ ROW_TTL('orders' = '1 hour') */ id, v FROM orders"
+      val sql = "SELECT /*+ ROW_TTL(orders, '1 hour') */ id, v FROM orders"
       run(Seq(orders), sql, Map("orders" -> Hour)) { run =>
         run.step(0, orders -> Seq("+I 1 1", "+I 2 2"))
         run.step(30 * Minute, orders -> Seq("-U 2 2", "+U 2 3"))
@@ -132,7 +132,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("what is computed of rows that leave is taken back, wherever the hint stands") {
-    val hint = "/*+ ROW_TTL('orders' = '1 hour') */"
+    val hint = "/*+ ROW_TTL(orders, '1 hour') */"
     Seq(
       s"SELECT $hint v % 2 AS m, count(*) AS n, sum(id) AS s, max(id) AS x FROM orders GROUP BY v % 2",
       s"SELECT $hint orders.id, b.g FROM bag b FULL JOIN orders ON orders.v = b.v",
@@ -159,7 +159,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("conditions on the time and several hints stand beside each other") {
     val sql =
-      "SELECT /*+ ROW_TTL('o' = '1 hour', 'b' = '30 minutes'), STATE_TTL('b' = '9 days') */ " +
+      "SELECT /*+ ROW_TTL(o, '1 hour', b, '30 minutes'), STATE_TTL(b, '9 days') */ " +
         "o.id, b.g FROM orders o JOIN bag b ON o.v = b.v " +
         "WHERE timestamp_seconds(1799582400 + o.id * 600) <= now()"
     run(Seq(orders, bag), sql, Map("orders" -> Hour, "bag" -> Hour / 2)) { run =>
@@ -174,7 +174,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("another length holds for what is kept, and the hint can't come or go") {
     val life = new QueryLife(spark, orders)
-    def sql(ttl: String) = s"SELECT /*+ ROW_TTL('orders' = '$ttl') */ id, v FROM orders"
+    def sql(ttl: String) = s"SELECT /*+ ROW_TTL(orders, '$ttl') */ id, v FROM orders"
     life.add(orders, "+I 1 1", "+I 2 2")
     life.run(life.changes(sql("1 day")))
     life.add(orders, "+I 3 3")
@@ -189,7 +189,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("state is the rows that are there, by when they came") {
-    val sql = "SELECT /*+ ROW_TTL('bag' = '1 hour') */ g, v FROM bag WHERE v > 0"
+    val sql = "SELECT /*+ ROW_TTL(bag, '1 hour') */ g, v FROM bag WHERE v > 0"
     run(Seq(bag), sql, Map("bag" -> Hour)) { run =>
       run.step(0, bag -> Seq("+I a 1", "+I a 1", "+I b 0"))
       run.step(30 * Minute, bag -> Seq("+I a 1", "+I c 3"))
@@ -219,7 +219,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("random rows come and go while time passes") {
     val random = new scala.util.Random(815)
-    val sql = "SELECT /*+ ROW_TTL('bag' = '1 hour') */ g, v FROM bag WHERE v > 0"
+    val sql = "SELECT /*+ ROW_TTL(bag, '1 hour') */ g, v FROM bag WHERE v > 0"
     onAllProviders {
       run(Seq(bag), sql, Map("bag" -> Hour)) { run =>
         var there = Vector.empty[String]

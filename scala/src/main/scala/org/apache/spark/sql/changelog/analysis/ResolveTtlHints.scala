@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.plans.StateTtl
 /**
  * Puts what a `STATE_TTL` or `ROW_TTL` hint says to where the tables it names are read.
  * {{{
- *   UnresolvedHint STATE_TTL, ['o' = '3d']        Project
+ *   UnresolvedHint STATE_TTL, [o, 3d]             Project
  *   +- Project                                    +- Join
  *      +- Join                             =>        :- StateTtl 3d
  *         :- SubqueryAlias o                         :  +- SubqueryAlias o

@@ -5,14 +5,13 @@ package org.apache.spark.sql.changelog.analysis
 
 import java.util.Locale
 import java.util.concurrent.TimeUnit.MILLISECONDS
-import java.util.regex.Matcher
 
 import scala.util.Try
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{EqualTo, Expression, StringLiteral}
+import org.apache.spark.sql.catalyst.expressions.{Expression, StringLiteral}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.IntervalUtils
 import org.apache.spark.unsafe.types.UTF8String
@@ -24,9 +23,8 @@ import org.apache.spark.sql.changelog.plans.{RowTtl, StateTtl}
  * A hint that gives tables a length of time, as it is written.
  *
  * {{{
- *   STATE_TTL('o' = '3d', 'c' = '12h')     as in Flink
- *   STATE_TTL('o', '3d', 'c', '12h')       in Spark's grammar of hints
- *   STATE_TTL('3d')                        of all that the hint stands on
+ *   STATE_TTL(o, '3d', c, '12h')   of two tables
+ *   STATE_TTL('3d')                of all that the hint stands on
  * }}}
  *
  * @param least
@@ -38,21 +36,15 @@ sealed abstract class TtlHint(val name: String, least: Long) {
   def over(ttl: Long, table: LogicalPlan): LogicalPlan
 
   /** The names in a hint with their lengths in ms; no name stands for all of it. */
-  def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = {
-    val flat = parameters.flatMap {
-      case EqualTo(name, ttl) => Seq(name, ttl)
-      case other => Seq(other)
-    }
-    flat match {
-      case Seq(ttl) => Seq(Nil -> length(ttl))
-      case _ if flat.nonEmpty && flat.size % 2 == 0 =>
-        flat.grouped(2).map(pair => nameParts(pair.head) -> length(pair.last)).toSeq
-      case _ =>
-        throw invalid(
-          "parameters",
-          parameters.map(_.sql).mkString("(", ", ", ")"),
-          s"names with lengths are expected, as in $name('o' = '3d')")
-    }
+  def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = parameters match {
+    case Seq(ttl) => Seq(Nil -> length(ttl))
+    case _ if parameters.nonEmpty && parameters.size % 2 == 0 =>
+      parameters.grouped(2).map(pair => nameParts(pair.head) -> length(pair.last)).toSeq
+    case _ =>
+      throw invalid(
+        "parameters",
+        parameters.map(_.sql).mkString("(", ", ", ")"),
+        s"names with lengths are expected, as in $name(o, '3d')")
   }
 
   private def nameParts(expression: Expression): Seq[String] = expression match {
@@ -99,20 +91,5 @@ object TtlHint {
 
   private val all = Seq(State, Row)
 
-  private val Hint = """(?is)/\*\+.*?\*/""".r
-  private val Call = s"(?is)\\b(?:${all.map(_.name).mkString("|")})\\s*\\([^()]*\\)".r
-
   def named(name: String): Option[TtlHint] = all.find(_.name.equalsIgnoreCase(name))
-
-  /** The same query with the hints as Spark's grammar has them, of the same length. */
-  def inSparkGrammar(sqlText: String): Option[String] = {
-    val rewritten = Hint.replaceAllIn(
-      sqlText,
-      hint =>
-        Matcher.quoteReplacement(
-          Call.replaceAllIn(
-            hint.matched,
-            call => Matcher.quoteReplacement(call.matched.replace('=', ',')))))
-    if (rewritten == sqlText) None else Some(rewritten)
-  }
 }

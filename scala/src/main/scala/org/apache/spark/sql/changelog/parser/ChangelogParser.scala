@@ -10,15 +10,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import org.apache.spark.sql.changelog.analysis.TtlHint
 import org.apache.spark.sql.changelog.compat.DelegatingParser
 import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
- * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT TEXT | FORMAT JSON] query`, statements about views, and the
- * hints `STATE_TTL` and `ROW_TTL` as Flink writes hints, and hands everything else, the queries included, to Spark's
- * parser.
+ * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT TEXT | FORMAT JSON] query` and statements about views, and
+ * hands everything else, the queries included, to Spark's parser.
  */
 class ChangelogParser(protected val delegate: ParserInterface) extends DelegatingParser {
   import ChangelogParser._
@@ -26,12 +24,12 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
   private val views = new ViewStatement(delegate)
 
   override def parsePlan(sqlText: String): LogicalPlan =
-    parse(sqlText, withHints(_, delegate.parsePlan))
+    parse(sqlText, delegate.parsePlan)
 
   override def parsePlanWithParameters(
       sqlText: String,
       parameterContext: ParameterContext): LogicalPlan =
-    parse(sqlText, withHints(_, delegate.parsePlanWithParameters(_, parameterContext)))
+    parse(sqlText, delegate.parsePlanWithParameters(_, parameterContext))
 
   private def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
     try
@@ -46,8 +44,7 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
       case error: AnalysisException => RefusedStatement()(error)
     }
 
-  override def parseQuery(sqlText: String): LogicalPlan =
-    withHints(sqlText, delegate.parseQuery)
+  override def parseQuery(sqlText: String): LogicalPlan = delegate.parseQuery(sqlText)
 
   override def parseExpression(sqlText: String): Expression = delegate.parseExpression(sqlText)
 
@@ -66,14 +63,6 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
   override def parseTableSchema(sqlText: String): StructType = delegate.parseTableSchema(sqlText)
 
   override def parseDataType(sqlText: String): DataType = delegate.parseDataType(sqlText)
-
-  /** What Spark can't parse for how a hint of ours is written is given to it as it writes it. */
-  private def withHints(sqlText: String, parse: String => LogicalPlan): LogicalPlan =
-    try parse(sqlText)
-    catch {
-      case error: ParseException =>
-        TtlHint.inSparkGrammar(sqlText).map(parse).getOrElse(throw error)
-    }
 
   private def explain(verbose: String, format: String, query: LogicalPlan): LogicalPlan =
     ExplainChangelogCommand(

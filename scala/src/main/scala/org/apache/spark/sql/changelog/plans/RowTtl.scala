@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  * the query.
  *
  * {{{
- *   SELECT /*+ ROW_TTL('o' = '3 days') */ ...      Project
+ *   SELECT /*+ ROW_TTL(o, '3 days') */ ...      Project
  *   FROM orders o                            =>    +- RowTtl 3 days
  *                                                     +- SubqueryAlias o
  * }}}
