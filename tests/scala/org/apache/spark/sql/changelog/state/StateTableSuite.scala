@@ -103,11 +103,18 @@ class StateTableSuite extends AnyFunSuite {
   private def checkChanges(table: StateTable, before: Model, after: Model): Unit = {
     val changes = table.changes()
     // what was written again with its value may be there too
-    assert(changes.removed.length >= before.keys.count(!after.contains(_)))
-    assert(changes.put.length >= after.count { case (key, number) =>
+    val (removed, put) = (all(changes.foreachRemoved), all(changes.foreachPut))
+    assert(removed.length >= before.keys.count(!after.contains(_)))
+    assert(put.length >= after.count { case (key, number) =>
       !before.get(key).contains(number)
     })
-    assert(changes.put.length <= after.size)
+    assert(put.length <= after.size)
+  }
+
+  private def all(foreach: (Long => Unit) => Unit): Seq[Long] = {
+    val found = mutable.ArrayBuffer.empty[Long]
+    foreach(found += _)
+    found.toSeq
   }
 
   for ((where, memory) <- memories)
@@ -204,7 +211,7 @@ class StateTableSuite extends AnyFunSuite {
       for (number <- 1 to 500) subject.put(key(1, s"n$number"), value(-1))
       subject.begin()
     }
-    val numbers = view.put.filter(_ != 0).map { address =>
+    val numbers = all(view.foreachPut).map { address =>
       val records = view.records
       val row = new UnsafeRow(1)
       val (first, size) = (records.keySizeOf(address), records.valueSizeOf(address))
@@ -215,7 +222,7 @@ class StateTableSuite extends AnyFunSuite {
       row.pointTo(bytes, size)
       row.getLong(0)
     }
-    assert(numbers.sorted.toSeq == (1L to 500L))
+    assert(numbers.sorted == (1L to 500L))
   }
 
   test("slots stay right while they grow and shrink") {

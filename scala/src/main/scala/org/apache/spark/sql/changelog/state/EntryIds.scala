@@ -37,7 +37,11 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
   def setAddress(id: Int, address: Long): Unit = addresses(id) = address
 
   /** All addresses, those of no entry among them. */
-  def allAddresses: Array[Long] = addresses.toArray(numIds)
+  def allAddresses: LongBlock = {
+    val all = memory.zerosForNow(numIds)
+    addresses.copyTo(all, numIds)
+    all
+  }
 
   /** The next in its chain, below 0 if there is none. An entry that has gone still leads on. */
   def next(id: Int): Int = links(id).toInt

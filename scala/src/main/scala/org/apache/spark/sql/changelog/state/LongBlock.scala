@@ -41,12 +41,6 @@ private[state] final class LongBlock private (
     Platform.copyMemory(base, offset, other.base, other.offset, 8L * count)
   }
 
-  def toArray(count: Int): Array[Long] = {
-    val copy = LongBlock.onHeap(count)
-    copyTo(copy, count)
-    copy.base
-  }
-
   // a task that is late may ask for what is no longer there
   private def placeOf(index: Int): Long = offset + 8L * Objects.checkIndex(index, length)
 }

@@ -26,15 +26,13 @@ private[state] final class StateFileWriter(
 
   /** Writes them and closes the file. */
   def write(entries: StateView): Unit = {
-    entries.removed.foreach { address =>
+    entries.foreachRemoved { address =>
       writeKey(entries.records, address, isRemoved = true)
       output.writeInt(StateFiles.Removed)
     }
-    entries.put.foreach { address =>
-      if (address != 0) {
-        writeKey(entries.records, address, isRemoved = false)
-        writeValue(entries.records, address)
-      }
+    entries.foreachPut { address =>
+      writeKey(entries.records, address, isRemoved = false)
+      writeValue(entries.records, address)
     }
     output.writeInt(StateFiles.End)
     output.flush()

@@ -66,11 +66,17 @@ private[state] final class StateMemory(
   }
 
   def zeros(length: Int): LongBlock = {
+    val block = zerosForNow(length)
+    if (block.isInFile) takeFile(block.numBytes) else takeHeap(block.numBytes)
+    block
+  }
+
+  /** Zeros that are not needed for long, and not counted. */
+  def zerosForNow(length: Int): LongBlock = {
     val size = 8L * length
     val inFile =
       if (size < fileSize / 1024 || size > Int.MaxValue || !isScarce(size)) None
       else intoFile(LongBlock.inFile(length, newFile))
-    if (inFile.isDefined) takeFile(size) else takeHeap(size)
     inFile.getOrElse(LongBlock.onHeap(length))
   }
 

@@ -36,7 +36,7 @@ private[state] final class StateTable(
   private var prefixSlots = new HashSlots(memory)
   private val storedKey = new UnsafeRow(numKeyColumns)
   private val ids = new EntryIds(hasChains = hasPrefixes, memory)
-  private val touched = new TouchedEntries
+  private val touched = new TouchedEntries(memory)
 
   private var numEntries = 0
 
@@ -155,21 +155,30 @@ private[state] final class StateTable(
 
   /** What has been changed since [[begin]]. */
   def changes(): StateView = {
-    val (removed, put) = (Array.newBuilder[Long], Array.newBuilder[Long])
+    // each is either put or removed: those from the start, these from the end
+    val addresses = memory.zerosForNow(touched.size)
+    var (numPut, end) = (0, addresses.length)
     var index = 0
     while (index < touched.size) {
       val before = touched.addressBeforeAt(index)
       val after = ids.addressOf(touched.idAt(index))
-      if (after != 0) { if (after != before) put += after }
-      else if (before != 0) removed += before
+      if (after != 0 && after != before) {
+        addresses(numPut) = after
+        numPut += 1
+      } else if (after == 0 && before != 0) {
+        end -= 1
+        addresses(end) = before
+      }
       index += 1
     }
-    new StateView(pages.view(), removed.result(), put.result())
+    new StateView(pages.view(), addresses, numPut, end)
   }
 
   /** All entries as they are now, whatever happens to the table. */
-  def view(): StateView =
-    new StateView(pages.view(), Array.emptyLongArray, ids.allAddresses)
+  def view(): StateView = {
+    val addresses = ids.allAddresses
+    new StateView(pages.view(), addresses, addresses.length, addresses.length)
+  }
 
   /** Says that it is used no more. */
   override def close(): Unit = memory.close()

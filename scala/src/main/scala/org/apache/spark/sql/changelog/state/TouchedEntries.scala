@@ -3,22 +3,22 @@
 
 package org.apache.spark.sql.changelog.state
 
-import java.util.{Arrays, BitSet}
+import java.util.BitSet
 
 /** Which entries a batch has touched, in order, each with the address of its record before. */
-private[state] final class TouchedEntries {
+private[state] final class TouchedEntries(memory: StateMemory) {
   import TouchedEntries._
 
   private var isTouched = new BitSet
-  private var ids = new Array[Int](16)
-  private var addresses = new Array[Long](16)
+  private var ids = memory.zeros(16)
+  private var addresses = memory.zeros(16)
   private var count = 0
 
   def size: Int = count
 
-  def numBytes: Long = 12L * ids.length + isTouched.size / 8
+  def numBytes: Long = ids.numBytes + addresses.numBytes + isTouched.size / 8
 
-  def idAt(index: Int): Int = ids(index)
+  def idAt(index: Int): Int = ids(index).toInt
 
   /** 0 if there was no such entry. */
   def addressBeforeAt(index: Int): Long = addresses(index)
@@ -28,8 +28,8 @@ private[state] final class TouchedEntries {
     if (!isTouched.get(id)) {
       isTouched.set(id)
       if (count == ids.length) {
-        ids = Arrays.copyOf(ids, 2 * count)
-        addresses = Arrays.copyOf(addresses, 2 * count)
+        ids = memory.grown(ids, 2 * count)
+        addresses = memory.grown(addresses, 2 * count)
       }
       ids(count) = id
       addresses(count) = addressBefore
@@ -40,12 +40,14 @@ private[state] final class TouchedEntries {
     if (ids.length > Smallest && count < ids.length / 4) {
       // a batch before was much larger
       isTouched = new BitSet
-      ids = new Array[Int](math.max(Smallest, 2 * count))
-      addresses = new Array[Long](ids.length)
+      memory.free(ids)
+      memory.free(addresses)
+      ids = memory.zeros(math.max(Smallest, 2 * count))
+      addresses = memory.zeros(ids.length)
     } else {
       var index = 0
       while (index < count) {
-        isTouched.clear(ids(index))
+        isTouched.clear(idAt(index))
         index += 1
       }
     }
