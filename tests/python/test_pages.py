@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The code of the pages for users runs, and does what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+import spark_changelog as changelog
+from pages import Section, sections, write
+
+TUTORIAL = sections("tutorial")
+COOKBOOK = sections("cookbook")
+RUNBOOKS = sections("runbooks")
+
+
+@pytest.fixture
+def changes_of(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
+    """Read a folder of CSV as a stream, or as the table that it keeps when it has a key."""
+
+    def read(name: str, schema: str, key: str | None = None) -> DataFrame:
+        (tmp_path / name).mkdir()
+        stream = spark.readStream.option("maxFilesPerTrigger", 1).schema(schema)
+        rows = stream.csv(str(tmp_path / name))
+        return changelog.from_changelog(rows, change_type="op", key=key) if key else rows
+
+    return read
+
+
+@pytest.fixture
+def keep(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., StreamingQuery]]:
+    """Keep a query in a view; the query is stopped when the test is over."""
+    started: list[StreamingQuery] = []
+
+    def start(df: DataFrame, name: str) -> StreamingQuery:
+        writer = changelog.to_changelog(df).writeStream.format("changelog-memory")
+        writer = writer.option("checkpointLocation", str(tmp_path / f"checkpoint-{name}"))
+        started.append(writer.queryName(name).start())
+        return started[-1]
+
+    yield start
+    for query in started:
+        query.stop()
+
+
+def rows(spark: SparkSession, table: str) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in spark.table(table).collect()}
+
+
+def test_every_section_with_code_is_run_here() -> None:
+    source = Path(__file__).read_text()
+    for page, name in (TUTORIAL, "TUTORIAL"), (COOKBOOK, "COOKBOOK"), (RUNBOOKS, "RUNBOOKS"):
+        for heading in page:
+            assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
+
+
+def printed(section: Section) -> list[str]:
+    return [block.strip() for block in section.of("text")]
+
+
+def test_the_tutorial_in_python(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # this session has what `configure` would give a new one
+    builder = type("Builder", (), {"getOrCreate": lambda self: spark})()
+    monkeypatch.setattr(changelog, "configure", lambda _: builder)
+    first = TUTORIAL["A query that keeps its result"]
+    names = first.run_python()
+    tables = re.findall(r"(?:^[+|].*\n?)+", capsys.readouterr().out, re.MULTILINE)
+    assert [table.strip() for table in tables] == printed(first)
+    names = TUTORIAL["See what it will do"].run_python(**names)
+    assert "unbounded" in names["plan"]
+    names = TUTORIAL["Stop, change, start"].run_python(**names)
+    assert "[CHANGELOG_QUERY_CHANGED]" in names["reason"][:200]
+
+
+def test_the_tutorial_in_sql(spark: SparkSession) -> None:
+    section = TUTORIAL["The same in SQL"]
+    answers = [spark.sql(statement).collect() for statement in section.statements()]
+    texts = ["\n".join("  ".join(map(str, row)) for row in answer) for answer in answers]
+    assert printed(section) == [texts[5]]
+    assert answers[6] == []
+    assert (answers[7][0].mode, answers[7][0].rows_read) == ("incremental", 1)
+    spark.sql("DROP MATERIALIZED VIEW sales_totals")
+    spark.sql("DROP TABLE sales")
+
+
+def test_from_a_database_to_a_warehouse(spark: SparkSession, tmp_path: Path) -> None:
+    def event(op: str, before: str, after: str) -> str:
+        return f'{{"op": "{op}", "before": {before}, "after": {after}}}'
+
+    orders, customers = tmp_path / "orders", tmp_path / "customers"
+    ada = '{"customer_id": 1, "country": "NO"}'
+    order = '{"id": 7, "customer_id": 1, "amount": "12.50"}'
+    write(orders, "1", event("c", "null", order), "no event")
+    write(customers, "1", event("c", "null", ada))
+    url = f"jdbc:derby:{tmp_path}/warehouse;create=true"
+    names = COOKBOOK["From a database to a warehouse"].run_python(
+        order_events=spark.readStream.text(str(orders)),
+        customer_events=spark.readStream.text(str(customers)),
+        url=url,
+        folder=tmp_path,
+    )
+    query: StreamingQuery = names["query"]
+
+    def revenue() -> list[tuple[str, ...]]:
+        query.processAllAvailable()
+        read = spark.read.format("jdbc").option("url", url).option("dbtable", "revenue").load()
+        return sorted(tuple(map(str, row)) for row in read.collect())
+
+    assert [row[:1] + row[2:] for row in revenue()] == [("NO", "1")]
+    write(customers, "2", event("u", ada, ada.replace("NO", "SE")))
+    assert [row[:1] + row[2:] for row in revenue()] == [("SE", "1")]
+    write(orders, "2", event("d", order, "null"))
+    assert revenue() == []
+    query.stop()
+    assert [row.record for row in spark.read.json(f"{tmp_path}/unread/*/*").collect()] == [
+        "no event"
+    ]
+
+
+def test_a_board_of_the_best(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE scores (game STRING, player STRING, score INT) USING parquet")
+    scores = "('go', 'Ada', 1), ('go', 'Ben', 2), ('go', 'Cyd', 3), ('go', 'Dan', 4)"
+    spark.sql(f"INSERT INTO scores VALUES {scores}")
+    for statement in COOKBOOK["A board of the best"].statements():
+        spark.sql(statement)
+    assert {row[1] for row in rows(spark, "board")} == {"Ben", "Cyd", "Dan"}
+    spark.sql("INSERT INTO scores VALUES ('go', 'Ada', 9), ('go', 'Dan', 1)")
+    changelog.refresh("board", spark=spark)
+    assert rows(spark, "board") == {("go", "Ada", 9), ("go", "Cyd", 3), ("go", "Dan", 4)}
+    assert changelog.verify("board", spark=spark).count() == 0
+    spark.sql("DROP MATERIALIZED VIEW board")
+    spark.sql("DROP TABLE scores")
+
+
+def test_a_dimension_that_comes_late(
+    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
+) -> None:
+    orders = changes_of("orders", "op STRING, id INT, customer_id INT, amount INT", "id")
+    customers = changes_of("customers", "op STRING, customer_id INT, name STRING", "customer_id")
+    names = COOKBOOK["A dimension that comes late, or changes"].run_python(
+        orders=orders, customers=customers, F=F
+    )
+    query = keep(names["named"], "named")
+    write(tmp_path / "orders", "1", "+I,7,1,30")
+    query.processAllAvailable()
+    assert rows(spark, "named") == {(7, 30, "(not known yet)")}
+    write(tmp_path / "customers", "1", "+I,1,Ada")
+    query.processAllAvailable()
+    assert rows(spark, "named") == {(7, 30, "Ada")}
+
+
+def test_the_last_row_of_each_key(
+    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
+) -> None:
+    readings = changes_of("readings", "device STRING, at INT, celsius INT")
+    section = COOKBOOK["The last row of each key, or the first"]
+    names = section.run_python(readings=readings, changelog=changelog)
+    query = keep(names["warm"], "warm")
+    write(tmp_path / "readings", "1", "a,1,40", "b,1,50", "c,5,60")
+    write(tmp_path / "readings", "2", "a,2,20", "c,4,10")
+    query.processAllAvailable()
+    assert rows(spark, "warm") == {("b", 1, 50), ("c", 5, 60)}
+
+
+def ago(minutes: int) -> str:
+    return (datetime.now(timezone.utc) - timedelta(minutes=minutes)).isoformat()
+
+
+def test_the_last_hour_and_what_has_not_happened(
+    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
+) -> None:
+    orders = changes_of("orders", "op STRING, id INT, customer STRING, at TIMESTAMP", "id")
+    paid = "op STRING, order_id INT, card STRING, amount INT, at TIMESTAMP"
+    payments = changes_of("payments", paid, "order_id")
+    for name, table in ("orders", orders), ("payments", payments):
+        table.createOrReplaceTempView(name)
+    late = spark.sql(COOKBOOK["What has not happened"].statements()[0])
+    recent = spark.sql(COOKBOOK["The last hour"].statements()[0])
+    queries = keep(late, "late"), keep(recent, "recent")
+    write(
+        tmp_path / "orders",
+        "1",
+        *(f"+I,{key},{name},{ago(age)}" for key, name, age in [(1, "Ada", 90), (2, "Ben", 90)]),
+        f"+I,3,Cyd,{ago(5)}",
+    )
+    write(tmp_path / "payments", "1", f"+I,1,x,5,{ago(80)}", f"+I,9,x,7,{ago(1)}")
+    for query in queries:
+        query.processAllAvailable()
+    assert rows(spark, "late") == {(2, "Ben")}
+    assert rows(spark, "recent") == {("x", 1, 7)}
+    for name in "orders", "payments":
+        spark.catalog.dropTempView(name)
+
+
+def test_a_query_is_tested_in_batch(spark: SparkSession) -> None:
+    COOKBOOK["Test a query"].run_python(spark=spark, changelog=changelog)
+
+
+def test_a_snapshot_and_a_feed_that_overlap(
+    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
+) -> None:
+    schema = "op STRING, id INT, city STRING, lsn INT"
+    names = RUNBOOKS["Backfill"].run_python(
+        snapshot=changes_of("snapshot", schema),
+        feed=changes_of("feed", schema),
+        changelog=changelog,
+    )
+    query = keep(names["orders"].select("id", "city"), "backfilled")
+    # the feed comes first: row 1 has changed since the snapshot, row 2 before it, row 3 has gone
+    write(tmp_path / "feed", "1", "u,1,Rome,12", "u,2,Bern,8", "d,3,,11")
+    query.processAllAvailable()
+    write(tmp_path / "snapshot", "1", "r,1,Oslo,10", "r,2,Bonn,10", "r,3,Kyiv,10", "r,4,Riga,10")
+    query.processAllAvailable()
+    assert rows(spark, "backfilled") == {(1, "Rome"), (2, "Bonn"), (4, "Riga")}
+    query.stop()
+
+
+def test_what_the_runbook_says_of_columns(spark: SparkSession, tmp_path: Path, keep: Any) -> None:
+    folder = tmp_path / "events"
+    write(folder, "1", '{"op": "c", "after": {"id": 1, "city": "Oslo"}}')
+
+    def query(schema: str, *columns: str) -> StreamingQuery:
+        events = spark.readStream.text(str(folder))
+        table = changelog.from_debezium(events, schema, key="id")
+        writer = changelog.to_changelog(table.select("id", *columns)).writeStream
+        writer = writer.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        started: StreamingQuery = writer.start()
+        try:
+            started.processAllAvailable()
+        finally:
+            started.stop()
+        return started
+
+    query("id INT, city STRING", "city")
+    write(folder, "2", '{"op": "c", "after": {"id": 2, "city": "Rome", "size": 3}}')
+    query("id INT, city STRING", "city")  # a column that is not known
+    for columns in (["city"], ["city", "size"]):
+        with pytest.raises(Exception, match="CHANGELOG_QUERY_CHANGED"):
+            query("id INT, city STRING, size INT", *columns)
