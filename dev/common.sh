@@ -46,21 +46,33 @@ find_python() {
   fail 'Python 3.10 or newer with its venv module is needed (set PYTHON, or put python3 on the PATH)'
 }
 
+# Makes an environment of the packages in a list, unless it holds just these.
 make_venv() {
-  local base=$1 stamp=$venv/.requirements
-  cmp -s dev/requirements.txt "$stamp" && return
-  say 'setting up .venv'
-  [ -x "$python" ] || "$base" -m venv "$venv"
-  "$python" -m pip install --quiet --disable-pip-version-check -r dev/requirements.txt
-  cp dev/requirements.txt "$stamp"
+  local base=$1 folder=$2 list=$3 stamp=$2/.requirements
+  cmp -s "$list" "$stamp" && return
+  say "setting up ${folder#"$home"/}"
+  [ -x "$folder/bin/python" ] || "$base" -m venv "$folder"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list"
+  cp "$list" "$stamp"
+}
+
+prepare_venv() {
+  local base
+  base=$(find_python)
+  export -f make_venv say
+  export home
+  locked venv bash -euo pipefail -c 'make_venv "$@"' make_venv "$base" "$1" "$2"
 }
 
 # Everything a command needs before it starts. Quick when it was done before.
 prepare() {
-  local base
   require_java
-  base=$(find_python)
-  export -f make_venv say
-  export home cache venv python
-  locked venv bash -euo pipefail -c 'make_venv "$1"' make_venv "$base"
+  prepare_venv "$venv" dev/requirements.txt
+}
+
+# Prints where the tools of dev/requirements-<name>.txt are: apart from .venv, whose packages are
+# those that users may have.
+prepare_tools() {
+  prepare_venv "$cache/$1" "dev/requirements-$1.txt"
+  echo "$cache/$1/bin"
 }

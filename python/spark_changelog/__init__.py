@@ -3,6 +3,8 @@
 
 """Keep the result of any Spark query current while its inputs change.
 
+Examples
+--------
 >>> import spark_changelog as changelog
 >>> [name for name in changelog.__all__ if name.startswith("from")]
 ['from_canal', 'from_changelog', 'from_debezium', 'from_upsert_kafka']
