@@ -22,6 +22,7 @@ Global / concurrentRestrictions :=
   Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
 
 lazy val core = (project in file("."))
+  .settings(Publishing.settings)
   .settings(
     name := "spark-changelog",
     libraryDependencies ++= Dependencies.provided ++ Dependencies.test,

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 JARS = ROOT / "python" / "spark_changelog" / "jars"
+HOME = os.environ.get("PROJECT_URL", "")
 
 
 def read_version() -> str:
@@ -25,6 +27,12 @@ def read_version() -> str:
     if found is None:
         raise ValueError("version.sbt names no version")
     return found[1].replace("-SNAPSHOT", ".dev0")
+
+
+def read_readme(version: str) -> str:
+    """Return the README. Its links lead to the repository, where that is said to be somewhere."""
+    text = (ROOT / "README.md").read_text()
+    return re.sub(r"]\((?!http|#)", f"]({HOME}/blob/v{version}/", text) if HOME else text
 
 
 class BuildWithJar(build_py):
@@ -41,8 +49,9 @@ class BuildWithJar(build_py):
 setup(
     name="spark-changelog",
     version=read_version(),
+    url=HOME or None,
     description="Keep the result of any Spark query current while its inputs change.",
-    long_description=(ROOT / "README.md").read_text(),
+    long_description=read_readme(read_version()),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE"],

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""There is one version of everything, and pages and workflows name those the build names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from processes import ROOT
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text()
+
+
+def found(pattern: str, path: str) -> str:
+    """Return the one thing that a pattern finds in a file."""
+    matches = set(re.findall(pattern, text(path)))
+    assert len(matches) == 1, f"{pattern} in {path}: {matches or 'nothing'}"
+    return str(matches.pop())
+
+
+VERSION = found(r'version := "([^"]+)"', "version.sbt")
+RELEASE = VERSION.removesuffix("-SNAPSHOT")
+BUILD = "project/Dependencies.scala"
+SPARK = found(r'sparkVersion = "([^"]+)"', BUILD)
+SCALA = found(r'scalaVersion = "([^"]+)"', BUILD)
+
+
+def mentions(page: Path) -> set[str]:
+    """Return the versions of jars, wheels and coordinates of ours that a page names."""
+    name = r"spark[-_]changelog(?:_2\.13)?(?:-|:|==)(\d+\.\d+\.\d+(?:-SNAPSHOT|\.dev0)?)"
+    return set(re.findall(name, page.read_text()))
+
+
+def test_pages_name_the_version_of_the_build() -> None:
+    named = {page.name: mentions(page) for page in PAGES}
+    assert named["README.md"]
+    assert named["install.md"]
+    assert {version for versions in named.values() for version in versions} <= {VERSION, RELEASE}
+
+
+def test_the_changelog_knows_the_version() -> None:
+    section = "Unreleased" if VERSION != RELEASE else RELEASE
+    assert f"\n## [{section}]" in text("CHANGELOG.md")
+
+
+def test_no_setting_is_newer_than_the_version() -> None:
+    settings = "scala/src/main/scala/org/apache/spark/sql/changelog/config/ChangelogConf.scala"
+    since = re.findall(r'\.version\("([\d.]+)"\)', text(settings))
+    assert since
+    assert max(tuple(map(int, version.split("."))) for version in since) <= tuple(
+        map(int, RELEASE.split("."))
+    )
+
+
+def test_the_table_of_versions_is_that_of_the_build() -> None:
+    rows = re.findall(r"^\| ([\w ]+) \| (.+?) \|", text("docs/install.md"), re.MULTILINE)
+    table = dict(rows[-9:])
+    assert table["Spark"] == table["Kafka connector"] == SPARK
+    assert table["Scala"] == SCALA
+    assert table["Delta"] == found(r'"delta-spark_4\.2_2\.13" % "([^"]+)"', BUILD)
+    for database, driver in ("PostgreSQL", "postgresql"), ("MariaDB", "mariadb-java-client"):
+        version = found(rf'"{driver}" % "([^"]+)"', BUILD)
+        assert table[database].endswith(f"by driver {version}")
+    iceberg = found(r'"iceberg-spark-runtime-4\.0_2\.13" % "([^"]+)"', BUILD)
+    assert f"of {iceberg} for Spark 4.0" in table["Iceberg"]
+
+
+def test_coordinates_of_connectors_are_those_tests_use() -> None:
+    build = re.sub(r"%+", "%", text(BUILD).replace("% sparkVersion", f'% "{SPARK}"'))
+    for artifact, version in re.findall(r"`[\w.]+:([\w.-]+):([\d.]+)`", text("docs/install.md")):
+        name = artifact if f'"{artifact}"' in build else artifact.removesuffix("_2.13")
+        assert f'"{name}" % "{version}"' in build
+
+
+def test_python_is_built_for_the_same_spark() -> None:
+    line = SPARK.rpartition(".")[0]
+    assert found(r"\npyspark==([\d.]+)\n", "dev/requirements.txt") == SPARK
+    assert found(r'"pyspark>=([\d.]+),<', "setup.py") == line
+    assert f"pyspark>={line},<" in text("docs/install.md")
+
+
+def test_workflows_pin_one_version_of_each_action() -> None:
+    uses = [
+        use for workflow in WORKFLOWS for use in re.findall(r"uses: (\S+)", workflow.read_text())
+    ]
+    actions = dict(use.split("@") for use in uses if "@" in use)
+    assert len(actions) > 5
+    for use in uses:
+        if not use.startswith("./"):
+            action, _, commit = use.partition("@")
+            assert re.fullmatch("[0-9a-f]{40}", commit), use
+            assert actions[action] == commit, use
