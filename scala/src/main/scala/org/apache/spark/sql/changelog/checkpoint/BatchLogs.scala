@@ -38,10 +38,19 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   }
 
   /** Up to where the last batch that is done has read each source, as the sources have put it. */
-  def lastOffsets: Seq[String] = lastDone.flatMap(offsetLog.get(_)) match {
-    case Some(several: OffsetSeq) => several.offsets.flatten.map(_.json)
-    case Some(named: OffsetMap) => named.offsetsMap.values.flatten.map(_.json).toSeq
-    case _ => Nil
+  def lastOffsets: Seq[String] = lastRead.map(_._2)
+
+  /** The same, each with the folder in which its source keeps what it needs. */
+  def lastRead: Seq[(Path, String)] = {
+    val offsets = lastDone.flatMap(offsetLog.get(_)) match {
+      case Some(several: OffsetSeq) =>
+        several.offsets.zipWithIndex.map { case (offset, place) => place.toString -> offset }
+      case Some(named: OffsetMap) => named.offsetsMap.toSeq
+      case _ => Nil
+    }
+    offsets.collect { case (source, Some(offset)) =>
+      new Path(new Path(checkpoint, "sources"), source) -> offset.json
+    }
   }
 
   /**

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, RowTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, LookupJoin, LookupTable, RowTtl}
 import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
@@ -83,6 +83,13 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether rows leave it for when they came, which nobody knows later. */
   lazy val forgetsRows: Boolean =
     analyzed.collectWithSubqueries { case hint: RowTtl => hint }.nonEmpty
+
+  /** Whether its rows are those of the time they came at: computed anew, they would be others. */
+  def rowsDependOnTheirTime: Boolean =
+    forgetsRows || analyzed.collectWithSubqueries {
+      case table: LookupTable => table
+      case join: LookupJoin => join
+    }.nonEmpty
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   def key: Option[Seq[String]] = kept.key

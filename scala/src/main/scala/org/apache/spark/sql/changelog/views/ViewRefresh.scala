@@ -12,7 +12,13 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
+import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
+import org.apache.spark.sql.changelog.views.history.{
+  RefreshError,
+  RefreshHistory,
+  RefreshReason,
+  RefreshReport
+}
 
 /** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
 class ViewRefresh(session: SparkSession, view: KeptView) {
@@ -20,6 +26,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   // what is stored must be done in the session of the query, as its sink does
   private val storage = ViewStorage(query.session, view.definition.provider)
   private val history = RefreshHistory.of(session, view)
+  private val cheaper = new CheaperRefresh(session, view, query)
 
   /** As the policy says, or as `full` says instead. */
   def refresh(full: Option[Boolean]): Unit = {
@@ -30,7 +37,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       val policy = view.definition.policy
       val isFull = full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)
       val why =
-        if (history.last.isEmpty) "the view is new"
+        if (history.last.isEmpty) RefreshReason.New
         else if (full.isDefined) "asked for"
         else reason
       report.isFor(if (isFull) "full" else "incremental", why)
@@ -52,23 +59,35 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     else "the query reads no stream, and no table that is followed"
   }
 
-  /** Reads what has changed, or all where that can't be told and all may be computed. */
+  /** Reads what has changed, or all where that can't be told, or costs less, and is allowed. */
   private def follow(wasRefreshed: Boolean, mayCompute: Boolean, report: RefreshReport): Unit =
     if (wasRefreshed && hasNoCheckpoint) {
       if (!mayCompute) throw ViewErrors.notBegun(view.name)
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(anew = false, report)
-    } else
-      try catchUp(view, storage.sink(view), report)
-      catch {
-        case error: Throwable =>
-          RefreshFailure(error) match {
-            case RefreshFailure.AsksForAll(cause) if mayCompute && query.followed.nonEmpty =>
-              report.isFor("full", RefreshError(session, cause))
-              compute(anew = false, report)
-            case failure => throw failure.error
-          }
+    } else {
+      val estimate = if (wasRefreshed) cheaper.estimate(history) else None
+      estimate.foreach(report.isExpectedToCost)
+      if (mayCompute && estimate.exists(cheaper.isFull)) {
+        report.isFor("full", "to go through what has changed is expected to cost more")
+        compute(anew = false, report)
+      } else {
+        followChanges(mayCompute, report)
+        if (!wasRefreshed) readAll(view, report)
       }
+    }
+
+  private def followChanges(mayCompute: Boolean, report: RefreshReport): Unit =
+    try catchUp(view, storage.sink(view), report)
+    catch {
+      case error: Throwable =>
+        RefreshFailure(error) match {
+          case RefreshFailure.AsksForAll(cause) if mayCompute && query.followed.nonEmpty =>
+            report.isFor("full", RefreshError(session, cause))
+            compute(anew = false, report)
+          case failure => throw failure.error
+        }
+    }
 
   /** Whether its rows were computed at once, so that changes have nothing to go on from. */
   private def hasNoCheckpoint: Boolean = {
@@ -97,7 +116,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    *   whether the view says something else than before
    */
   def recompute(anew: Boolean): Unit = history.remember { report =>
-    report.isFor("full", if (anew) "the view was replaced" else "asked for")
+    report.isFor("full", if (anew) RefreshReason.Replaced else "asked for")
     compute(anew, report)
   }
 
@@ -108,6 +127,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       val rows =
         if (query.isStreaming) {
           catchUp(staged, storage.stagingSink(staged), report)
+          readAll(staged, report)
           storage.staged(staged).getOrElse(none(staged.schema))
         } else query.rows
       storage.replace(staged, rows, anew)
@@ -123,6 +143,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val kept = Seq(staged, view).map(_.definition.folder.getName).toSet
     ViewStorage.deleteGenerations(session, view.definition.home, kept)
   }
+
+  /** So that later refreshes can be compared with what this one cost. */
+  private def readAll(target: KeptView, report: RefreshReport): Unit =
+    if (query.followed.nonEmpty) {
+      val inputs = new ViewInputs(query.session, target.definition.checkpoint)
+      inputs.size.foreach(size => report.readAll(size.inAll))
+    }
 
   private def catchUp(
       target: KeptView,

@@ -37,6 +37,12 @@ private[tables] object DeltaMethods {
 
     def version: Long = call(snapshot, "version").asInstanceOf[Long]
     def id: String = call(metadata, "id").toString
+
+    /** What the files take that it consists of. */
+    def bytes: Long = call(snapshot, "sizeInBytesIfKnown") match {
+      case Some(known: Long) => known
+      case _ => call(snapshot, "sizeInBytes").asInstanceOf[Long]
+    }
     def schema: StructType = call(metadata, "schema").asInstanceOf[StructType]
 
     def hasChangeFeed: Boolean = call(metadata, "configuration")
@@ -81,6 +87,54 @@ private[tables] object DeltaMethods {
     }
   }
 
+  /**
+   * A file that a commit adds, removes or tells changes by.
+   *
+   * @param bytes
+   *   without rows that a deletion vector marks, as far as statistics tell how many those are
+   * @param rows
+   *   none if its statistics don't tell
+   */
+  final case class FileChange(
+      path: String,
+      bytes: Long,
+      rows: Option[Long],
+      changesData: Boolean = true,
+      isGone: Boolean = false,
+      isFeed: Boolean = false)
+
+  /**
+   * The files that a commit concerns.
+   *
+   * @param copied
+   *   how many rows it wrote anew as they were, as far as it tells
+   * @param replaced
+   *   how many rows of the same files it took away or changed
+   */
+  final case class Commit(files: Seq[FileChange], copied: Long = 0, replaced: Long = 0)
+
+  def commitOf(actions: Seq[AnyRef]): Commit = {
+    val files = actions.flatMap { action =>
+      val kind = action.getClass.getSimpleName
+      def count(name: String) = call(action, name).asInstanceOf[Option[Long]]
+      Option.when(Seq(Added, Removed, Feed).contains(kind)) {
+        FileChange(
+          call(action, "path").toString,
+          count("estLogicalFileSize").getOrElse(call(action, "getFileSize").asInstanceOf[Long]),
+          count("numLogicalRecords"),
+          call(action, "dataChange") == true,
+          isGone = kind == Removed,
+          isFeed = kind == Feed)
+      }
+    }
+    val metrics = actions
+      .filter(_.getClass.getSimpleName == "CommitInfo")
+      .flatMap(call(_, "operationMetrics").asInstanceOf[Option[Map[String, String]]])
+    def sum(names: Seq[String]) =
+      metrics.flatMap(known => names.flatMap(known.get)).flatMap(_.toLongOption).sum
+    Commit(files, sum(Copied), sum(Replaced))
+  }
+
   private def call(target: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
     val method = target.getClass.getMethods
       .find(method => method.getName == name && method.getParameterCount == arguments.size)
@@ -90,5 +144,13 @@ private[tables] object DeltaMethods {
   }
 
   private val FileIndex = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
+  private val Added = "AddFile"
+  private val Removed = "RemoveFile"
+  private val Feed = "AddCDCFile"
+
+  /** What UPDATE, DELETE and MERGE call the rows of a file that they have left, and others. */
+  private val Copied = Seq("numCopiedRows", "numTargetRowsCopied")
+  private val Replaced =
+    Seq("numUpdatedRows", "numDeletedRows", "numTargetRowsUpdated", "numTargetRowsDeleted")
   private val ChangeReader = "org.apache.spark.sql.delta.commands.cdc.CDCReader$"
 }

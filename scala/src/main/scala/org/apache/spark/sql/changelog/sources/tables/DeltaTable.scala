@@ -22,10 +22,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def rowsOnlyCome: Boolean = false
 
-  override def now(): TableVersion = {
-    val snapshot = current
+  override def now(): TableVersion = versionOf(current)
+
+  private def versionOf(snapshot: DeltaMethods.Snapshot): TableVersion =
     TableVersion(name, snapshot.id, TableVersion.fingerprint(snapshot.schema), snapshot.version)
-  }
 
   override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
     start.foreach(checkSame(_, moment))
@@ -43,13 +43,22 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     }
   }
 
+  override def size(since: TableVersion): TableSize = {
+    val found = current
+    checkSame(since, versionOf(found))
+    val commits =
+      if (found.version == since.version) Nil
+      else commitsOf(found, since.version, found.version)
+    TableSize(
+      found.bytes,
+      commits.map { case (_, actions) => DeltaCommitSize(DeltaMethods.commitOf(actions)) }.sum)
+  }
+
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
     val relation = FollowedTables.relationOf(session.table(name))
     val found = DeltaMethods.snapshotOf(relation)
     if (found.id != until.id) throw TableErrors.replaced(name, from.version)
-    val expected = (from.version + 1) to until.version
-    val commits = found.commits(expected.head, expected.last)
-    if (commits.map(_._1) != expected) throw TableErrors.changesLost(name, from.version)
+    val commits = commitsOf(found, from.version, until.version)
     val columns = relation.output.map(_.name)
     def read(byFiles: Boolean): DataFrame = found
       .changes(session, commits, byFiles)
@@ -61,6 +70,17 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
           NetRows(read(byFiles = true), columns)
       }
     changed.queryExecution.analyzed
+  }
+
+  /** All that was committed after one version, up to another. */
+  private def commitsOf(
+      found: DeltaMethods.Snapshot,
+      from: Long,
+      until: Long): Seq[(Long, Seq[AnyRef])] = {
+    val expected = (from + 1) to until
+    val commits = found.commits(expected.head, expected.last)
+    if (commits.map(_._1) != expected) throw TableErrors.changesLost(name, from)
+    commits
   }
 
   private def current: DeltaMethods.Snapshot =

@@ -34,6 +34,9 @@ private[tables] trait FollowedTable {
   /** What has changed after one version, up to another. */
   def changes(from: TableVersion, until: TableVersion): LogicalPlan
 
+  /** How much it holds now, and how much of that has changed. Refuses what `version` refuses. */
+  def size(since: TableVersion): TableSize
+
   /** Lets go what is kept of versions before one. */
   def forget(before: TableVersion): Unit = ()
 

@@ -55,6 +55,15 @@ object FollowedTables {
   def describe(relation: LogicalRelation): String =
     nameOf(relation, "files").getOrElse(relation.relation.toString)
 
+  /**
+   * How much a table holds, and how much has changed since it was read.
+   *
+   * @param folder
+   *   where its source keeps what it needs, below a checkpoint
+   */
+  def sizeOf(session: SparkSession, since: TableVersion, folder: Path): TableSize =
+    open(session, since.table, folder).size(since)
+
   private[tables] def open(session: SparkSession, name: String, folder: Path): FollowedTable =
     relationOf(session.table(name)).relation match {
       case files: HadoopFsRelation if DeltaMethods.isDelta(files) =>

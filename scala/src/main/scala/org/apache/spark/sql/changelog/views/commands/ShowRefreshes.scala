@@ -11,7 +11,11 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.views.history.{RefreshHistory, RefreshRecord}
+import org.apache.spark.sql.changelog.views.history.{
+  RefreshEstimate,
+  RefreshHistory,
+  RefreshRecord
+}
 
 /** `SHOW REFRESHES OF v`: those that are remembered, the newest first. */
 case class ShowRefreshes(name: Seq[String]) extends ViewCommand {
@@ -31,13 +35,20 @@ case class ShowRefreshes(name: Seq[String]) extends ViewCommand {
     record.rowsRead.getOrElse(null),
     record.rowsWritten.getOrElse(null),
     record.rowsTakenBack.getOrElse(null),
-    record.estimate.orNull,
+    record.estimate.map(ShowRefreshes.row).orNull,
     record.error.orNull)
 }
 
 object ShowRefreshes {
+  private def row(estimate: RefreshEstimate): Row = Row(
+    estimate.incrementalSeconds.getOrElse(null),
+    estimate.fullSeconds.getOrElse(null),
+    estimate.bytesChanged.getOrElse(null),
+    estimate.bytesInAll)
+
   private val schema = StructType.fromDDL("""
     started TIMESTAMP, seconds DOUBLE, mode STRING, reason STRING, state STRING,
     versions MAP<STRING, STRING>, rows_read BIGINT, rows_written BIGINT, rows_taken_back BIGINT,
-    estimate STRING, error STRING""")
+    estimate STRUCT<incremental_seconds: DOUBLE, full_seconds: DOUBLE, bytes_changed: BIGINT,
+    bytes_in_all: BIGINT>, error STRING""")
 }

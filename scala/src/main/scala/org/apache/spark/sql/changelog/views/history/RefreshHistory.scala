@@ -37,6 +37,9 @@ class RefreshHistory(session: SparkSession, home: Path) {
   /** All that are remembered, the newest first. */
   def all: Seq[RefreshRecord] = paths.flatMap(read)
 
+  /** So many of them. */
+  def newest(count: Int): Seq[RefreshRecord] = paths.take(count).flatMap(read)
+
   def last: Option[RefreshRecord] = paths.iterator.flatMap(read).nextOption()
 
   def lastSuccess: Option[RefreshRecord] =

@@ -17,7 +17,7 @@ package org.apache.spark.sql.changelog.views.history
  * @param rowsRead
  *   none if they were not counted, as those of a batch query
  * @param estimate
- *   what it was expected to cost, if that was asked
+ *   how much there was to read, and what that was expected to cost, as far as that is known
  * @param error
  *   why it failed, if it did
  */
@@ -31,7 +31,7 @@ case class RefreshRecord(
     rowsRead: Option[Long] = None,
     rowsWritten: Option[Long] = None,
     rowsTakenBack: Option[Long] = None,
-    estimate: Option[String] = None,
+    estimate: Option[RefreshEstimate] = None,
     error: Option[String] = None) {
 
   def succeeded: Boolean = error.isEmpty

@@ -24,7 +24,12 @@ class RefreshReport {
   def reads(versions: Map[String, String]): Unit =
     record = record.copy(versions = record.versions ++ versions)
 
-  def isExpectedToCost(estimate: String): Unit = record = record.copy(estimate = Some(estimate))
+  def isExpectedToCost(estimate: RefreshEstimate): Unit =
+    record = record.copy(estimate = Some(estimate))
+
+  /** How much the tables held of which all rows were read. */
+  def readAll(bytes: Long): Unit =
+    if (record.estimate.isEmpty) isExpectedToCost(RefreshEstimate(bytes))
 
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
 

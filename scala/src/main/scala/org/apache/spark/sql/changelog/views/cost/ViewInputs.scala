@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.cost
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableSize, TableVersion}
+
+/** The tables that a view has read, as its checkpoint names them. */
+class ViewInputs(session: SparkSession, checkpoint: Path) extends Logging {
+
+  /**
+   * How much they hold now, and how much of that has changed since they were read. None if that can't
+   * be told, or if other sources are among them: nobody knows whether those can be read once more.
+   */
+  def size: Option[TableSize] =
+    try {
+      val sizes = new BatchLogs(session, checkpoint).lastRead.map { case (folder, offset) =>
+        TableVersion.find(offset).map(FollowedTables.sizeOf(session, _, folder))
+      }
+      Option.when(sizes.nonEmpty && sizes.forall(_.nonEmpty)) {
+        val known = sizes.flatten
+        TableSize(known.map(_.inAll).sum, known.map(_.changed).sum)
+      }
+    } catch {
+      // the refresh meets the same, and tells it
+      case NonFatal(error) =>
+        logInfo(log"How much has changed can't be told", error)
+        None
+    }
+}
