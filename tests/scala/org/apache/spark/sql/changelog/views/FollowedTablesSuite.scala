@@ -144,6 +144,34 @@ class FollowedTablesSuite
     check(revenue, "full")
   }
 
+  test("INCREMENTAL STRICT tells by one condition why all would have to be computed anew") {
+    make(feed, noFeed)
+    create(revenue)
+    run("DROP TABLE customers")
+    run(s"CREATE TABLE customers (customer INT, country STRING) $feed")
+    def refused(statement: String, reason: String) = {
+      val error = checkError("CHANGELOG_VIEW_NOT_COMPUTED_ANEW")(run(statement))
+      assert(error.getMessage.contains(s"[$reason]"), error.getMessage)
+    }
+    refused("REFRESH MATERIALIZED VIEW v INCREMENTAL  strict", "CHANGELOG_TABLE_REPLACED")
+    run(
+      "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'incremental strict')")
+    refused("REFRESH MATERIALIZED VIEW v", "CHANGELOG_TABLE_REPLACED")
+    assert(facts("Failure").contains("CHANGELOG_VIEW_NOT_COMPUTED_ANEW"), facts)
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    run("INSERT INTO customers VALUES (1, 'NO')")
+    check(revenue)
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'full')")
+    run("REFRESH MATERIALIZED VIEW v")
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'auto')")
+    refused("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT", "CHANGELOG_VIEW_NOT_BEGUN")
+    run("DROP MATERIALIZED VIEW v")
+    checkError("CHANGELOG_NONDETERMINISTIC_EXPRESSION")(
+      create(
+        "SELECT rand() AS r FROM orders",
+        "TBLPROPERTIES ('changelog.refreshPolicy' = 'INCREMENTAL STRICT')"))
+  }
+
   test("a view goes on by changes after it was computed at once") {
     make(feed, noFeed)
     create(revenue, "TBLPROPERTIES ('changelog.refreshPolicy' = 'full')")

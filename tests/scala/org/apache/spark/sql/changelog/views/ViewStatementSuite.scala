@@ -18,7 +18,10 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     assert(parse("refresh materialized view a.b") == RefreshKeptView(Seq("a", "b"), None))
     assert(
       parse("-- x\n/* y */ REFRESH STREAMING TABLE `a b`.c FULL;") ==
-        RefreshKeptView(Seq("a b", "c"), Some(true)))
+        RefreshKeptView(Seq("a b", "c"), Some(RefreshPolicy.Full)))
+    assert(
+      parse("REFRESH MATERIALIZED VIEW v Incremental\n STRICT") ==
+        RefreshKeptView(Seq("v"), Some(RefreshPolicy.Strict)))
     assert(parse("START MATERIALIZED VIEW v") == StartKeptView(Seq("v")))
     assert(parse("STOP MATERIALIZED VIEW v") == StopKeptView(Seq("v")))
     assert(

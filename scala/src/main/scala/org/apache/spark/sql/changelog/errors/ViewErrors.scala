@@ -57,6 +57,18 @@ object ViewErrors {
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
 
+  /** @param reason why what has changed can't be told */
+  def notComputedAnew(
+      view: TableIdentifier,
+      reason: String,
+      cause: Throwable): AnalysisException = {
+    val error = analysis(
+      "CHANGELOG_VIEW_NOT_COMPUTED_ANEW",
+      Map("view" -> view.quotedString, "reason" -> reason))
+    error.initCause(cause)
+    error
+  }
+
   def notFound(view: TableIdentifier, isOther: Boolean): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_NOT_FOUND",

@@ -4,7 +4,12 @@
 package org.apache.spark.sql.changelog.views
 
 /** How a view is brought up to date. */
-sealed abstract class RefreshPolicy(override val toString: String)
+sealed abstract class RefreshPolicy(override val toString: String) {
+
+  /** Whether nothing is computed anew. */
+  def isIncremental: Boolean =
+    this == RefreshPolicy.Incremental || this == RefreshPolicy.Strict
+}
 
 object RefreshPolicy {
 
@@ -14,8 +19,15 @@ object RefreshPolicy {
   /** By changes; a query that reads nothing whose changes can be told is refused. */
   case object Incremental extends RefreshPolicy("incremental")
 
+  /** The same; where changes can't be told, one error says so, whatever the reason. */
+  case object Strict extends RefreshPolicy("incremental strict")
+
   /** From scratch, each time. */
   case object Full extends RefreshPolicy("full")
 
-  val values: Seq[RefreshPolicy] = Seq(Auto, Incremental, Full)
+  /** The one that a text names, whatever spaces it has. */
+  def find(text: String): Option[RefreshPolicy] =
+    values.find(_.toString.equalsIgnoreCase(text.trim.replaceAll("\\s+", " ")))
+
+  val values: Seq[RefreshPolicy] = Seq(Auto, Incremental, Strict, Full)
 }

@@ -48,8 +48,8 @@ case class ViewDefinition(
 
   def policy: RefreshPolicy =
     options.get(Policy).fold[RefreshPolicy](RefreshPolicy.Auto) { text =>
-      RefreshPolicy.values
-        .find(_.toString.equalsIgnoreCase(text))
+      RefreshPolicy
+        .find(text)
         .getOrElse(throw ViewErrors
           .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
     }

@@ -29,7 +29,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
       try {
         // what it says may have changed while others were refreshed
         val now = catalog.get(view.name.nameParts)
-        new ViewRefresh(session, now).refresh(full = None)
+        new ViewRefresh(session, now).refresh(asked = None)
         val record = RefreshHistory.of(session, now).last
         RefreshedView(view, RefreshedView.Refreshed, record)
       } catch {

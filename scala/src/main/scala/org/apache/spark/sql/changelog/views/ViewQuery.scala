@@ -47,7 +47,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       if (follower.followed.isEmpty) Left(unknown)
       else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
-      else if (definition.policy == RefreshPolicy.Incremental) Right(query)
+      else if (definition.policy.isIncremental) Right(query)
       else
         try {
           query.check()
@@ -106,8 +106,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Refuses a query that can't be kept, as starting it would. */
   def check(): this.type = {
     if (isStreaming) kept.check()
-    else if (definition.kind == ViewKind.StreamingTable ||
-      definition.policy == RefreshPolicy.Incremental) {
+    else if (definition.kind == ViewKind.StreamingTable || definition.policy.isIncremental) {
       throw notIncremental(definition.kind.toString)
     } else rows.queryExecution.assertAnalyzed()
     this

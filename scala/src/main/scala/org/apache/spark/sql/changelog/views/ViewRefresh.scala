@@ -28,24 +28,25 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private val history = RefreshHistory.of(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
 
-  /** As the policy says, or as `full` says instead. */
-  def refresh(full: Option[Boolean]): Unit = {
+  /** As the policy says, or in the way that was `asked` for. */
+  def refresh(asked: Option[RefreshPolicy]): Unit = {
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
       storage.settle(view)
-      val policy = view.definition.policy
-      val isFull = full.getOrElse(policy == RefreshPolicy.Full || !query.isStreaming)
+      val policy = asked.getOrElse(view.definition.policy)
+      val mustFollow = asked.exists(_.isIncremental)
+      val isFull = policy == RefreshPolicy.Full || !query.isStreaming && !mustFollow
       val why =
         if (history.last.isEmpty) RefreshReason.New
-        else if (full.isDefined) "asked for"
+        else if (asked.isDefined) "asked for"
         else reason
       report.isFor(if (isFull) "full" else "incremental", why)
-      if (full.contains(false) && !query.isStreaming) throw query.notIncremental(view.sql)
+      if (mustFollow && !query.isStreaming) throw query.notIncremental(view.sql)
       if (isFull) compute(anew = false, report)
       else {
         checkSchema()
-        follow(wasRefreshed, mayCompute = full.isEmpty && policy == RefreshPolicy.Auto, report)
+        follow(wasRefreshed, policy, report)
       }
     }
   }
@@ -60,9 +61,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** Reads what has changed, or all where that can't be told, or costs less, and is allowed. */
-  private def follow(wasRefreshed: Boolean, mayCompute: Boolean, report: RefreshReport): Unit =
+  private def follow(
+      wasRefreshed: Boolean,
+      policy: RefreshPolicy,
+      report: RefreshReport): Unit = {
+    val mayCompute = policy == RefreshPolicy.Auto
     if (wasRefreshed && hasNoCheckpoint) {
-      if (!mayCompute) throw ViewErrors.notBegun(view.name)
+      if (!mayCompute) throw refused(ViewErrors.notBegun(view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(anew = false, report)
     } else {
@@ -72,22 +77,31 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         report.isFor("full", "to go through what has changed is expected to cost more")
         compute(anew = false, report)
       } else {
-        followChanges(mayCompute, report)
+        followChanges(policy, report)
         if (!wasRefreshed) readAll(view, report)
       }
     }
+  }
 
-  private def followChanges(mayCompute: Boolean, report: RefreshReport): Unit =
+  private def followChanges(policy: RefreshPolicy, report: RefreshReport): Unit =
     try catchUp(view, storage.sink(view), report)
     catch {
       case error: Throwable =>
         RefreshFailure(error) match {
-          case RefreshFailure.AsksForAll(cause) if mayCompute && query.followed.nonEmpty =>
+          case RefreshFailure.AsksForAll(cause)
+              if policy == RefreshPolicy.Auto && query.followed.nonEmpty =>
             report.isFor("full", RefreshError(session, cause))
             compute(anew = false, report)
+          case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
           case failure => throw failure.error
         }
     }
+
+  /** What is said where all would have to be computed anew, and may not be. */
+  private def refused(cause: Throwable, policy: RefreshPolicy): Throwable =
+    if (policy == RefreshPolicy.Strict)
+      ViewErrors.notComputedAnew(view.name, RefreshError(session, cause), cause)
+    else cause
 
   /** Whether its rows were computed at once, so that changes have nothing to go on from. */
   private def hasNoCheckpoint: Boolean = {

@@ -36,7 +36,7 @@ class ViewStatement(parser: ParserInterface) {
       case RefreshUpstream(name) =>
         Some(RefreshKeptViews(RefreshKeptViews.Upstream(parts(name))))
       case Refresh(name, how) =>
-        Some(RefreshKeptView(parts(name), Option(how).map(_.equalsIgnoreCase("FULL"))))
+        Some(RefreshKeptView(parts(name), Option(how).flatMap(RefreshPolicy.find)))
       case Start(name) => Some(StartKeptView(parts(name)))
       case Stop(name) => Some(StopKeptView(parts(name)))
       case Drop(ifExists, name, cascade) =>
@@ -90,7 +90,7 @@ object ViewStatement {
   private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
-    s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL))?\\s*;?\\s*""".r
+    s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL(?:\\s+STRICT)?))?\\s*;?\\s*""".r
   private val Alter = s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+(.*)""".r
   private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
   private val RefreshAll =

@@ -6,17 +6,17 @@ package org.apache.spark.sql.changelog.views.commands
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.views.ViewRefresh
+import org.apache.spark.sql.changelog.views.{RefreshPolicy, ViewRefresh}
 
 /**
- * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL]`: catches up with the sources, and ends.
+ * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL [STRICT]]`: catches up with the sources, and ends.
  *
- * @param full
- *   whether all rows are computed anew; as the view's policy says, if none
+ * @param asked
+ *   in which way; as the view's policy says, if none
  */
-case class RefreshKeptView(name: Seq[String], full: Option[Boolean]) extends ViewCommand {
+case class RefreshKeptView(name: Seq[String], asked: Option[RefreshPolicy]) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    new ViewRefresh(session, find(session, name)).refresh(full)
+    new ViewRefresh(session, find(session, name)).refresh(asked)
     Nil
   }
 }
