@@ -14,8 +14,6 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
  * right: those that read it stay as they are, all others are refreshed.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
-  private val catalog = new ViewCatalog(session)
-
   def refresh(views: Seq[KeptView]): Seq[RefreshedView] =
     dependencies.ordered(views).foldLeft(Seq.empty[RefreshedView]) { (before, view) =>
       val behind = before.filter(isBehind).map(_.view.name).toSet
@@ -28,10 +26,11 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     else
       try {
         // what it says may have changed while others were refreshed
-        val now = catalog.get(view.name.nameParts)
-        new ViewRefresh(session, now).refresh(asked = None)
-        val record = RefreshHistory.of(session, now).last
-        RefreshedView(view, RefreshedView.Refreshed, record)
+        ViewTurns(session, view.name.nameParts) { now =>
+          new ViewRefresh(session, now).refresh(asked = None)
+          val record = RefreshHistory.of(session, now).last
+          RefreshedView(view, RefreshedView.Refreshed, record)
+        }
       } catch {
         case NonFatal(error) =>
           RefreshedView(view, RefreshedView.Failed, error = Some(error))

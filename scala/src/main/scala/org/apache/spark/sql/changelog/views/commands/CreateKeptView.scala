@@ -49,7 +49,8 @@ case class CreateKeptView(
         new ViewColumns(full, columns)(new ViewQuery(session, definition).check(), session)
       val made = KeptView(full, schema, checked.definition, layout)
       old match {
-        case Some(view) => replaceView(session, view, made, checked)
+        case Some(view) =>
+          ViewTurns(session, view.name.nameParts)(replaceView(session, _, made, checked))
         case None => create(session, made)
       }
     }

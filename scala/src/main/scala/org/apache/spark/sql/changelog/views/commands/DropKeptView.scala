@@ -34,8 +34,9 @@ case class DropKeptView(name: Seq[String], ifExists: Boolean, cascade: Boolean)
     Nil
   }
 
-  private def drop(session: SparkSession, view: KeptView): Unit = {
-    RunningViews.stop(view)
-    ViewStorage(session, view.definition.provider).drop(view)
-  }
+  private def drop(session: SparkSession, view: KeptView): Unit =
+    ViewTurns(session, view.name.nameParts) { now =>
+      RunningViews.stop(now)
+      ViewStorage(session, now.definition.provider).drop(now)
+    }
 }
