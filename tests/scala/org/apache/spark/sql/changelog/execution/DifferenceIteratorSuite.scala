@@ -7,14 +7,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.types.{ByteType, DataType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.testing.ProcessorTest
 
-class DifferenceIteratorSuite extends AnyFunSuite {
-  private val numOutputRows = new SQLMetric("sum")
-  private val numRetractions = new SQLMetric("sum")
+class DifferenceIteratorSuite extends AnyFunSuite with ProcessorTest {
+  private var metrics = newMetrics()
 
   private def row(value: Option[Int]): UnsafeRow = value match {
     case Some(number) =>
@@ -27,9 +26,8 @@ class DifferenceIteratorSuite extends AnyFunSuite {
 
   /** What is emitted for keys with these old and new values. */
   private def differences(keys: Seq[(Option[Int], Option[Int])], pairs: Boolean): Seq[String] = {
-    numOutputRows.reset()
-    numRetractions.reset()
-    val rows = new DifferenceIterator(1, pairs, numOutputRows, numRetractions) {
+    metrics = newMetrics()
+    val rows = new DifferenceIterator(1, pairs, metrics) {
       private val remaining = keys.iterator
       private var current: (Option[Int], Option[Int]) = _
 
@@ -57,14 +55,14 @@ class DifferenceIteratorSuite extends AnyFunSuite {
 
   test("each key gives the difference of its rows") {
     assert(differences(keys, pairs = true) == Seq("+I 1", "-U 3", "+U 4", "-D 5", "-U 6", "+U 7"))
-    assert(numOutputRows.value == 6)
-    assert(numRetractions.value == 3)
+    assert(metrics.emitted.value == 6)
+    assert(metrics.retracted.value == 3)
   }
 
   test("before images are left out where nobody asks for them") {
     assert(differences(keys, pairs = false) == Seq("+I 1", "+U 4", "-D 5", "+U 7"))
-    assert(numOutputRows.value == 4)
-    assert(numRetractions.value == 1)
+    assert(metrics.emitted.value == 4)
+    assert(metrics.retracted.value == 1)
   }
 
   test("no key gives nothing") {

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{ByteType, IntegerType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -45,6 +46,17 @@ object RowKind {
   /** The kind column among `attributes`, present unless the rows are insert-only. */
   def find(attributes: Seq[Attribute]): Option[Attribute] =
     attributes.find(a => a.name == ColumnName && a.dataType == ByteType)
+
+  /** The columns besides that of the kind, if there is one. */
+  def without(kind: Option[Attribute], columns: Seq[Attribute]): Seq[Attribute] =
+    columns.filterNot(column => kind.exists(_.exprId == column.exprId))
+
+  /** Where the kind stands among `columns`; -1 without one. */
+  def ordinal(kind: Option[Attribute], columns: Seq[Attribute]): Int =
+    kind.fold(-1)(kind => columns.indexWhere(_.exprId == kind.exprId))
+
+  /** The kind of a row that has it at `ordinal`; `+I` for -1. */
+  def at(row: InternalRow, ordinal: Int): Byte = if (ordinal < 0) Insert else row.getByte(ordinal)
 
   /** `true` for rows whose `kind` retracts. */
   def isRetraction(kind: Expression): Expression =

@@ -14,6 +14,8 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.types.{DataType, IntegerType}
 
+import org.apache.spark.sql.changelog.testing.MapStore
+
 /** From one batch to the next an index is kept for just the version it belongs to. */
 class TimeIndexesSuite extends AnyFunSuite {
   private val toRow = UnsafeProjection.create(Array[DataType](IntegerType))

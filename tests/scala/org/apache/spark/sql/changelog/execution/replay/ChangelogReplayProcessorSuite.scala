@@ -11,9 +11,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types.{DataType, IntegerType}
 
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.testing.ProcessorTest
 
-class ChangelogReplayProcessorSuite extends AnyFunSuite {
+class ChangelogReplayProcessorSuite extends AnyFunSuite with ProcessorTest {
   private val project = UnsafeProjection.create(Array[DataType](IntegerType, IntegerType))
 
   private def row(group: Int, value: Int): UnsafeRow = project(InternalRow(group, value)).copy()
@@ -41,15 +41,15 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite {
 
   private class Run(refreshes: Boolean = false) {
     val memory = new Memory
-    var unmatched = 0L
+    private val counter = new CountUnmatched
     private val processor = new ChangelogReplayProcessor(
       memory,
       (left, right) => Integer.compare(left.getInt(1), right.getInt(1)),
-      new UnmatchedRetractions {
-        override def apply(count: Long, key: => String): Unit = unmatched += count
-      },
+      counter,
       _.getInt(1).toString,
       refreshes)
+
+    def unmatched: Long = counter.count
 
     /** What is replayed after changes of partition 1: value, times before, times after. */
     def apply(changes: (Int, Long)*): Seq[(Int, Long, Long)] = {

@@ -20,6 +20,7 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
@@ -115,8 +116,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Rows that agree on `key` together; all of them, if it has no columns. */
   protected def clusteredBy(key: Seq[Expression]): Distribution =
-    if (key.isEmpty) AllTuples
-    else StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf)
+    ChangelogStateWriter.clusteredBy(key, getStateInfo.numPartitions, conf)
 
   /** When entries of the state are over, or are to be looked at, if a watermark says so. */
   protected def entryTimes: Option[EntryTimes] = None
@@ -252,6 +252,13 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       processAndCommit)
   }
 
+  /** Counts what the operator emits and what it does to its state. */
+  protected def changeMetrics: ChangeMetrics = ChangeMetrics(
+    longMetric("numOutputRows"),
+    longMetric("numRetractions"),
+    longMetric("numUpdatedStateRows"),
+    longMetric("numRemovedStateRows"))
+
   /** Applies the session's policy to retractions of rows that were never given. */
   protected def unmatchedRetractions(): UnmatchedRetractions = {
     val policy = UnmatchedRetraction.fromConf(conf)
@@ -281,7 +288,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   }
 }
 
-/** Takes note of retractions of rows that were never given. */
-trait UnmatchedRetractions extends Serializable {
-  def apply(count: Long, key: => String): Unit
+object ChangelogStateWriter {
+
+  /** Rows that agree on `key` together, as state in so many partitions needs it. */
+  def clusteredBy(key: Seq[Expression], numPartitions: Int, conf: SQLConf): Distribution =
+    if (key.isEmpty) AllTuples
+    else StatefulOperatorPartitioning.getCompatibleDistribution(key, numPartitions, conf)
 }

@@ -22,7 +22,10 @@ import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidate
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
 import org.apache.spark.sql.changelog.execution.join.multi.PlanChangelogMultiJoin
 import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
-import org.apache.spark.sql.changelog.execution.normalize.ChangelogNormalizeExec
+import org.apache.spark.sql.changelog.execution.normalize.{
+  ChangelogNormalizeExec,
+  NormalizeLayout
+}
 import org.apache.spark.sql.changelog.execution.output._
 import org.apache.spark.sql.changelog.execution.rank.PlanChangelogRank
 import org.apache.spark.sql.changelog.execution.replay._
@@ -50,16 +53,17 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
     case normalize: ChangelogNormalize =>
       ChangelogNormalizeExec(
-        normalize.key,
-        normalize.sequence,
-        normalize.position,
-        normalize.columns,
-        normalize.inputKind,
+        NormalizeLayout(
+          normalize.key,
+          normalize.sequence,
+          normalize.position,
+          normalize.columns,
+          normalize.inputKind,
+          normalize.unavailable),
         normalize.updateKind,
         normalize.outputKind,
         Some(AssignStateInfo(castToImpl(session), normalize.operatorId)),
-        planLater(normalize.child),
-        normalize.unavailable) :: Nil
+        planLater(normalize.child)) :: Nil
 
     case unique: ChangelogUnique =>
       val state = AssignStateInfo(castToImpl(session), unique.operatorId)
@@ -90,11 +94,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       ChangelogRunningExec(
         running.partition,
         running.time,
-        running.buffers,
-        running.numRowBuffers,
-        running.initial,
-        running.updates,
-        running.results,
+        running.functions,
         Some(stateOf(running.operatorId, running.partition)),
         running.ttl,
         planLater(running.child)) :: Nil
@@ -122,11 +122,11 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       PlanReplayedAggregate(castToImpl(session), aggregate, replay, planLater(_)) :: Nil
 
     case rank: ChangelogRank =>
-      val state = AssignStateInfo(castToImpl(session), rank.operatorId)
+      val state = stateOf(rank.operatorId, rank.ranking.partition)
       PlanChangelogRank(rank, state, planLater(rank.child)) :: Nil
 
     case join: ChangelogJoin =>
-      val state = AssignStateInfo(castToImpl(session), join.operatorId)
+      val state = stateOf(join.operatorId, join.leftSide.key)
       PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
     case join: ChangelogMultiJoin =>
@@ -134,7 +134,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       PlanChangelogMultiJoin(join, state, join.children.map(planLater)) :: Nil
 
     case join: ChangelogTemporalJoin =>
-      val state = AssignStateInfo(castToImpl(session), join.operatorId)
+      val state = stateOf(join.operatorId, join.leftSide.key)
       PlanChangelogTemporalJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
 
     case filter: ChangelogTemporalFilter =>
@@ -198,14 +198,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
   /** How many partitions the query's operators have. */
   private def numPartitions: Int = AssignStateInfo.numPartitions(castToImpl(session))
 
-  /**
-   * Where an operator's state is. Without columns to place rows by it is in one partition: a store that
-   * is never opened would be missed when the batch is committed.
-   */
-  private def stateOf(operatorId: Long, placedBy: Seq[Expression]): StatefulOperatorStateInfo = {
-    val state = AssignStateInfo(castToImpl(session), operatorId)
-    if (placedBy.isEmpty) state.copy(numPartitions = 1) else state
-  }
+  /** The state of an operator whose rows are placed by some columns, or are all in one partition. */
+  private def stateOf(operatorId: Long, placedBy: Seq[Expression]): StatefulOperatorStateInfo =
+    AssignStateInfo.placed(AssignStateInfo(castToImpl(session), operatorId), placedBy)
 
   private def planOutput(output: ChangelogOutput): SparkPlan = {
     val child = planLater(output.child)

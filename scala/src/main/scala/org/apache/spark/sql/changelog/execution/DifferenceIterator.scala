@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.metric.SQLMetric
 
 import org.apache.spark.sql.changelog.RowKind
 
@@ -28,8 +27,7 @@ import org.apache.spark.sql.changelog.RowKind
 abstract class DifferenceIterator(
     kindOrdinal: Int,
     sendsUpdateBefore: Boolean,
-    numOutputRows: SQLMetric,
-    numRetractions: SQLMetric)
+    metrics: ChangeMetrics)
     extends Iterator[InternalRow] {
 
   private var first: UnsafeRow = _
@@ -54,8 +52,7 @@ abstract class DifferenceIterator(
     val row = first
     first = second
     second = null
-    numOutputRows += 1
-    if (RowKind.retracts(row.getByte(kindOrdinal))) numRetractions += 1
+    metrics.emit(row.getByte(kindOrdinal))
     row
   }
 

@@ -8,6 +8,7 @@ import java.util.UUID
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkException
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
@@ -54,6 +55,15 @@ object AssignStateInfo {
       chosen.getOrElse(execution.numStateStores)
     case None => StatePartitions(session)
   }
+
+  /**
+   * The state of an operator whose rows are placed by some columns. Without any it is in one
+   * partition: a store that is never opened would be missed when the batch is committed.
+   */
+  def placed(
+      state: StatefulOperatorStateInfo,
+      placedBy: Seq[Expression]): StatefulOperatorStateInfo =
+    if (placedBy.isEmpty) state.copy(numPartitions = 1) else state
 
   /** Whether no batch came before the one being planned; so it is outside a running query. */
   def isFirstBatch(session: SparkSession): Boolean =

@@ -3,37 +3,15 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
-import org.apache.spark.sql.changelog.UpdateKind
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Keeps the rows of each partition whose rank lies within bounds, and emits what a batch does to
  * them.
  *
- * @param partition
- *   the columns rows are ranked by themselves by; equal exactly if their bytes are
- * @param order
- *   the better row first; empty if any rows will do
- * @param start
- *   the lowest rank kept, from 1
- * @param end
- *   the highest rank kept, inclusive
- * @param rankNumber
- *   the column with the rank, if it is part of the result
- * @param strategy
- *   what is kept of the rows beyond the last rank
- * @param replaceBy
- *   for [[RankStrategy.UpdateFast]], the key by which a row replaces the one before
- * @param bySlot
- *   whether a rank's old and new row are an update; else rows that agree on `pairBy` are
- * @param pairBy
- *   a key of the rows, if there is one
- * @param updateKind
- *   whether the consumer wants before images
- * @param inputKind
- *   the row kind of `child`, none if it is insert-only
  * @param outputKind
  *   the row kind of the result
  * @param operatorId
@@ -42,18 +20,7 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   how long entries are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogRank(
-    function: RankFunction,
-    partition: Seq[Attribute],
-    order: Seq[SortOrder],
-    start: Long,
-    end: Long,
-    rankNumber: Option[Attribute],
-    strategy: RankStrategy,
-    replaceBy: Seq[Attribute],
-    bySlot: Boolean,
-    pairBy: Option[Seq[Attribute]],
-    updateKind: UpdateKind,
-    inputKind: Option[Attribute],
+    ranking: Ranking,
     outputKind: Attribute,
     operatorId: Long,
     ttl: Option[Long],
@@ -62,12 +29,12 @@ case class ChangelogRank(
     with KeepsState {
 
   /** The columns of a row, without its kind and its rank. */
-  def columns: Seq[Attribute] =
-    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+  def columns: Seq[Attribute] = RowKind.without(ranking.inputKind, child.output)
 
-  override def output: Seq[Attribute] = (columns ++ rankNumber) :+ outputKind
+  override def output: Seq[Attribute] = (columns ++ ranking.number) :+ outputKind
 
-  override def producedAttributes: AttributeSet = AttributeSet(rankNumber.toSeq :+ outputKind)
+  override def producedAttributes: AttributeSet =
+    AttributeSet(ranking.number.toSeq :+ outputKind)
 
   /** A row is kept with all its columns. */
   @transient override lazy val references: AttributeSet = child.outputSet

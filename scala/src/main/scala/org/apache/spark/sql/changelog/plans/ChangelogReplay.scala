@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
+import org.apache.spark.sql.changelog.RowKind
+
 /**
  * Keeps the rows of each partition, and gives out the old and the new rows of the partitions that
  * change, for one of Spark's own operators to compute its old and its new result from.
@@ -56,7 +58,7 @@ case class ChangelogReplay(
 
   /** The columns of rows. */
   def columns: Seq[Attribute] = {
-    val rows = child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+    val rows = RowKind.without(inputKind, child.output)
     if (opening.isEmpty) rows else rows.map(_.withNullability(true))
   }
 

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
+import org.apache.spark.sql.changelog.RowKind
+
 /**
  * Takes back rows that nothing has changed for some time.
  *
@@ -31,7 +33,7 @@ case class ChangelogRowTtl(
     with KeepsState {
 
   override def output: Seq[Attribute] =
-    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId)) :+ outputKind
+    RowKind.without(inputKind, child.output) :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 

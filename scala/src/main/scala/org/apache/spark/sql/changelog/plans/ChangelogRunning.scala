@@ -14,16 +14,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   the columns that make a partition
  * @param time
  *   no row has one that is not later than all of the batches before
- * @param buffers
- *   what the functions keep of the rows they have seen
- * @param numRowBuffers
- *   how many of these, the first ones, see a row before the other rows with its time
- * @param initial
- *   the value of each buffer before the first row
- * @param updates
- *   the next value of each buffer, of itself and a row
- * @param results
- *   the results for a row, of the row and the buffers
  * @param operatorId
  *   identifies the operator's state within the query
  * @param ttl
@@ -32,21 +22,17 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 case class ChangelogRunning(
     partition: Seq[Attribute],
     time: Attribute,
-    buffers: Seq[Attribute],
-    numRowBuffers: Int,
-    initial: Seq[Expression],
-    updates: Seq[Expression],
-    results: Seq[NamedExpression],
+    functions: RunningFunctions,
     operatorId: Long,
     ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode
     with KeepsState {
 
-  override def output: Seq[Attribute] = child.output ++ results.map(_.toAttribute)
+  override def output: Seq[Attribute] = child.output ++ functions.results.map(_.toAttribute)
 
   override def producedAttributes: AttributeSet =
-    AttributeSet(buffers) ++ AttributeSet(results.map(_.toAttribute))
+    AttributeSet(functions.buffers ++ functions.results.map(_.toAttribute))
 
   /** Ties are settled by all columns of a row. */
   @transient override lazy val references: AttributeSet = child.outputSet

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.plans
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
+import org.apache.spark.sql.changelog.RowKind
+
 /**
  * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
  *
@@ -32,7 +34,7 @@ case class ChangelogTemporalFilter(
 
   /** The columns of a row, without its kind. */
   def columns: Seq[Attribute] =
-    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+    RowKind.without(inputKind, child.output)
 
   override def output: Seq[Attribute] = columns :+ outputKind
 

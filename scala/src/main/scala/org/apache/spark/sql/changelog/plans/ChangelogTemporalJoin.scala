@@ -3,41 +3,23 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, SortOrder}
-import org.apache.spark.sql.catalyst.plans.JoinType
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{BinaryNode, LogicalPlan}
+
+import org.apache.spark.sql.changelog.RowKind
 
 /**
  * Joins each left row with the version of its time; see [[TemporalJoin]].
  *
- * @param leftKey
- *   the left side of the join key, such that equal values have equal bytes
- * @param leftTime
- *   a column of `left`
- * @param isTimed
- *   whether both times are event times, below whose watermark nothing changes
- * @param leftTtl
- *   how long left rows are kept that nothing changes, in ms, if a hint says so
- * @param appends
- *   whether a left row comes out once, when the watermark has passed it
+ * @param outputKind
+ *   the row kind of the result
+ * @param operatorId
+ *   identifies the operator's state within the query
  */
 case class ChangelogTemporalJoin(
-    joinType: JoinType,
-    leftKey: Seq[Expression],
-    rightKey: Seq[Expression],
-    matchesNull: Seq[Boolean],
-    leftTime: Attribute,
-    rightTime: Attribute,
-    isForward: Boolean,
-    allowsEqual: Boolean,
-    ties: Seq[SortOrder],
-    condition: Option[Expression],
-    leftKind: Option[Attribute],
-    rightKind: Option[Attribute],
-    isTimed: Boolean,
-    leftTtl: Option[Long],
-    rightTtl: Option[Long],
-    appends: Boolean,
+    leftSide: TemporalSide,
+    rightSide: TemporalSide,
+    matching: TemporalMatching,
     outputKind: Attribute,
     operatorId: Long,
     left: LogicalPlan,
@@ -47,9 +29,9 @@ case class ChangelogTemporalJoin(
 
   override def output: Seq[Attribute] =
     ChangelogJoin.output(
-      joinType,
-      ChangelogJoin.columns(left.output, leftKind),
-      ChangelogJoin.columns(right.output, rightKind)) :+ outputKind
+      matching.joinType,
+      RowKind.without(leftSide.kind, left.output),
+      RowKind.without(rightSide.kind, right.output)) :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 

@@ -24,7 +24,8 @@ import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
  *   - in: one row of combined buffers per group of the batch; where `min` or `max` take values back
  *     one per task instead, and beside them rows of changed values (see [[PlanChangelogAggregate]])
  *   - out: `+I` when a group appears, `-U +U` when its result moves, `-D` when it empties
- *   - state: see [[AggregateLayout]]; a group that empties leaves none
+ *   - state: the buffers of each group, its best values for `min` and `max`, and the values behind
+ *     these where they may be taken back; see [[AggregateLayout]]. A group that empties leaves none
  *   - law: replaying `out` into an empty table gives the batch query over all input
  *
  * A group whose result does not move emits nothing. Without group columns there is always exactly
@@ -109,10 +110,8 @@ case class ChangelogAggregateExec(
       extends DifferenceIterator(
         output.size - 1,
         updateKind == UpdateKind.BeforeAndAfter,
-        longMetric("numOutputRows"),
-        longMetric("numRetractions")) {
-    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
-    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+        changeMetrics) {
+    private val metrics = changeMetrics
 
     private lazy val over = entriesOver(store)
     private lazy val isGroup: InternalRow => Boolean =
@@ -137,15 +136,15 @@ case class ChangelogAggregateExec(
         val entry = over.next()
         if (emitsClosed && isGroup(entry.key)) closed = processor.resultOf(groupOf(entry.key))
         store.remove(entry.key)
-        numRemovedStateRows += 1
+        metrics.removed += 1
       }
       closed != null
     }
 
     protected def end(): Unit = {
       processor.end()
-      if (processor.updated) numUpdatedStateRows += 1
-      else if (processor.removed) numRemovedStateRows += 1
+      if (processor.updated) metrics.updated += 1
+      else if (processor.removed) metrics.removed += 1
     }
   }
 

@@ -174,10 +174,8 @@ private[aggregate] class ChangelogAggregateProcessor(
   /** Whether the group's record went with this batch. */
   def removed: Boolean = wasStored && !isStored
 
-  private def countUnmatched(before: Long, after: Long): Unit = {
-    val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) unmatched(missing, StateColumns.keyText(layout.grouping, group))
-  }
+  private def countUnmatched(before: Long, after: Long): Unit =
+    unmatched.note(before, after, StateColumns.keyText(layout.grouping, group))
 
   private def result(projection: UnsafeProjection, buffers: UnsafeRow): UnsafeRow = {
     var index = 0

@@ -24,9 +24,9 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
  *   - out: the rows of groups as they are; of the values' rows those whose value appears, with a
  *     sign of +1, or disappears, with -1, as rows of the group. One row per change comes out with
  *     those of its values that appear
- *   - state: group, value -> count, signed; a value is there if its count is positive. Over
- *     insert-only input group, value -> of which kinds it is there, a bit each: kinds that differ
- *     in their FILTER alone share an entry
+ *   - state: how often each group has each value: `group, value -> count`. It is signed, and a value
+ *     is there if its count is positive. Over insert-only input `group, value ->` of which kinds it
+ *     is there, a bit each: kinds that differ in their FILTER alone share an entry
  *
  * Whatever is computed over `out` is then an ordinary aggregate over the values that are there. As
  * values are independent of each other, the rows of one group may be spread over partitions.

@@ -95,8 +95,7 @@ private[aggregate] final class CombinedValues(
     val entry = key(row)
     val before = count(entry)
     val after = before + delta
-    val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) unmatched(missing, StateColumns.keyText(named, namedOf(row)))
+    unmatched.note(before, after, StateColumns.keyText(named, namedOf(row)))
     if (after == 0) remove(entry) else put(entry, after)
     if (before <= 0 && after > 0) appears(row)
     else if (before > 0 && after <= 0) disappears(row)

@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.RowOrder
 import org.apache.spark.sql.changelog.inference.DescribeNode
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
 /**
@@ -110,18 +111,12 @@ private[aggregate] final class PlanChangelogAggregate(
     node.updateKind,
     node.emitsClosed,
     node.outputKind,
-    Some(stateFor(layout.grouping, ownState)),
+    Some(AssignStateInfo.placed(ownState, layout.grouping)),
     node.ttl,
     if (parts.distinct.isEmpty) changesOfGroups else combineDistinct)
 
   /** Whether what tasks have combined is merged before the operator: with extrema it does that. */
   private val meets = !layout.hasExtrema
-
-  /** Without columns to cluster by one partition has all rows, and opens its store. */
-  private def stateFor(
-      clustering: Seq[Attribute],
-      state: StatefulOperatorStateInfo): StatefulOperatorStateInfo =
-    if (clustering.isEmpty) state.copy(numPartitions = 1) else state
 
   private def changesOfGroups: SparkPlan =
     if (node.inputKind.isEmpty && parts.isOrderSensitive) combineInOrder
@@ -196,7 +191,7 @@ private[aggregate] final class PlanChangelogAggregate(
       distinctLayout,
       clustering,
       areCombined = combines,
-      Some(stateFor(clustering, state)),
+      Some(AssignStateInfo.placed(state, clustering)),
       node.ttl,
       if (combines) combine(clustering, meets = parts.rowCount.isDefined)
       else singleChanges(sampled(state)))

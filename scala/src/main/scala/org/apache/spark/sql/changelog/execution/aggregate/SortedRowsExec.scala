@@ -6,9 +6,10 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution, Partitioning}
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorPartitioning
+import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+
+import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
 
 /**
  * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
@@ -27,10 +28,7 @@ private[aggregate] case class SortedRowsExec(
   override def output: Seq[Attribute] = child.output
 
   override def requiredChildDistribution: Seq[Distribution] =
-    if (clustering.isEmpty) Seq(AllTuples)
-    else {
-      Seq(StatefulOperatorPartitioning.getCompatibleDistribution(clustering, numPartitions, conf))
-    }
+    Seq(ChangelogStateWriter.clusteredBy(clustering, numPartitions, conf))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(order)
 

@@ -19,9 +19,8 @@ import org.apache.spark.sql.execution.{
 }
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult, StateTtl}
 
 /**
  * Joins two changelogs and emits what a batch does to the result.
@@ -38,7 +37,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
  *       left anti    no      -                         left           -
  *       existence    no      left, true                left, false    -
  *     }}}
- *   - state: the rows of both sides, see [[JoinLayout]]
+ *   - state: the rows of both sides by join key, as little of them as keys allow; see [[JoinLayout]]
  *   - law: replaying `out` into an empty table gives the batch join of all input
  *
  * Where the watermark bounds a side, rows that come too late are dropped, and rows that are over go;
@@ -53,10 +52,7 @@ case class ChangelogJoinExec(
     rightLayout: JoinSideLayout,
     matchesNull: Seq[Boolean],
     condition: Option[Expression],
-    pairBy: Option[Seq[Attribute]],
-    deletes: Boolean,
-    updateKind: UpdateKind,
-    outputKind: Attribute,
+    result: JoinResult,
     stateInfo: Option[StatefulOperatorStateInfo],
     left: SparkPlan,
     right: SparkPlan)
@@ -71,13 +67,13 @@ case class ChangelogJoinExec(
     val keys = Seq(leftLayout, rightLayout).map { side =>
       truncatedString(side.key, "[", ", ", "]", maxFields)
     }
-    val forms = s"left=${leftLayout.side}, right=${rightLayout.side}"
+    val forms = s"left=${leftLayout.form}, right=${rightLayout.form}"
     val rest = condition.map(condition => s", condition=$condition").mkString
-    s"$nodeName $joinType(keys=${keys.mkString(" ")}, $forms$rest, updates=$updateKind)"
+    s"$nodeName $joinType(keys=${keys.mkString(" ")}, $forms$rest, updates=${result.updateKind})"
   }
 
   override def output: Seq[Attribute] =
-    ChangelogJoin.output(joinType, leftLayout.columns, rightLayout.columns) :+ outputKind
+    ChangelogJoin.output(joinType, leftLayout.columns, rightLayout.columns) :+ result.kind
 
   override def producedAttributes: AttributeSet = AttributeSet(output) -- inputSet
 
@@ -112,7 +108,9 @@ case class ChangelogJoinExec(
   override protected lazy val ttls: Seq[Long] =
     Seq(leftLayout, rightLayout)
       .zip(JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition))
-      .map { case (side, isBounded) => if (isBounded) 0L else StateTtl.orSession(side.ttl) }
+      .map { case (side, isBounded) =>
+        if (isBounded) 0L else StateTtl.orSession(side.joined.ttl)
+      }
 
   override protected def restsWithoutRows: Boolean = !timeBounds.exists(_.isBounded)
 
@@ -161,10 +159,7 @@ case class ChangelogJoinExec(
       store: StateStore,
       leftRows: Iterator[InternalRow],
       rightRows: Iterator[InternalRow])
-      extends KeyedChanges(
-        ChangelogJoinExec.this.output.size - 1,
-        longMetric("numOutputRows"),
-        longMetric("numRetractions")) {
+      extends KeyedChanges(ChangelogJoinExec.this.output.size - 1, changeMetrics) {
     private val leftPart = new JoinPart(
       true,
       sideState(leftLayout, store),
@@ -179,11 +174,8 @@ case class ChangelogJoinExec(
       JoinPart.besideRight(joinType, leftLayout.columns.size))
     private val leftInput = new JoinInput(leftPart, left.output, atOnce)
     private val rightInput = new JoinInput(rightPart, right.output, atOnce)
-    override protected val buffer: JoinOutput = new JoinOutput(
-      ChangelogJoinExec.this.output.init,
-      pairBy,
-      updateKind != UpdateKind.OnlyUpdateAfter,
-      deletes)
+    override protected val buffer: JoinOutput =
+      JoinOutput(ChangelogJoinExec.this.output.init, result)
     private val processor = new ChangelogJoinProcessor(
       leftPart,
       rightPart,

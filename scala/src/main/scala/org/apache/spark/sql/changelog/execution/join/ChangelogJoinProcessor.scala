@@ -41,7 +41,7 @@ private[join] final class ChangelogJoinProcessor(
     numPaddingsRetracted: SQLMetric) {
   private val predicate = condition.orNull
   private val joined = new JoinedRow
-  private val rightIsTotal = right.layout.side == JoinSide.KeyCount
+  private val rightIsTotal = right.layout.form == JoinSide.KeyCount
   // whether nothing but the number of right rows decides what comes out
   private val isByNumber = !emitsPairs && predicate == null
 

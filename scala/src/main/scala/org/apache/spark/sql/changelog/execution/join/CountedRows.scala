@@ -64,8 +64,7 @@ private[join] final class CountedRows(
     slot.isStored = value != null
     if (slot.isStored) slot.countBefore = countOf(value)
     val (before, after) = (slot.countBefore, slot.countAfter)
-    val missing = math.max(0L, -after) - math.max(0L, -before)
-    if (missing > 0) noteUnmatched(missing)
+    noteUnmatched(UnmatchedRetractions.count(before, after))
     if (before > 0 || after > 0) {
       slot.change = new RowChange(
         if (before > 0) slot.row else null,

@@ -24,8 +24,7 @@ private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnc
       val columns = UnsafeProjection.create(part.layout.columns, input)
       columns(_)
     }
-  private val kindOrdinal =
-    part.layout.kind.map(kind => input.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
+  private val kindOrdinal = RowKind.ordinal(part.layout.joined.kind, input)
   private var changes: Iterator[InternalRow] = Iterator.empty
   // the first change that has to wait
   private var waiting: UnsafeRow = _
@@ -72,6 +71,5 @@ private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnc
     true
   }
 
-  private def kindOf(change: InternalRow): Byte =
-    if (kindOrdinal < 0) RowKind.Insert else change.getByte(kindOrdinal)
+  private def kindOf(change: InternalRow): Byte = RowKind.at(change, kindOrdinal)
 }

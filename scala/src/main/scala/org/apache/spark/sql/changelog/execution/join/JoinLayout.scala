@@ -7,9 +7,10 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.inference.DescribeNode
-import org.apache.spark.sql.changelog.plans.JoinSide
+import org.apache.spark.sql.changelog.plans.{JoinSide, JoinedSide}
 
 /**
  * One side of a join.
@@ -18,37 +19,24 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  *   0 for left, 1 for right, or more: what its records begin with
  * @param name
  *   what its columns in state are called
- * @param side
- *   how its rows are kept
  * @param columns
  *   its columns, without row kind
- * @param kind
- *   the row kind, none if it only inserts
- * @param key
- *   its side of the join key
- * @param rowKey
- *   what tells its rows of one join key apart, where they are kept by key
- * @param replaces
- *   whether a row replaces the one with its key
- * @param tracksMatches
- *   whether each row is kept with the number of its matches
- * @param ttl
- *   how long its rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class JoinSideLayout(
     number: Int,
     name: String,
-    side: JoinSide,
     columns: Seq[Attribute],
-    kind: Option[Attribute],
-    key: Seq[Expression],
-    rowKey: Seq[Expression],
-    replaces: Boolean,
-    tracksMatches: Boolean,
-    ttl: Option[Long]) {
+    joined: JoinedSide) {
+  import joined.{kind, rowKey}
+
+  def key: Seq[Expression] = joined.key
+
+  def form: JoinSide = joined.form
+
+  def tracksMatches: Boolean = joined.tracksMatches
 
   /** What follows the join key in the key of a record; none if the join key is enough. */
-  def suffix: Option[StructType] = side match {
+  def suffix: Option[StructType] = form match {
     case JoinSide.OneRow | JoinSide.KeyCount | JoinSide.Nothing => None
     case JoinSide.RowByKey => Some(JoinLayout.struct(rowKey))
     case JoinSide.RowCount => Some(JoinLayout.struct(columns))
@@ -56,7 +44,7 @@ final case class JoinSideLayout(
   }
 
   /** The row in the value of a record, or its rows, if they are kept there. */
-  def row: Option[DataType] = side match {
+  def row: Option[DataType] = form match {
     case JoinSide.OneRow | JoinSide.RowByKey => Some(JoinLayout.struct(columns))
     case JoinSide.RowList => Some(ArrayType(JoinLayout.struct(columns), containsNull = false))
     case _ => None
@@ -64,7 +52,7 @@ final case class JoinSideLayout(
 
   /** An order in which all changes of one row come together. */
   def changeOrder: Seq[SortOrder] = {
-    val row = side match {
+    val row = form match {
       // what only comes has no other changes
       case _ if kind.isEmpty => Nil
       case JoinSide.RowByKey => rowKey
@@ -75,7 +63,14 @@ final case class JoinSideLayout(
     row.map(SortOrder(_, Ascending))
   }
 
-  def isCounted: Boolean = side == JoinSide.RowCount || side == JoinSide.KeyCount
+  def isCounted: Boolean = form == JoinSide.RowCount || form == JoinSide.KeyCount
+}
+
+object JoinSideLayout {
+
+  /** One of two sides, whose rows come with the columns `input`. */
+  def apply(number: Int, joined: JoinedSide, input: Seq[Attribute]): JoinSideLayout =
+    JoinSideLayout(number, JoinLayout.Names(number), RowKind.without(joined.kind, input), joined)
 }
 
 /**

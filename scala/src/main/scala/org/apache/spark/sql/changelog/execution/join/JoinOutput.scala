@@ -8,7 +8,8 @@ import java.util.Arrays
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
-import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.plans.JoinResult
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Holds what a step of a join has to say, and hands it out row by row.
@@ -125,6 +126,16 @@ private[join] final class JoinOutput(
       gone
     }
   }
+}
+
+private[join] object JoinOutput {
+
+  /** What a join emits of rows with `columns`. */
+  def apply(columns: Seq[Attribute], result: JoinResult): JoinOutput = new JoinOutput(
+    columns,
+    result.pairBy,
+    result.updateKind != UpdateKind.OnlyUpdateAfter,
+    result.deletes)
 }
 
 /** Rows to emit, each so many times: first come, first out, and no object for any of them. */

@@ -130,12 +130,15 @@ private[join] abstract class JoinSideState(
 
   protected def noteDropped(): Unit = metrics.dropped += 1
 
-  protected def noteUnmatched(count: Long): Unit = unmatched(
-    count,
-    side.key
-      .zip(joinKey.toSeq(side.key.map(_.dataType)))
-      .map { case (part, value) => s"${part.sql} = $value" }
-      .mkString(", "))
+  protected def noteUnmatched(count: Long): Unit =
+    if (count > 0) {
+      unmatched(
+        count,
+        side.key
+          .zip(joinKey.toSeq(side.key.map(_.dataType)))
+          .map { case (part, value) => s"${part.sql} = $value" }
+          .mkString(", "))
+    }
 
   private def stateKey(suffixRow: UnsafeRow): UnsafeRow = {
     suffix.update(0, suffixRow)
@@ -174,7 +177,7 @@ private[join] object JoinSideState {
       side: JoinSideLayout,
       store: StateStore,
       unmatched: UnmatchedRetractions,
-      metrics: JoinSideMetrics): JoinSideState = side.side match {
+      metrics: JoinSideMetrics): JoinSideState = side.form match {
     case JoinSide.OneRow => new OneRow(layout, side, store, unmatched, metrics)
     case JoinSide.RowByKey => new KeyedRows(layout, side, store, unmatched, metrics)
     case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.plans.JoinResult
 
 /** An operator that keeps the rows of its inputs under a join key, in one store. */
 private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPlan =>
@@ -20,13 +21,11 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
   /** The inputs, in the order of the children. */
   protected def layout: JoinLayout
 
-  /** Whether the consumer wants before images. */
-  def updateKind: UpdateKind
+  /** How the result is emitted. */
+  def result: JoinResult
 
-  override def requiredChildDistribution: Seq[Distribution] = layout.sides.map { side =>
-    if (side.key.isEmpty) AllTuples
-    else StatefulOperatorPartitioning.getCompatibleDistribution(side.key, getStateInfo, conf)
-  }
+  override def requiredChildDistribution: Seq[Distribution] =
+    layout.sides.map(side => clusteredBy(side.key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = layout.sides.map { side =>
     side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
@@ -36,7 +35,7 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
    * Whether the changes of one join key may be joined some at a time. Then a row of the result may
    * come and go in one batch, which all but a reader of only the newest rows can net.
    */
-  protected def canSplit: Boolean = updateKind != UpdateKind.OnlyUpdateAfter
+  protected def canSplit: Boolean = result.updateKind != UpdateKind.OnlyUpdateAfter
 
   /** How many rows that change are held of each input and join key. */
   protected def atOnce: Int =

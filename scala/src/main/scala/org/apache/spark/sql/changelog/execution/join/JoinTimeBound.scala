@@ -51,7 +51,7 @@ private[join] object JoinSideTimeBound {
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Option[JoinWatermark] =
-    if (left.side == JoinSide.Nothing) None
+    if (left.form == JoinSide.Nothing) None
     else Some(JoinWatermark(left.columns, right.columns, left.key, right.key, condition))
 
   /** The bounds of both sides. */

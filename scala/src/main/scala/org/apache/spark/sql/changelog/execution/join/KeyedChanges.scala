@@ -10,9 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.{
   Expression,
   UnsafeRow
 }
-import org.apache.spark.sql.execution.metric.SQLMetric
 
-import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
  * What one join key after the other has to say, as it is asked for.
@@ -20,10 +19,7 @@ import org.apache.spark.sql.changelog.RowKind
  * @param kindOrdinal
  *   where the row kind stands in what comes out
  */
-private[join] abstract class KeyedChanges(
-    kindOrdinal: Int,
-    numOutputRows: SQLMetric,
-    numRetractions: SQLMetric)
+private[join] abstract class KeyedChanges(kindOrdinal: Int, metrics: ChangeMetrics)
     extends Iterator[InternalRow] {
   private var row: UnsafeRow = _
 
@@ -53,8 +49,7 @@ private[join] abstract class KeyedChanges(
     if (!hasNext) throw new NoSuchElementException
     val result = row
     row = null
-    numOutputRows += 1
-    if (RowKind.retracts(result.getByte(kindOrdinal))) numRetractions += 1
+    metrics.emit(result.getByte(kindOrdinal))
     result
   }
 }

@@ -25,7 +25,7 @@ private[join] final class KeyedRows(
     var change: RowChange = _
   }
 
-  private val keyOf = UnsafeProjection.create(side.rowKey, side.columns)
+  private val keyOf = UnsafeProjection.create(side.joined.rowKey, side.columns)
   private var slots = new LinkedHashMap[UnsafeRow, Slot]
   private var isLarge = false
 
@@ -58,8 +58,8 @@ private[join] final class KeyedRows(
       val value = get(slot.key)
       // the next record to be read may overwrite this one
       val before = if (value == null) null else rowOf(value).copy()
-      val wrong = slot.changed.unmatched(before, side.replaces)
-      if (wrong > 0) noteUnmatched(wrong)
+      val wrong = slot.changed.unmatched(before, side.joined.replaces)
+      noteUnmatched(wrong)
       val after = slot.changed.after(before, wrong)
       if (before == after) all.remove()
       else {

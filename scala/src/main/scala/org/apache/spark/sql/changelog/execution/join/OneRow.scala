@@ -44,8 +44,8 @@ private[join] final class OneRow(
     stored = if (value == null) null else rowOf(value).copy()
     storedMatches = if (value == null) 0 else matchesOf(value)
     if (isHeld) {
-      val wrong = changed.unmatched(stored, side.replaces)
-      if (wrong > 0) noteUnmatched(wrong)
+      val wrong = changed.unmatched(stored, side.joined.replaces)
+      noteUnmatched(wrong)
       val after = changed.after(stored, wrong)
       if (stored != after) {
         change = RowChange.ofOne(stored, after)

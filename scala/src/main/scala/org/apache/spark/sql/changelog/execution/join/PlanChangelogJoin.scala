@@ -17,36 +17,12 @@ object PlanChangelogJoin {
       right: SparkPlan): SparkPlan =
     ChangelogJoinExec(
       join.joinType,
-      JoinSideLayout(
-        0,
-        JoinLayout.Names(0),
-        join.leftSide,
-        ChangelogJoin.columns(join.left.output, join.leftKind),
-        join.leftKind,
-        join.leftKey,
-        join.leftRowKey,
-        join.leftReplaces,
-        join.leftTracksMatches,
-        join.leftTtl),
-      JoinSideLayout(
-        1,
-        JoinLayout.Names(1),
-        join.rightSide,
-        ChangelogJoin.columns(join.right.output, join.rightKind),
-        join.rightKind,
-        join.rightKey,
-        join.rightRowKey,
-        join.rightReplaces,
-        join.rightTracksMatches,
-        join.rightTtl),
+      JoinSideLayout(0, join.leftSide, join.left.output),
+      JoinSideLayout(1, join.rightSide, join.right.output),
       join.matchesNull,
       join.condition,
-      join.pairBy,
-      join.deletes,
-      join.updateKind,
-      join.outputKind,
-      // Spark expects every partition it knows of to commit
-      Some(if (join.leftKey.isEmpty) state.copy(numPartitions = 1) else state),
+      join.result,
+      Some(state),
       left,
       right)
 }

@@ -34,8 +34,7 @@ private[join] final class RowTotal(
     countBefore = if (isStored) countOf(value) else 0
     totalBefore = math.max(0L, countBefore)
     totalAfter = math.max(0L, countBefore + delta)
-    val missing = math.max(0L, -countBefore - delta) - math.max(0L, -countBefore)
-    if (missing > 0) noteUnmatched(missing)
+    noteUnmatched(UnmatchedRetractions.count(countBefore, countBefore + delta))
   }
 
   override def unchanged(): StoredRows =

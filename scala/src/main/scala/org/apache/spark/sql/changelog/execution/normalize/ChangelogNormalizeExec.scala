@@ -10,18 +10,18 @@ import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.{BooleanType, StructType}
+import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
  *
  *   - in: `+I` or `+U` with the newest row of a key; `-D` or `-U` whose key alone matters
  *   - out: `+I` for a new key, `-U +U` when its row changes, `-D` with the full row
- *   - state: the newest row per key. With a sequence also the sequence, and after a delete the
- *     sequence alone, so that a change that comes late is still known to be older
+ *   - state: the newest row per key; see [[NormalizeLayout]]. With a sequence also the sequence, and
+ *     after a delete the sequence alone, so that a change that comes late is still known to be older
  *   - law: per key, the row with the highest sequence is the one in the table
  *
  * Several changes of one key are settled by sequence, then by arrival; of two changes with equal
@@ -30,17 +30,13 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
  * change, is taken from the row before.
  */
 case class ChangelogNormalizeExec(
-    key: Seq[Attribute],
-    sequence: Seq[Attribute],
-    position: Attribute,
-    columns: Seq[Attribute],
-    inputKind: Attribute,
+    layout: NormalizeLayout,
     updateKind: UpdateKind,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    child: SparkPlan,
-    unavailable: Option[Attribute] = None)
+    child: SparkPlan)
     extends UnaryChangelogStateWriter {
+  import layout.{columns, key, sequence}
 
   override def shortName: String = "changelogNormalize"
 
@@ -57,12 +53,12 @@ case class ChangelogNormalizeExec(
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
   override def requiredChildDistribution: Seq[Distribution] =
-    Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
+    Seq(clusteredBy(key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     // values that were not sent are taken from the change before
-    if (unavailable.isEmpty) Seq(RowsByKey.order(key))
-    else Seq(key.map(SortOrder(_, Ascending)) ++ age)
+    if (layout.unavailable.isEmpty) Seq(RowsByKey.order(key))
+    else Seq(key.map(SortOrder(_, Ascending)) ++ layout.age)
   }
 
   override def outputOrdering: Seq[SortOrder] = {
@@ -70,21 +66,9 @@ case class ChangelogNormalizeExec(
     if (order.forall(part => columns.exists(_.semanticEquals(part.child)))) order else Nil
   }
 
-  /** The order of a key's changes, the oldest first. */
-  private[normalize] def age: Seq[SortOrder] = {
-    val isBeforeImage = EqualTo(inputKind, Literal(RowKind.UpdateBefore))
-    val ties = if (sequence.isEmpty) Nil else Seq(SortOrder(isBeforeImage, Descending))
-    sequence.map(SortOrder(_, Ascending)) ++ ties :+ SortOrder(position, Ascending)
-  }
+  override def stateKeySchema: StructType = layout.keySchema
 
-  override def stateKeySchema: StructType =
-    StateColumns(key.map(column => column.name -> column.dataType))
-
-  override def stateValueSchema: StructType = {
-    val row = columns.map(column => column.name -> column.dataType)
-    val order = sequence.map(column => s"sequence.${column.name}" -> column.dataType)
-    StateColumns(row ++ order :+ ("deleted" -> BooleanType))
-  }
+  override def stateValueSchema: StructType = layout.valueSchema
 
   override protected def restsWithoutRows: Boolean = true
 
@@ -94,21 +78,16 @@ case class ChangelogNormalizeExec(
     new DifferenceIterator(
       output.size - 1,
       updateKind == UpdateKind.BeforeAndAfter,
-      longMetric("numOutputRows"),
-      longMetric("numRetractions")) {
+      changeMetrics) {
       private val keys = RowsByKey(rows, key, child.output)
       private val processor =
-        new ChangelogNormalizeProcessor(
-          ChangelogNormalizeExec.this,
-          store,
-          unmatchedRetractions())
-      private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
-      private val numRemovedStateRows = longMetric("numRemovedStateRows")
+        new ChangelogNormalizeProcessor(layout, child.output, store, unmatchedRetractions())
+      private val metrics = changeMetrics
 
       override protected def nextKey(): Boolean = keys.hasNext && {
         val (_, changes) = keys.next()
         processor.process(changes)
-        if (processor.removed) numRemovedStateRows += 1 else numUpdatedStateRows += 1
+        if (processor.removed) metrics.removed += 1 else metrics.updated += 1
         true
       }
 

@@ -11,21 +11,26 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
-/** Replaces the stored row of one key after the other by the newest change of a batch. */
+/**
+ * Replaces the stored row of one key after the other by the newest change of a batch.
+ *
+ * @param input
+ *   the columns of a change
+ */
 private[normalize] class ChangelogNormalizeProcessor(
-    operator: ChangelogNormalizeExec,
+    layout: NormalizeLayout,
+    input: Seq[Attribute],
     store: StateStore,
     unmatched: UnmatchedRetractions) {
-  import operator.{columns, key, sequence}
+  import layout.{columns, key, sequence}
 
-  private val input = operator.child.output
-  private val stored = operator.stateValueSchema.map { field =>
+  private val stored = layout.valueSchema.map { field =>
     AttributeReference(field.name, field.dataType, field.nullable)()
   }
   private val storedColumns = stored.take(columns.size)
   private val storedSequence = stored.slice(columns.size, columns.size + sequence.size)
   private val deletedOrdinal = stored.size - 1
-  private val kindOrdinal = input.indexWhere(_.exprId == operator.inputKind.exprId)
+  private val kindOrdinal = RowKind.ordinal(Some(layout.kind), input)
   private val kind = Literal(RowKind.Insert)
 
   private val keyOf = UnsafeProjection.create(key, input)
@@ -42,7 +47,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     SortOrder(BoundReference(i, column.dataType, nullable = true), Ascending)
   })
 
-  private val age = GenerateOrdering.generate(operator.age, input)
+  private val age = GenerateOrdering.generate(layout.age, input)
 
   /** The key's row before the batch, with kind `+I`; null if it was not there. */
   var before: UnsafeRow = _
@@ -54,7 +59,7 @@ private[normalize] class ChangelogNormalizeProcessor(
   var removed: Boolean = false
 
   private val unsent =
-    operator.unavailable.map(names => new UnsentValues(key, columns, names, input))
+    layout.unavailable.map(names => new UnsentValues(key, columns, names, input))
 
   /** Takes the changes of a key; where values may not be sent, the newest comes last. */
   def process(changes: Iterator[InternalRow]): Unit = {

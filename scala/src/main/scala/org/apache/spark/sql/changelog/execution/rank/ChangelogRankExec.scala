@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.execution.{
   RowsByKey,
   UnaryChangelogStateWriter
 }
-import org.apache.spark.sql.changelog.plans.RankStrategy
+import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
 
 /**
  * Keeps the best rows of each partition.
@@ -33,7 +33,7 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
  *   - in: any changes, those of a partition together; in the order of ranks where some are taken back
  *   - out: what differs between the rows shown before and after the batch. A rank's old and new row
  *     are an update where the rank is shown or there is only one, else rows that agree on a key are
- *   - state: see [[RankLayout]]
+ *   - state: the best rows of each partition, and all others where rows go; see [[RankLayout]]
  *   - law: per partition, the rows whose rank lies within the bounds are in the table
  *
  * Rows that tie for `row_number` are taken in the order of their columns, so the same in every
@@ -42,13 +42,13 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
  */
 case class ChangelogRankExec(
     ranking: Ranking,
-    inputKind: Option[Attribute],
+    columns: Seq[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
-  import ranking.layout
+  private val layout = RankLayout(ranking, columns)
 
   override def shortName: String = "changelogRank"
 
@@ -59,7 +59,7 @@ case class ChangelogRankExec(
       s"order=$order, strategy=${ranking.strategy}, updates=${ranking.updateKind})"
   }
 
-  override def output: Seq[Attribute] = (ranking.columns ++ ranking.number) :+ outputKind
+  override def output: Seq[Attribute] = (columns ++ ranking.number) :+ outputKind
 
   override def producedAttributes: AttributeSet = AttributeSet(ranking.number.toSeq :+ outputKind)
 
@@ -107,11 +107,15 @@ case class ChangelogRankExec(
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
     val inTime = withoutLate(rows, child.output, eventTimeBound)
     val changes = ranking.strategy match {
-      case RankStrategy.FirstCome => new FirstRows(this, store, inTime)
+      case RankStrategy.FirstCome =>
+        new FirstRows(layout, child.output, store, inTime, changeMetrics)
       case RankStrategy.Earliest =>
         val certain = withoutLate(inTime, child.output, closingBound)
-        new EarliestRows(this, store, certain, entriesOver(store, closingBound))
-      case _ => new RankChanges(this, store, inTime, unmatchedRetractions())
+        def due = entriesOver(store, closingBound)
+        new EarliestRows(layout, child.output, store, certain, due, changeMetrics)
+      case _ =>
+        val unmatched = unmatchedRetractions()
+        new RankChanges(layout, child.output, store, inTime, changeMetrics, unmatched)
     }
     CompletionIterator[InternalRow, Iterator[InternalRow]](changes, removeOver(store))
   }

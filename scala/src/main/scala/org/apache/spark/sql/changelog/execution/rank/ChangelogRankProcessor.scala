@@ -113,8 +113,7 @@ private[rank] final class RetractProcessor(
       val delta = count(0)
       if (delta != 0) {
         val before = head.add(row, delta, tail)
-        val missing = math.max(0L, -(before + delta)) - math.max(0L, -before)
-        if (missing > 0) unmatched(missing, describe(row))
+        unmatched.note(before, before + delta, describe(row))
       }
     }
     equals.clear()

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, EventTimeOf}
-import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowOrder}
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, EventTimeBound, RowOrder}
 
 /**
  * Holds each partition's earliest row back until the watermark has passed it.
@@ -26,28 +26,26 @@ import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowOrder}
  *
  * No row is earlier that comes later, as it would come too late.
  *
+ * @param input
+ *   the columns of a row that comes
  * @param due
  *   the entries whose row the watermark has passed, and those whose partition is over after that
  */
 private[rank] final class EarliestRows(
-    operator: ChangelogRankExec,
+    layout: RankLayout,
+    input: Seq[Attribute],
     store: StateStore,
     changes: Iterator[InternalRow],
-    due: => Iterator[UnsafeRowPair])
+    due: => Iterator[UnsafeRowPair],
+    metrics: ChangeMetrics)
     extends Iterator[InternalRow] {
-  import operator.child
-  import operator.ranking.layout
-
   private val numColumns = layout.rowColumns.size
-  private val rowOf = UnsafeProjection.create(layout.rowColumns, child.output)
+  private val rowOf = UnsafeProjection.create(layout.rowColumns, input)
   private val order: Comparator[UnsafeRow] =
     RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.rowColumns))
   private val value = new GenericInternalRow(1)
   private val valueOf = UnsafeProjection.create(layout.valueSchema)
-  private val outputOf = new RankOutput(operator)
-  private val numOutputRows = operator.longMetric("numOutputRows")
-  private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")
-  private val numRemovedStateRows = operator.longMetric("numRemovedStateRows")
+  private val outputOf = new RankOutput(layout)
 
   private lazy val emitted: Iterator[InternalRow] = {
     keepEarliest()
@@ -63,7 +61,7 @@ private[rank] final class EarliestRows(
 
   /** Rows come sorted, so that the first of a partition is the earliest of the batch. */
   private def keepEarliest(): Unit =
-    GroupedIterator(changes, layout.key, child.output).foreach { case (partition, rows) =>
+    GroupedIterator(changes, layout.key, input).foreach { case (partition, rows) =>
       val key = partition.asInstanceOf[UnsafeRow]
       val earliest = rowOf(rows.next())
       val stored = store.get(key)
@@ -77,12 +75,12 @@ private[rank] final class EarliestRows(
     val stored = store.get(key)
     if (stored.isNullAt(0)) {
       store.remove(key)
-      numRemovedStateRows += 1
+      metrics.removed += 1
       None
     } else {
       val output = outputOf(key, new RankedRow(row(stored), 1))
       put(key, null)
-      numOutputRows += 1
+      metrics.emitted += 1
       Some(output)
     }
   }
@@ -90,7 +88,7 @@ private[rank] final class EarliestRows(
   private def put(key: UnsafeRow, row: UnsafeRow): Unit = {
     value.update(0, row)
     store.put(key, valueOf(value))
-    numUpdatedStateRows += 1
+    metrics.updated += 1
   }
 }
 

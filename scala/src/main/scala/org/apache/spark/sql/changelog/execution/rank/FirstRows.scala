@@ -9,27 +9,31 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{IntegerType, LongType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.RowsByKey
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, RowsByKey}
 
-/** Lets the first rows of each partition through and counts them; none of them ever goes. */
+/**
+ * Lets the first rows of each partition through and counts them; none of them ever goes.
+ *
+ * @param input
+ *   the columns of a row that comes
+ */
 private[rank] final class FirstRows(
-    operator: ChangelogRankExec,
+    layout: RankLayout,
+    input: Seq[Attribute],
     store: StateStore,
-    changes: Iterator[InternalRow])
+    changes: Iterator[InternalRow],
+    metrics: ChangeMetrics)
     extends Iterator[InternalRow] {
-  import operator.ranking.layout
-  import operator.{child, ranking}
+  import layout.ranking
 
-  private val partitions = RowsByKey(changes, layout.key, child.output)
+  private val partitions = RowsByKey(changes, layout.key, input)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columnsAndNumber = new JoinedRow
   private val outputOf = UnsafeProjection.create(
-    (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
-    child.output ++ ranking.number)
+    (layout.columns ++ ranking.number) :+ Literal(RowKind.Insert),
+    input ++ ranking.number)
   private val count = new SpecificInternalRow(Seq(LongType))
   private val countOf = UnsafeProjection.create(layout.valueSchema)
-  private val numOutputRows = operator.longMetric("numOutputRows")
-  private val numUpdatedStateRows = operator.longMetric("numUpdatedStateRows")
 
   private var rows: Iterator[InternalRow] = Iterator.empty
   private var key: UnsafeRow = _
@@ -56,14 +60,14 @@ private[rank] final class FirstRows(
     number.setInt(0, numRows.toInt)
     val output = outputOf(columnsAndNumber(row, number))
     if (!rows.hasNext) save()
-    numOutputRows += 1
+    metrics.emitted += 1
     output
   }
 
   private def nextPartition(): Boolean = partitions.hasNext && {
-    val (partition, its) = partitions.next()
+    val (partition, itsRows) = partitions.next()
     key = partition.asInstanceOf[UnsafeRow]
-    rows = its
+    rows = itsRows
     val stored = store.get(key)
     numBefore = if (stored == null) 0L else stored.getLong(0)
     numRows = numBefore
@@ -74,6 +78,6 @@ private[rank] final class FirstRows(
     count.setLong(0, numRows)
     store.put(key, countOf(count))
     numBefore = numRows
-    numUpdatedStateRows += 1
+    metrics.updated += 1
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
 
 import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
-import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy, Ranking}
 
 /** Plans a [[ChangelogRank]]. */
 object PlanChangelogRank {
@@ -18,30 +18,29 @@ object PlanChangelogRank {
       rank: ChangelogRank,
       state: StatefulOperatorStateInfo,
       child: SparkPlan): SparkPlan = {
-    val ranking = Ranking(rank)
-    val isSingle = rank.partition.isEmpty
+    val ranking = rank.ranking
+    val isLimit = ranking.partition.isEmpty && ranking.end >= 1 && ranking.end <= Int.MaxValue
     ChangelogRankExec(
       ranking,
-      rank.inputKind,
+      rank.columns,
       rank.outputKind,
-      // a store that is never opened would be missed when the batch is committed
-      Some(if (isSingle) state.copy(numPartitions = 1) else state),
+      Some(state),
       rank.ttl,
-      if (isSingle && rank.end >= 1 && rank.end <= Int.MaxValue) limited(ranking, child)
-      else child)
+      if (isLimit) limited(RankLayout(ranking, rank.columns), child) else child)
   }
 
   /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */
-  private def limited(ranking: Ranking, input: SparkPlan): SparkPlan = {
+  private def limited(layout: RankLayout, input: SparkPlan): SparkPlan = {
+    import layout.ranking
     val end = ranking.end.toInt
     // limits stop reading early, and operators that keep state must be read to the end
     val child = ChangelogDrainExec(input)
     ranking.strategy match {
       // rows without columns, or with such as can't be compared
-      case RankStrategy.FirstCome if ranking.layout.rowOrder.isEmpty => input
+      case RankStrategy.FirstCome if layout.rowOrder.isEmpty => input
       case RankStrategy.FirstCome | RankStrategy.AppendFast =>
         val order = ranking.function match {
-          case RankFunction.RowNumber => ranking.layout.rowOrder
+          case RankFunction.RowNumber => layout.rowOrder
           case _ => ranking.order
         }
         WindowGroupLimitExec(Nil, order, function(ranking), end, Partial, child)

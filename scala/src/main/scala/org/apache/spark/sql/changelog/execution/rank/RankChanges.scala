@@ -15,19 +15,24 @@ import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.plans.RankStrategy
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
-/** Applies a batch's changes to one partition after the other, and emits what differs. */
+/**
+ * Applies a batch's changes to one partition after the other, and emits what differs.
+ *
+ * @param input
+ *   the columns of a change
+ */
 private[rank] final class RankChanges(
-    operator: ChangelogRankExec,
+    layout: RankLayout,
+    input: Seq[Attribute],
     store: StateStore,
     changes: Iterator[InternalRow],
+    metrics: ChangeMetrics,
     unmatched: UnmatchedRetractions)
     extends DifferenceIterator(
-      operator.output.size - 1,
-      operator.ranking.updateKind == UpdateKind.BeforeAndAfter,
-      operator.longMetric("numOutputRows"),
-      operator.longMetric("numRetractions")) {
-  import operator.ranking.layout
-  import operator.{child, ranking}
+      layout.columns.size + layout.ranking.number.size,
+      layout.ranking.updateKind == UpdateKind.BeforeAndAfter,
+      metrics) {
+  import layout.ranking
 
   private val state = new RankStateManager(layout, store)
   private val ranked = ordering(ranking.order)
@@ -53,13 +58,12 @@ private[rank] final class RankChanges(
     if (ranking.bySlot) DifferenceBySlot
     else new DifferenceByRow(totalOrder, ranking.number.isDefined, ranking.pairBy.map(keyOf))
 
-  private val partitions = RowsByKey(changes, layout.key, child.output)
-  private val rowOf = UnsafeProjection.create(layout.rowColumns, child.output)
-  private val kindOrdinal =
-    operator.inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
+  private val partitions = RowsByKey(changes, layout.key, input)
+  private val rowOf = UnsafeProjection.create(layout.rowColumns, input)
+  private val kindOrdinal = RowKind.ordinal(ranking.inputKind, input)
   // an update's rows are emitted together
-  private val outputBefore = new RankOutput(operator)
-  private val outputAfter = new RankOutput(operator)
+  private val outputBefore = new RankOutput(layout)
+  private val outputAfter = new RankOutput(layout)
 
   private var differences = new ArrayList[RankedChange]
   private var position = -1
@@ -85,13 +89,12 @@ private[rank] final class RankChanges(
   }
 
   private def nextPartition(): Unit = {
-    val (key, its) = partitions.next()
+    val (key, itsChanges) = partitions.next()
     partition = key.asInstanceOf[UnsafeRow]
     state.load(partition, head)
     processor.begin()
-    its.foreach { change =>
-      val retracts = kindOrdinal >= 0 && RowKind.retracts(change.getByte(kindOrdinal))
-      processor.add(rowOf(change), retracts)
+    itsChanges.foreach { change =>
+      processor.add(rowOf(change), RowKind.retracts(RowKind.at(change, kindOrdinal)))
     }
     processor.end()
     state.save(head)
@@ -106,12 +109,11 @@ private[rank] final class RankChanges(
 }
 
 /** Makes rows of the result, with the kind `+I`. */
-private final class RankOutput(operator: ChangelogRankExec) {
-  import operator.ranking
-  import operator.ranking.layout
+private final class RankOutput(layout: RankLayout) {
+  import layout.ranking
 
   private val projection = UnsafeProjection.create(
-    (ranking.columns ++ ranking.number) :+ Literal(RowKind.Insert),
+    (layout.columns ++ ranking.number) :+ Literal(RowKind.Insert),
     layout.keyColumns ++ layout.rowColumns ++ ranking.number)
   private val number = new SpecificInternalRow(Seq(IntegerType))
   private val columns = new JoinedRow

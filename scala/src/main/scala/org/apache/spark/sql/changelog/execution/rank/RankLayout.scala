@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
-import org.apache.spark.sql.changelog.plans.RankStrategy
+import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
 
 /**
  * Says in which columns a partition's rows are kept, and in which order they are.
@@ -26,18 +26,12 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
  * Where there are no partition columns, a constant stands for them. `counts` is NULL where each row
  * is there once.
  *
- * @param partition
- *   the partition columns
  * @param columns
  *   all columns of a row
- * @param order
- *   the order that ranks are given in
  */
-final case class RankLayout(
-    partition: Seq[Attribute],
-    columns: Seq[Attribute],
-    order: Seq[SortOrder],
-    strategy: RankStrategy) {
+final case class RankLayout(ranking: Ranking, columns: Seq[Attribute]) {
+  import ranking.{order, partition, strategy}
+
   private val all = AttributeReference("table", IntegerType, nullable = false)()
 
   /** The columns that are kept for a row: the partition's are in the key. */

@@ -31,7 +31,7 @@ import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionSt
  *   - in: any changes, sorted by partition
  *   - out: for each partition whose rows changed all its rows of now, with kind `+I`, and all its
  *     rows of before, with `-D`; each version in the same order in every batch
- *   - state: see [[ReplayLayout]]
+ *   - state: the rows of each partition, each with its count; see [[ReplayLayout]]
  *   - law: an operator that computes partitions by themselves, run over `out` with the kind as a
  *     further partition column, gives the partition's new result as `+I` and its old one as `-D`
  *
@@ -116,10 +116,9 @@ case class ChangelogReplayExec(
       // rows of a partition age together, or its old version would not be what was given
       refreshes = ttls.exists(_ > 0))
     val keyOf = UnsafeProjection.create(layout.keyOfRow, child.output)
-    val kindOrdinal = inputKind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
+    val kindOrdinal = RowKind.ordinal(inputKind, child.output)
     val versions = new Versions
-    val numUpdatedStateRows = longMetric("numUpdatedStateRows")
-    val numRemovedStateRows = longMetric("numRemovedStateRows")
+    val metrics = changeMetrics
 
     // without a group there is a version even where no row has ever come
     val isFirst = opening.isDefined && !state.hasVersion
@@ -141,19 +140,19 @@ case class ChangelogReplayExec(
     val versionsOfAll = partitions.flatMap { changes =>
       val (updatedBefore, removedBefore) = (state.numUpdated, state.numRemoved)
       changes.foreach { change =>
-        val sign = kindOrdinal.map(ordinal => RowKind.sign(change.getByte(ordinal)))
+        val sign = RowKind.sign(RowKind.at(change, kindOrdinal))
         val row = keyOf(change)
-        if (!isLate(row)) processor.add(row, sign.getOrElse(1L))
+        if (!isLate(row)) processor.add(row, sign)
       }
       val replayed = processor.end(isRead = !emitsClosed)
       if (opening.isDefined) state.setHasVersion()
-      numUpdatedStateRows += state.numUpdated - updatedBefore
-      numRemovedStateRows += state.numRemoved - removedBefore
+      metrics.updated += state.numUpdated - updatedBefore
+      metrics.removed += state.numRemoved - removedBefore
       if (replayed.isEmpty && !isFirst) Iterator.empty
       else versions.of(replayed, isFirst)
     }
     lazy val over = rowsOver(store, sessions).flatMap { case (row, count) =>
-      numRemovedStateRows += 1
+      metrics.removed += 1
       versions.closed(row, count)
     }
     if (emitsClosed) versionsOfAll ++ over
@@ -191,8 +190,7 @@ case class ChangelogReplayExec(
           openings.map(_ => Literal(true)) :+ kind)
       .apply(InternalRow.empty)
     private val kindOrdinal = output.size - 1
-    private val numOutputRows = longMetric("numOutputRows")
-    private val numRetractions = longMetric("numRetractions")
+    private val metrics = changeMetrics
     private val numReplayedPartitions = longMetric("numReplayedPartitions")
 
     /** @param isFirst whether no version was given out before */
@@ -222,8 +220,7 @@ case class ChangelogReplayExec(
       }
       (opened ++ copies).map { row =>
         row.setByte(kindOrdinal, kind)
-        numOutputRows += 1
-        if (kind == RowKind.Delete) numRetractions += 1
+        metrics.emit(kind)
         row
       }
     }

@@ -20,9 +20,6 @@ private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
   def timesBefore: Long = math.max(0L, before)
 
   def timesAfter: Long = math.max(0L, after)
-
-  /** How many retractions the batch brought of rows never given. */
-  def unmatched: Long = math.max(0L, -after) - math.max(0L, -before)
 }
 
 /**
@@ -77,7 +74,7 @@ private[replay] class ChangelogReplayProcessor(
     changes.asScala.foreach { case (row, count) =>
       val changed = new ReplayedRow(row, state.count(row))
       changed.after += count(0)
-      if (changed.unmatched > 0) unmatched(changed.unmatched, describe(row))
+      unmatched.note(changed.before, changed.after, describe(row))
       state.update(row, changed.after)
     }
 
@@ -91,7 +88,7 @@ private[replay] class ChangelogReplayProcessor(
       val changed = rows.computeIfAbsent(row, new ReplayedRow(_, 0))
       changed.after += count(0)
       isSeen ||= changed.timesBefore != changed.timesAfter
-      if (changed.unmatched > 0) unmatched(changed.unmatched, describe(row))
+      unmatched.note(changed.before, changed.after, describe(row))
     }
     rows.values.forEach { row =>
       if (refreshes || row.before != row.after) state.update(row.row, row.after)

@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.execution.{
   StateColumns,
   UnaryChangelogStateWriter
 }
+import org.apache.spark.sql.changelog.plans.RunningFunctions
 
 /**
  * Computes functions over all rows of a partition up to each row.
@@ -31,8 +32,8 @@ import org.apache.spark.sql.changelog.execution.{
  *
  *   - in: rows that are later than all of the batches before, sorted by partition and time
  *   - out: each row, with the results for it
- *   - state: key = partition columns, or a constant where there are none; value = the functions'
- *     buffers
+ *   - state: the buffers of the functions, by partition. A constant stands for the partition where it
+ *     has no columns
  *   - law: a row comes with what the functions give over its partition, up to the row or to the last
  *     row with its time, as each function's frame says
  *
@@ -41,11 +42,7 @@ import org.apache.spark.sql.changelog.execution.{
 case class ChangelogRunningExec(
     partition: Seq[Attribute],
     time: Attribute,
-    buffers: Seq[Attribute],
-    numRowBuffers: Int,
-    initial: Seq[Expression],
-    updates: Seq[Expression],
-    results: Seq[NamedExpression],
+    functions: RunningFunctions,
     stateInfo: Option[StatefulOperatorStateInfo],
     override val ttl: Option[Long],
     child: SparkPlan)
@@ -54,15 +51,15 @@ case class ChangelogRunningExec(
   override def shortName: String = "changelogRunning"
 
   override def simpleString(maxFields: Int): String = {
-    val functions = truncatedString(results, "[", ", ", "]", maxFields)
+    val results = truncatedString(functions.results, "[", ", ", "]", maxFields)
     s"$nodeName(partition=${truncatedString(partition, "[", ", ", "]", maxFields)}, " +
-      s"time=$time, functions=$functions)"
+      s"time=$time, functions=$results)"
   }
 
-  override def output: Seq[Attribute] = child.output ++ results.map(_.toAttribute)
+  override def output: Seq[Attribute] = child.output ++ functions.results.map(_.toAttribute)
 
   override def producedAttributes: AttributeSet =
-    AttributeSet(buffers) ++ AttributeSet(results.map(_.toAttribute))
+    AttributeSet(functions.buffers ++ functions.results.map(_.toAttribute))
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
@@ -85,33 +82,32 @@ case class ChangelogRunningExec(
   override def stateKeySchema: StructType = StateColumns.ofKey(keyColumns)
 
   override def stateValueSchema: StructType =
-    StateColumns(buffers.map(buffer => buffer.name -> buffer.dataType))
+    StateColumns(functions.buffers.map(buffer => buffer.name -> buffer.dataType))
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(keyColumns)
 
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val functions = new RunningFunctions(this)
+    val running = new RunningResults(functions, child.output)
     val keyOf =
       UnsafeProjection.create(if (partition.isEmpty) Seq(Literal(0)) else partition, child.output)
-    val numOutputRows = longMetric("numOutputRows")
-    val numUpdatedStateRows = longMetric("numUpdatedStateRows")
+    val metrics = changeMetrics
     val computed = GroupedIterator(rows, partition, child.output).flatMap { case (_, group) =>
       val ofGroup = group.buffered
       val key = keyOf(ofGroup.head).copy()
-      functions.start(store.get(key))
+      running.start(store.get(key))
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         GroupedIterator(ofGroup, Seq(time), child.output).flatMap { case (_, peers) =>
-          functions.resultsOf(peers.map(_.copy()).toArray)
+          running.resultsOf(peers.map(_.copy()).toArray)
         }, {
-          store.put(key, functions.state)
-          numUpdatedStateRows += 1
+          store.put(key, running.state)
+          metrics.updated += 1
         })
     }
     CompletionIterator[InternalRow, Iterator[InternalRow]](
       computed.map { row =>
-        numOutputRows += 1
+        metrics.emitted += 1
         row
       },
       removeOver(store))

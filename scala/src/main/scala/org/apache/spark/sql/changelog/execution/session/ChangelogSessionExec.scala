@@ -36,7 +36,7 @@ import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
  *   - in: for each partition and time of a row one buffer of every function, sorted by session
  *   - out: of each partition the sessions that are new, with kind `+I`, then those that they
  *     replace, with `-D`, each with its buffers
- *   - state: `partition, session -> buffers`
+ *   - state: the buffers of each session: `partition, session -> buffers`
  *   - law: functions evaluated over the buffers of `out` give the sessions that come and go
  *
  * Spark's own iterator merges sessions and buffers. What a batch brings to a partition is held in
@@ -141,10 +141,7 @@ case class ChangelogSessionExec(
     private val sessionOf = UnsafeProjection.create(Seq(sessionColumn), input)
     private val joined = new JoinedRow
     private val isLate = lateSessions(sessions)
-    private val numOutputRows = longMetric("numOutputRows")
-    private val numRetractions = longMetric("numRetractions")
-    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
-    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+    private val metrics = changeMetrics
 
     // of each partition that is being merged, the sessions that its rows reach
     private val reached = new ArrayDeque[Seq[Stored]]
@@ -211,12 +208,12 @@ case class ChangelogSessionExec(
       gone.forEach { (key, stored) =>
         if (!stored.isRewritten) {
           store.remove(key)
-          numRemovedStateRows += 1
+          metrics.removed += 1
         }
       }
       come.foreach { session =>
         store.put(keyOf(session), valueOf(session))
-        numUpdatedStateRows += 1
+        metrics.updated += 1
       }
       if (emitsClosed) Iterator.empty
       else {
@@ -234,8 +231,7 @@ case class ChangelogSessionExec(
     private def emit(session: UnsafeRow, kind: Byte): UnsafeRow = {
       val row = outputOf(session)
       row.setByte(partition.size, kind)
-      numOutputRows += 1
-      if (kind == RowKind.Delete) numRetractions += 1
+      metrics.emit(kind)
       row
     }
   }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
 /**
@@ -54,8 +55,7 @@ private[execution] object PlanChangelogSession {
       replay.dropsLate,
       replay.emitsClosed,
       replay.outputKind,
-      // a store that is never opened would be missed when the batch is committed
-      Some(if (partition.isEmpty) state.copy(numPartitions = 1) else state),
+      Some(AssignStateInfo.placed(state, partition)),
       replay.ttl,
       partial(merging.child, replay, plan(rowsBelow(aggregate.child, replay))))
   }

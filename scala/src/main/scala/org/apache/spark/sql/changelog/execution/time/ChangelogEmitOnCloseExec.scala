@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.OperatorWatermark
 
 /**
@@ -26,7 +27,7 @@ import org.apache.spark.sql.changelog.execution.OperatorWatermark
  *
  *   - in: any changes, those of equal rows together
  *   - out: rows that only come
- *   - state: see [[TimedRows]]; no row is shown
+ *   - state: the rows that the watermark has not passed, by time; see [[TimedRows]]. No row is shown
  *   - law: the rows of the result that the watermark has passed have been given, each once
  *
  * A row without a time is never passed; it is counted and not kept. A batch is also run when nothing
@@ -54,7 +55,7 @@ case class ChangelogEmitOnCloseExec(
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
   override def columns: Seq[Attribute] =
-    child.output.filterNot(_.exprId == inputKind.exprId)
+    RowKind.without(Some(inputKind), child.output)
 
   override def output: Seq[Attribute] = columns
 
@@ -75,10 +76,14 @@ case class ChangelogEmitOnCloseExec(
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
       val closed = new ClosedRows(
-        this,
+        netRows(Some(inputKind)),
+        new CloseTimes(times, delays, columns),
         store,
         time.lateWatermark,
         time.overWatermark,
+        changeMetrics,
+        longMetric("numRowsDroppedByWatermark"),
+        longMetric(ChangelogEmitOnCloseExec.RowsWithoutTime),
         unmatchedRetractions())
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         closed(rows),

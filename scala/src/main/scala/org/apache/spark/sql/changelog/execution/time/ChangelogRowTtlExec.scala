@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.{CompletionIterator, Utils}
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
@@ -27,7 +28,7 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
  *
  *   - in: any changes, those of equal rows together
  *   - out: the same, but for those that take back what is gone; `-D` when a row leaves
- *   - state: see [[TimedRows]], each row at the time at which it came
+ *   - state: all rows, by the time at which they came; see [[TimedRows]]
  *   - law: in the table are the rows that are in the input's, and have come since `rowTtl` before the
  *     batch. Of equal rows the one that came first goes first
  *
@@ -53,7 +54,7 @@ case class ChangelogRowTtlExec(
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
   override def columns: Seq[Attribute] =
-    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+    RowKind.without(inputKind, child.output)
 
   override def output: Seq[Attribute] = columns :+ outputKind
 
@@ -75,7 +76,14 @@ case class ChangelogRowTtlExec(
     val time = AssignStateInfo.timestamp(castToImpl(session))
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
-      val changes = new RowTtlChanges(this, store, time)
+      val changes = new RowTtlChanges(
+        netRows(inputKind),
+        rowTtl,
+        store,
+        time,
+        changeMetrics,
+        longMetric(ChangelogTemporalFilterExec.RowsLeft),
+        longMetric(ChangelogRowTtlExec.RetractionsOfGone))
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         changes(rows),
         changes.finish().foreach(next.add))

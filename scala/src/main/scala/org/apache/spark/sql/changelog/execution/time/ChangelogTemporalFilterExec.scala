@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
@@ -26,7 +27,8 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
  *
  *   - in: any changes, those of equal rows together
  *   - out: `+I` when a row comes in, `-D` when it goes; changes of rows that are in, as they are
- *   - state: see [[TimedRows]]. A row that will never come is not kept, nor one that will never go
+ *   - state: the rows that may come or go, by the next time at which they do; see [[TimedRows]]. A row
+ *     that will never come is not kept, nor one that will never go
  *   - law: the rows that meet the conditions at the time of the batch are in the table
  *
  * The time is that of the batch, the same if it is run again. A batch is also run when nothing arrives
@@ -48,7 +50,7 @@ case class ChangelogTemporalFilterExec(
       s"placedBy=${truncatedString(placedBy, "[", ", ", "]", maxFields)})"
 
   override def columns: Seq[Attribute] =
-    child.output.filterNot(column => inputKind.exists(_.exprId == column.exprId))
+    RowKind.without(inputKind, child.output)
 
   override def output: Seq[Attribute] = columns :+ outputKind
 
@@ -70,7 +72,15 @@ case class ChangelogTemporalFilterExec(
     val time = AssignStateInfo.timestamp(castToImpl(session))
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
-      val changes = new TemporalFilterChanges(this, store, time, unmatchedRetractions())
+      val changes = new TemporalFilterChanges(
+        netRows(inputKind),
+        RowTimes(conditions, columns),
+        store,
+        time,
+        changeMetrics,
+        longMetric(ChangelogTemporalFilterExec.RowsCame),
+        longMetric(ChangelogTemporalFilterExec.RowsLeft),
+        unmatchedRetractions())
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         changes(rows),
         changes.finish().foreach(next.add))

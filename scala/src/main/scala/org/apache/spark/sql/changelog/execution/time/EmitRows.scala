@@ -7,26 +7,24 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /** Makes the changes that an operator emits of rows, and counts them. */
-private[time] final class EmitRows(columns: Seq[Attribute], operator: ChangelogStateWriter) {
+private[time] final class EmitRows(columns: Seq[Attribute], metrics: ChangeMetrics) {
   private val withKind =
     UnsafeProjection.create(columns.zipWithIndex.map { case (column, ordinal) =>
       BoundReference(ordinal, column.dataType, column.nullable)
     } :+ Literal(RowKind.Insert))
-  private val numOutputRows = operator.longMetric("numOutputRows")
-  private val numRetractions = operator.longMetric("numRetractions")
 
   /** As many changes as `count` says, which is below 0 where the row goes. */
   def apply(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
     if (count == 0) Iterator.empty
     else {
       val change = withKind(row).copy()
-      change.setByte(columns.size, if (count > 0) comes else goes)
+      val kind = if (count > 0) comes else goes
+      change.setByte(columns.size, kind)
       (0L until math.abs(count)).iterator.map { _ =>
-        numOutputRows += 1
-        if (count < 0) numRetractions += 1
+        metrics.emit(kind)
         change.copy()
       }
     }

@@ -26,11 +26,11 @@ import org.apache.spark.sql.changelog.execution.RowsByKey
  *   the columns of a change
  */
 private[time] final class NetRows(
-    columns: Seq[Attribute],
+    val columns: Seq[Attribute],
     kind: Option[Attribute],
     placedBy: Seq[Attribute],
     input: Seq[Attribute]) {
-  private val kindOrdinal = kind.map(kind => input.indexWhere(_.exprId == kind.exprId))
+  private val kindOrdinal = RowKind.ordinal(kind, input)
   private val rowOf = UnsafeProjection.create(columns, input)
 
   /** A row is overwritten when the next one is looked for. */
@@ -45,7 +45,7 @@ private[time] final class NetRows(
     val first = changes.next().copy()
     if (!changes.hasNext) {
       val net = new NetRow
-      net.add(kindOf(first))
+      net.add(RowKind.at(first, kindOrdinal))
       Iterator.single((rowOf(first), net))
     } else {
       val nets = new LinkedHashMap[UnsafeRow, NetRow]
@@ -56,16 +56,13 @@ private[time] final class NetRows(
           net = new NetRow
           nets.put(row.copy(), net)
         }
-        net.add(kindOf(change))
+        net.add(RowKind.at(change, kindOrdinal))
       }
       add(first)
       changes.foreach(add)
       nets.entrySet.iterator.asScala.map(entry => (entry.getKey, entry.getValue))
     }
   }
-
-  private def kindOf(change: InternalRow): Byte =
-    kindOrdinal.fold(RowKind.Insert)(change.getByte)
 }
 
 /** How often a row has come more than it has gone, and the kinds with which it did. */

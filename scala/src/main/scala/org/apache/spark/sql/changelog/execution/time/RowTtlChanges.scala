@@ -5,37 +5,36 @@ package org.apache.spark.sql.changelog.execution.time
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
  * The changes of one task's rows in a batch: those that its input brings, then the rows that leave.
  *
+ * @param rowTtl
+ *   how long a row stays, in ms
  * @param batchTime
  *   what time it is in the batch, in ms. A clock that is set back stands still here until then
  */
 private[time] final class RowTtlChanges(
-    operator: ChangelogRowTtlExec,
+    netted: NetRows,
+    rowTtl: Long,
     store: StateStore,
-    batchTime: Long) {
-  import operator.{columns, rowTtl}
-
-  private val netted =
-    new NetRows(columns, operator.inputKind, operator.placedBy, operator.child.output)
-  private val emit = new EmitRows(columns, operator)
-  private val rows = new TimedRows(columns, store)
+    batchTime: Long,
+    metrics: ChangeMetrics,
+    numLeft: SQLMetric,
+    numOfGone: SQLMetric) {
+  private val emit = new EmitRows(netted.columns, metrics)
+  private val rows = new TimedRows(netted.columns, store)
 
   private val lastTime = rows.lastTime
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
 
   /** Whether rows leave in this batch. */
   private val someLeave = rows.next.exists(_ <= now - rowTtl)
-
-  private val numUpdated = operator.longMetric("numUpdatedStateRows")
-  private val numRemoved = operator.longMetric("numRemovedStateRows")
-  private val numLeft = operator.longMetric(ChangelogTemporalFilterExec.RowsLeft)
-  private val numOfGone = operator.longMetric(ChangelogRowTtlExec.RetractionsOfGone)
 
   /** All of them, given the changes of the input, ordered as its distribution asks for. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
@@ -104,10 +103,10 @@ private[time] final class RowTtlChanges(
     val count = before + more
     if (count > 0) {
       rows.put(time, row, count, shown = true)
-      numUpdated += 1
+      metrics.updated += 1
     } else {
       rows.remove(time, row)
-      numRemoved += 1
+      metrics.removed += 1
     }
     if (before == 0) rows.noteTime(row, time, 1)
     if (count == 0) rows.noteTime(row, time, -1)

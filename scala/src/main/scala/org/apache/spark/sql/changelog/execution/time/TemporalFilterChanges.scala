@@ -5,39 +5,38 @@ package org.apache.spark.sql.changelog.execution.time
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, UnmatchedRetractions}
 
 /**
  * The changes of one task's rows in a batch: those that its input brings, then those that time does.
  *
+ * @param times
+ *   when a row may come and go
  * @param batchTime
  *   what time it is in the batch, in ms. A clock that is set back stands still here until then
  */
 private[time] final class TemporalFilterChanges(
-    operator: ChangelogTemporalFilterExec,
+    netted: NetRows,
+    times: RowTimes,
     store: StateStore,
     batchTime: Long,
+    metrics: ChangeMetrics,
+    numCame: SQLMetric,
+    numLeft: SQLMetric,
     unmatched: UnmatchedRetractions) {
   import RowTimes._
-  import operator.columns
+  import netted.columns
 
-  private val netted =
-    new NetRows(columns, operator.inputKind, operator.placedBy, operator.child.output)
-  private val emit = new EmitRows(columns, operator)
-  private val times = RowTimes(operator.conditions, columns)
+  private val emit = new EmitRows(columns, metrics)
   private val rows = new TimedRows(columns, store)
 
   private val lastTime = rows.lastTime
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
   private val before = lastTime.getOrElse(now)
-
-  private val numUpdated = operator.longMetric("numUpdatedStateRows")
-  private val numRemoved = operator.longMetric("numRemovedStateRows")
-  private val numCame = operator.longMetric(ChangelogTemporalFilterExec.RowsCame)
-  private val numLeft = operator.longMetric(ChangelogTemporalFilterExec.RowsLeft)
 
   /** All of them, given the changes of the input, ordered as its distribution asks for. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
@@ -69,9 +68,9 @@ private[time] final class TemporalFilterChanges(
     val isStored = stored != null
     val countBefore = if (isStored) stored.getLong(0) else 0L
     val wasShown = isStored && stored.getBoolean(1)
-    val missing = math.max(0L, -(countBefore + net.count))
-    if (missing > 0) unmatched(missing, row.toSeq(columns.map(_.dataType)).mkString(", "))
-    val count = math.max(0L, countBefore + net.count)
+    val countAfter = countBefore + net.count
+    unmatched.note(countBefore, countAfter, row.toSeq(columns.map(_.dataType)).mkString(", "))
+    val count = math.max(0L, countAfter)
     val shown = times.isShown(row, now)
     move(row, place, isStored, times.place(now), count, shown)
     val difference = (if (shown) count else 0L) - (if (wasShown) countBefore else 0L)
@@ -106,11 +105,11 @@ private[time] final class TemporalFilterChanges(
     val stays = isKept(to) && count > 0
     if (isStored && !(stays && from == to)) {
       rows.remove(from, row)
-      numRemoved += 1
+      metrics.removed += 1
     }
     if (stays) {
       rows.put(to, row, count, shown)
-      numUpdated += 1
+      metrics.updated += 1
     }
   }
 

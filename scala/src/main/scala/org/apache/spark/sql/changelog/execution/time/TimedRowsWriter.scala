@@ -20,6 +20,10 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
   /** The columns of a row, without its kind. */
   def columns: Seq[Attribute]
 
+  /** The rows that a task's changes are about. */
+  protected def netRows(kind: Option[Attribute]): NetRows =
+    new NetRows(columns, kind, placedBy, child.output)
+
   /** When there is something to do again after the batch. */
   @transient protected lazy val nextTime: NextTime = {
     val next = new NextTime

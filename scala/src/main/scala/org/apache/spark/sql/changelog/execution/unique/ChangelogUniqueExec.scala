@@ -45,7 +45,7 @@ case class ChangelogUniqueExec(
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
   override def requiredChildDistribution: Seq[Distribution] =
-    Seq(StatefulOperatorPartitioning.getCompatibleDistribution(key, getStateInfo, conf))
+    Seq(clusteredBy(key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(RowsByKey.order(key))
 
@@ -76,10 +76,8 @@ case class ChangelogUniqueExec(
     private val textOf = UnsafeProjection.create(
       Seq(key, columns).map(part => ToPrettyString(CreateStruct(part), Some("UTC"))),
       child.output)
-    private val kindOrdinal = kind.map(kind => child.output.indexWhere(_.exprId == kind.exprId))
-    private val numOutputRows = longMetric("numOutputRows")
-    private val numUpdatedStateRows = longMetric("numUpdatedStateRows")
-    private val numRemovedStateRows = longMetric("numRemovedStateRows")
+    private val kindOrdinal = RowKind.ordinal(kind, child.output)
+    private val metrics = changeMetrics
     private val numDuplicates = longMetric(ChangelogUniqueExec.DuplicatesMetric)
     private val reader = s"Operator ${getStateInfo.operatorId} of run ${getStateInfo.queryRunId}"
 
@@ -122,8 +120,8 @@ case class ChangelogUniqueExec(
     }
 
     private def note(change: InternalRow): Unit = {
-      numOutputRows += 1
-      val sign = kindOrdinal.fold(1L)(ordinal => RowKind.sign(change.getByte(ordinal)))
+      metrics.emitted += 1
+      val sign = RowKind.sign(RowKind.at(change, kindOrdinal))
       after += sign
       if (after > 1 && sign > 0) second = change.copy()
     }
@@ -138,11 +136,11 @@ case class ChangelogUniqueExec(
       if (after == 0) {
         if (before != 0) {
           store.remove(stateKey)
-          numRemovedStateRows += 1
+          metrics.removed += 1
         }
       } else if (after != before) {
         store.put(stateKey, valueOf(InternalRow(after)))
-        numUpdatedStateRows += 1
+        metrics.updated += 1
       }
     }
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.nodes.{JoinState, StaticInference}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{ChangelogDrain, ChangelogJoin, LookupJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -64,37 +64,40 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       ids: OperatorIds): ChangelogJoin = {
     val state = JoinState(node)
     val Seq(left, right) = inputs
-    val replaces = node.children.map(_.required == UpdateKind.OnlyUpdateAfter)
+    def side(number: Int) = {
+      val isLeft = number == 0
+      JoinedSide(
+        state.equi.key(isLeft).map(NodeRewrite.sameBytes),
+        RowKind.find(inputs(number).output),
+        state.side(isLeft),
+        state.rowKey(isLeft).map(NodeRewrite.sameBytes),
+        state.tracksMatches(isLeft),
+        replaces(node.children(number)),
+        StateTtl.hinted(state.join, number))
+    }
     ChangelogJoin(
       state.join.joinType,
-      state.equi.key(left = true).map(NodeRewrite.sameBytes),
-      state.equi.key(left = false).map(NodeRewrite.sameBytes),
+      side(0),
+      side(1),
       state.equi.matchesNull,
       state.equi.rest.reduceOption(And(_, _)),
-      RowKind.find(left.output),
-      RowKind.find(right.output),
-      state.side(isLeft = true),
-      state.side(isLeft = false),
-      state.rowKey(isLeft = true).map(NodeRewrite.sameBytes),
-      state.rowKey(isLeft = false).map(NodeRewrite.sameBytes),
-      state.tracksMatches(isLeft = true),
-      state.tracksMatches(isLeft = false),
-      replaces(0),
-      replaces(1),
-      if (node.mode.kinds.update) pairBy(node) else None,
-      node.mode.kinds.delete,
-      node.mode.updateKind,
-      RowKind.newAttribute(),
+      result(node),
       ids.next(),
-      StateTtl.hinted(state.join, 0),
-      StateTtl.hinted(state.join, 1),
       left,
       right)
   }
 
-  /** The key the consumer replaces rows by, or any. */
-  private[rewrite] def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] =
-    node.requiredKey
-      .orElse(node.upsertKeys.headOption)
-      .map(node.ordered)
+  /** Whether a row of an input replaces the one with its key. */
+  private[rewrite] def replaces(input: AnnotatedPlan): Boolean =
+    input.required == UpdateKind.OnlyUpdateAfter
+
+  /** How the join emits changes; paired by the key the consumer replaces rows by, or any. */
+  private[rewrite] def result(node: AnnotatedPlan): JoinResult = {
+    val key = node.requiredKey.orElse(node.upsertKeys.headOption)
+    JoinResult(
+      if (node.mode.kinds.update) key.map(node.ordered) else None,
+      node.mode.kinds.delete,
+      node.mode.updateKind,
+      RowKind.newAttribute())
+  }
 }

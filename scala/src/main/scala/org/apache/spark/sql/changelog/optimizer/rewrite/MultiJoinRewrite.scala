@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.nodes.MultiJoinInference
-import org.apache.spark.sql.changelog.plans.{ChangelogMultiJoin, MultiJoin}
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
+import org.apache.spark.sql.changelog.plans.{ChangelogMultiJoin, JoinedSide, MultiJoin}
 
 /**
  * Replaces a [[MultiJoin]] by a [[ChangelogMultiJoin]].
@@ -28,21 +28,22 @@ private[optimizer] object MultiJoinRewrite extends NodeRewrite {
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): LogicalPlan = {
     val join = node.plan.asInstanceOf[MultiJoin]
-    val states = MultiJoinInference.states(node).zipWithIndex
+    val sides = MultiJoinInference.states(node).zipWithIndex.map { case (state, number) =>
+      val isLeft = MultiJoinInference.isFirst(number)
+      JoinedSide(
+        join.keys(number).map(NodeRewrite.sameBytes),
+        RowKind.find(inputs(number).output),
+        state.side(isLeft),
+        state.rowKey(isLeft).map(NodeRewrite.sameBytes),
+        tracksMatches = false,
+        JoinRewrite.replaces(node.children(number)),
+        ttl = None)
+    }
     val rewritten = ChangelogMultiJoin(
-      join.keys.map(_.map(NodeRewrite.sameBytes)),
+      sides,
       join.matchesNull,
       join.conditions,
-      inputs.flatMap(input => RowKind.find(input.output)),
-      states.map { case (state, index) => state.side(MultiJoinInference.isFirst(index)) },
-      states.map { case (state, index) =>
-        state.rowKey(MultiJoinInference.isFirst(index)).map(NodeRewrite.sameBytes)
-      },
-      node.children.map(_.required == UpdateKind.OnlyUpdateAfter),
-      if (node.mode.kinds.update) JoinRewrite.pairBy(node) else None,
-      node.mode.kinds.delete,
-      node.mode.updateKind,
-      RowKind.newAttribute(),
+      JoinRewrite.result(node),
       ids.next(),
       inputs)
     NodeRewrite.select(rewritten, node.plan.output, withKind = !node.mode.isInsertOnly)

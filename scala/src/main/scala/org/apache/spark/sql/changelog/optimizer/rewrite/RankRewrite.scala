@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.RankInference
-import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, Ranking, StateTtl}
 
 /**
  * Replaces a `Rank` by the operator that keeps the best rows.
@@ -33,24 +33,21 @@ private[optimizer] object RankRewrite extends NodeRewrite {
     val partition = NodeRewrite.partitionColumns(rank.partitionBy, input)
     val made = partition.collect { case alias: Alias => alias }
     val child = if (made.isEmpty) input else Project(input.output ++ made, input)
-    val strategy = RankInference.strategy(rank, node)
-    val rewritten = ChangelogRank(
+    val ranking = Ranking(
       rank.function,
       partition.map(_.toAttribute),
       rank.orderBy.filterNot(_.child.foldable),
       rank.start,
       rank.end,
       rank.rankNumber,
-      strategy,
+      RankInference.strategy(rank, node),
       columns(node.children.head, node.children.head.requiredKey.toSeq.flatten),
       UpsertKeys.slotKey(rank).isDefined,
       pairBy(node),
       node.mode.updateKind,
-      RowKind.find(child.output),
-      RowKind.newAttribute(),
-      ids.next(),
-      StateTtl.hinted(rank),
-      child)
+      RowKind.find(child.output))
+    val rewritten =
+      ChangelogRank(ranking, RowKind.newAttribute(), ids.next(), StateTtl.hinted(rank), child)
     NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
   }
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, RunningWindow}
-import org.apache.spark.sql.changelog.plans.{ChangelogReplay, ChangelogRunning, StateTtl}
+import org.apache.spark.sql.changelog.plans._
 
 /**
  * Computes running window functions as the watermark passes rows.
@@ -71,26 +71,36 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
       held: LogicalPlan): ChangelogRunning = {
     val (ofPeers, ofRows) =
       window.windowExpressions.flatMap(RunningWindow.calls).partition(RunningWindow.seesPeers)
-    val calls = ofRows ++ ofPeers
-    val functions = calls.map(_.windowFunction).map {
+    val values =
+      (ofRows ++ ofPeers).map(call => call -> Function(call).declared.evaluateExpression)
+    ChangelogRunning(
+      partition,
+      time,
+      RunningFunctions(
+        buffers(ofRows),
+        buffers(ofPeers),
+        window.windowExpressions.map(_.transform { case call: WindowExpression =>
+          values.collectFirst { case (known, value) if known.fastEquals(call) => value }.get
+        }.asInstanceOf[NamedExpression])),
+      ids.next(),
+      StateTtl.hinted(window),
+      held)
+  }
+
+  private def buffers(calls: Seq[WindowExpression]): RunningBuffers = {
+    val functions = calls.map(Function(_))
+    RunningBuffers(
+      functions.flatMap(_.declared.aggBufferAttributes),
+      functions.flatMap(_.declared.initialValues),
+      functions.flatMap(_.updates))
+  }
+
+  private object Function {
+    def apply(call: WindowExpression): Function = call.windowFunction match {
       case AggregateExpression(function: DeclarativeAggregate, _, _, filter, _) =>
         Function(function, filter)
       case function => Function(function.asInstanceOf[DeclarativeAggregate], None)
     }
-    val values = calls.zip(functions.map(_.declared.evaluateExpression))
-    ChangelogRunning(
-      partition,
-      time,
-      functions.flatMap(_.declared.aggBufferAttributes),
-      functions.take(ofRows.size).map(_.declared.aggBufferAttributes.size).sum,
-      functions.flatMap(_.declared.initialValues),
-      functions.flatMap(_.updates),
-      window.windowExpressions.map(_.transform { case call: WindowExpression =>
-        values.collectFirst { case (known, value) if known.fastEquals(call) => value }.get
-      }.asInstanceOf[NamedExpression]),
-      ids.next(),
-      StateTtl.hinted(window),
-      held)
   }
 
   private case class Function(declared: DeclarativeAggregate, filter: Option[Expression]) {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.nodes.TemporalJoinInference
-import org.apache.spark.sql.changelog.plans.{ChangelogTemporalJoin, StateTtl, TemporalJoin}
+import org.apache.spark.sql.changelog.plans._
 
 /**
  * Replaces a `TemporalJoin` by the operator that keeps versions in order of time.
@@ -31,23 +31,25 @@ private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
     val join = node.plan.asInstanceOf[TemporalJoin]
     val (left, leftTime) = withTime(inputs(0), join.leftTime)
     val (right, rightTime) = withTime(inputs(1), join.rightTime)
-    val rewritten = ChangelogTemporalJoin(
+    def side(number: Int, key: Seq[Expression], time: Attribute, input: LogicalPlan) =
+      TemporalSide(
+        key.map(NodeRewrite.sameBytes),
+        time,
+        RowKind.find(input.output),
+        StateTtl.hinted(join, number))
+    val matching = TemporalMatching(
       join.joinType,
-      join.leftKey.map(NodeRewrite.sameBytes),
-      join.rightKey.map(NodeRewrite.sameBytes),
       join.matchesNull,
-      leftTime,
-      rightTime,
       join.isForward,
       join.allowsEqual,
       join.ties,
       join.condition,
-      RowKind.find(left.output),
-      RowKind.find(right.output),
-      TemporalJoinInference.eventTimes(join).isDefined,
-      StateTtl.hinted(join, 0),
-      StateTtl.hinted(join, 1),
-      node.mode.isInsertOnly,
+      isTimed = TemporalJoinInference.eventTimes(join).isDefined,
+      appends = node.mode.isInsertOnly)
+    val rewritten = ChangelogTemporalJoin(
+      side(0, join.leftKey, leftTime, left),
+      side(1, join.rightKey, rightTime, right),
+      matching,
       RowKind.newAttribute(),
       ids.next(),
       left,

@@ -12,16 +12,15 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 
-import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution.join._
-import org.apache.spark.sql.changelog.plans.{JoinSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{JoinResult, JoinSide, StateTtl}
 
 /**
  * Joins several changelogs on one key and emits what a batch does to the result.
  *
  *   - in: any changes of all inputs, each sorted by the join key
  *   - out: combinations of a row of each that come and go
- *   - state: the rows of each input once, see [[JoinLayout]]; no results in between
+ *   - state: the rows of each input once, by join key, and no results in between; see [[JoinLayout]]
  *   - law: replaying `out` into an empty table gives the batch inner join of all input
  *
  * A row whose join key is NULL where NULL matches nothing is not kept.
@@ -30,10 +29,7 @@ case class ChangelogMultiJoinExec(
     sides: Seq[JoinSideLayout],
     matchesNull: Seq[Boolean],
     conditions: Seq[Expression],
-    pairBy: Option[Seq[Attribute]],
-    deletes: Boolean,
-    updateKind: UpdateKind,
-    outputKind: Attribute,
+    result: JoinResult,
     stateInfo: Option[StatefulOperatorStateInfo],
     children: Seq[SparkPlan])
     extends JoinStateWriter {
@@ -45,20 +41,20 @@ case class ChangelogMultiJoinExec(
   override def simpleString(maxFields: Int): String = {
     val keys = sides.map(side => truncatedString(side.key, "[", ", ", "]", maxFields))
     val rest = conditions.map(condition => s", condition=$condition").mkString
-    s"$nodeName(keys=${keys.mkString(" ")}, ${sides.map(_.side).mkString(", ")}$rest, " +
-      s"updates=$updateKind)"
+    s"$nodeName(keys=${keys.mkString(" ")}, ${sides.map(_.form).mkString(", ")}$rest, " +
+      s"updates=${result.updateKind})"
   }
 
-  override def output: Seq[Attribute] = sides.flatMap(_.columns) :+ outputKind
+  override def output: Seq[Attribute] = sides.flatMap(_.columns) :+ result.kind
 
-  override def producedAttributes: AttributeSet = AttributeSet(outputKind)
+  override def producedAttributes: AttributeSet = AttributeSet(result.kind)
 
   override def outputPartitioning: Partitioning =
     PartitioningCollection(children.map(_.outputPartitioning))
 
   // asked before the batch knows its time
   override protected lazy val ttls: Seq[Long] =
-    sides.map(side => StateTtl.orSession(side.ttl))
+    sides.map(side => StateTtl.orSession(side.joined.ttl))
 
   override protected def doExecute(): RDD[InternalRow] =
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
@@ -79,22 +75,16 @@ case class ChangelogMultiJoinExec(
 
   /** Emits what one join key after the other has to say. */
   private final class Changes(store: StateStore, rows: Seq[Iterator[InternalRow]])
-      extends KeyedChanges(
-        ChangelogMultiJoinExec.this.output.size - 1,
-        longMetric("numOutputRows"),
-        longMetric("numRetractions")) {
+      extends KeyedChanges(ChangelogMultiJoinExec.this.output.size - 1, changeMetrics) {
     private val states = sides.map(sideState(_, store)).toArray
     private val inputs = sides.indices.map { index =>
       val part = new JoinPart(true, states(index), sides(index), null, null)
       new JoinInput(part, children(index).output, atOnce)
     }.toArray
-    override protected val buffer: JoinOutput = new JoinOutput(
-      ChangelogMultiJoinExec.this.output.init,
-      pairBy,
-      updateKind != UpdateKind.OnlyUpdateAfter,
-      deletes)
+    override protected val buffer: JoinOutput =
+      JoinOutput(ChangelogMultiJoinExec.this.output.init, result)
     // of those with one row per join key it is at hand
-    private val cheapest = sides.indices.sortBy(sides(_).side != JoinSide.OneRow).toArray
+    private val cheapest = sides.indices.sortBy(sides(_).form != JoinSide.OneRow).toArray
     private val processor =
       new ChangelogMultiJoinProcessor(states, cheapest, predicates, buffer, atOnce)
     private val groups = new GroupsByKey(

@@ -6,36 +6,26 @@ package org.apache.spark.sql.changelog.execution.join.multi
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.join.JoinSideLayout
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, ChangelogMultiJoin}
+import org.apache.spark.sql.changelog.plans.ChangelogMultiJoin
 
 /** Plans a [[ChangelogMultiJoin]]. */
 object PlanChangelogMultiJoin {
   def apply(
       join: ChangelogMultiJoin,
       state: StatefulOperatorStateInfo,
-      inputs: Seq[SparkPlan]): SparkPlan =
+      inputs: Seq[SparkPlan]): SparkPlan = {
+    val sides = join.sides.zip(join.children).zipWithIndex.map { case ((side, input), number) =>
+      val columns = RowKind.without(side.kind, input.output)
+      JoinSideLayout(number, s"input${number + 1}", columns, side)
+    }
     ChangelogMultiJoinExec(
-      join.children.zipWithIndex.map { case (input, index) =>
-        val kind = join.kind(input)
-        JoinSideLayout(
-          index,
-          s"input${index + 1}",
-          join.sides(index),
-          ChangelogJoin.columns(input.output, kind),
-          kind,
-          join.keys(index),
-          join.rowKeys(index),
-          join.replaces(index),
-          tracksMatches = false,
-          ttl = None)
-      },
+      sides,
       join.matchesNull,
       join.conditions,
-      join.pairBy,
-      join.deletes,
-      join.updateKind,
-      join.outputKind,
+      join.result,
       Some(state),
       inputs)
+  }
 }

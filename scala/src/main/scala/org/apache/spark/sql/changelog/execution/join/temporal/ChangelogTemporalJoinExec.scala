@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.execution.join.temporal
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.streaming.operators.stateful._
@@ -16,7 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.microbatch.BatchTime
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl, TemporalMatching}
 
 /**
  * Joins each left row with the version of its time.
@@ -25,7 +24,8 @@ import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
  *   - out: left rows beside their version, or beside NULLs in a left outer join. A version that comes
  *     or goes takes back the left rows of its time only, up to the next version, and brings them
  *     again with the other
- *   - state: see [[TemporalJoinLayout]]
+ *   - state: the left rows and the versions of each join key, in order of time; see
+ *     [[TemporalJoinLayout]]
  *   - law: replaying `out` into an empty table gives each left row, beside the last version that is
  *     not after it
  *
@@ -34,19 +34,15 @@ import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl}
  * result only grows, a left row comes out when it is certain.
  */
 case class ChangelogTemporalJoinExec(
-    joinType: JoinType,
     layout: TemporalJoinLayout,
-    matchesNull: Seq[Boolean],
-    allowsEqual: Boolean,
-    condition: Option[Expression],
-    isTimed: Boolean,
-    appends: Boolean,
+    matching: TemporalMatching,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
     left: SparkPlan,
     right: SparkPlan)
     extends BinaryExecNode
     with ChangelogStateWriter {
+  import matching.{appends, condition, isTimed, joinType}
 
   private val sides = Seq(layout.left, layout.right)
 
@@ -77,8 +73,8 @@ case class ChangelogTemporalJoinExec(
   override def stateValueSchema: StructType = layout.valueSchema
 
   // of runs, then of their directories
-  override protected[temporal] lazy val ttls: Seq[Long] =
-    (sides ++ sides).map(side => if (isTimed) 0L else StateTtl.orSession(side.ttl))
+  override protected lazy val ttls: Seq[Long] =
+    (sides ++ sides).map(side => if (isTimed) 0L else StateTtl.orSession(side.joined.ttl))
 
   /** A watermark that moves on makes rows certain, without any change. */
   override protected def closesMoreAt(watermark: Long): Boolean =
@@ -90,10 +86,15 @@ case class ChangelogTemporalJoinExec(
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
       new TemporalJoinChanges(
-        this,
+        layout,
+        matching,
+        Seq(left.output, right.output),
+        Seq(
+          inTime(leftRows, layout.left, left.output, time),
+          inTime(rightRows, layout.right, right.output, time)),
         store,
-        inTime(leftRows, layout.left, left.output, time),
-        inTime(rightRows, layout.right, right.output, time),
+        ages = ttls.map(_ > 0),
+        changeMetrics,
         time.flatMap(_.moved),
         time.flatMap(_.moved).map(entriesDue(store, _)).getOrElse(Iterator.empty),
         unmatchedRetractions())

@@ -109,8 +109,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
 
   private def put(row: UnsafeRow, count: Long, delta: Long): Unit = {
     val after = count + delta
-    val missing = math.max(0L, -after) - math.max(0L, -count)
-    if (missing > 0) unmatched(missing, s"${side.time.name} = ${timeOf(row)}")
+    unmatched.note(count, after, s"${side.time.name} = ${timeOf(row)}")
     if (emits) emit(row, math.max(0L, count), math.max(0L, after))
     if (rewrite != null && after != 0) rewrite.add(row, after)
   }

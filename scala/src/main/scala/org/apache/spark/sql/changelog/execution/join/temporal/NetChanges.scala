@@ -32,8 +32,7 @@ private[temporal] final class NetChanges(
     order: Comparator[UnsafeRow]) {
   private val columnsOf = UnsafeProjection.create(side.columns, input)
   private val sorted = RowOrdering.create(side.order, side.columns)
-  private val kindOrdinal =
-    side.kind.map(kind => input.indexWhere(_.exprId == kind.exprId)).getOrElse(-1)
+  private val kindOrdinal = RowKind.ordinal(side.joined.kind, input)
 
   private var changes: Iterator[InternalRow] = Iterator.empty
   private val ready = new ArrayDeque[NetChange]
@@ -62,8 +61,7 @@ private[temporal] final class NetChanges(
     if (changes.hasNext) {
       val change = changes.next()
       pending = columnsOf(change).copy()
-      val retracts = kindOrdinal >= 0 && RowKind.retracts(change.getByte(kindOrdinal))
-      pendingSign = if (retracts) -1L else 1L
+      pendingSign = RowKind.sign(RowKind.at(change, kindOrdinal))
     } else pending = null
 
   /** Nets rows that Spark's sort finds equal; they are the same but for their bytes. */

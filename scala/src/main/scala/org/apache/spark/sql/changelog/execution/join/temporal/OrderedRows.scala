@@ -8,9 +8,10 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{ByteType, LongType}
+
+import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
  * The rows of one side and one join key in order, cut into runs that are read and written as a
@@ -26,8 +27,7 @@ private[temporal] final class OrderedRows(
     val side: TemporalSideLayout,
     store: StateStore,
     rewritesDirectory: Boolean,
-    numUpdated: SQLMetric,
-    numRemoved: SQLMetric) {
+    metrics: ChangeMetrics) {
   private val numColumns = side.columns.size
   private val keyOf = UnsafeProjection.create(
     BoundReference(0, ByteType, nullable = false) +:
@@ -95,7 +95,7 @@ private[temporal] final class OrderedRows(
 
   def remove(run: Int): Unit = {
     store.remove(stateKey(side.number, numbers(run)))
-    numRemoved += 1
+    metrics.removed += 1
     numbers.remove(run)
     bounds.remove(run)
     isChanged = true
@@ -111,7 +111,7 @@ private[temporal] final class OrderedRows(
         put(side.number + 2, 0, bounds, new GenericArrayData(numbers.toArray))
       } else if (isListed) {
         store.remove(stateKey(side.number + 2, 0))
-        numRemoved += 1
+        metrics.removed += 1
       }
     }
 
@@ -133,7 +133,7 @@ private[temporal] final class OrderedRows(
     valueRow.update(1 - side.number, null)
     valueRow.update(2, counts)
     store.put(stateKey(tableNumber, run), valueOf(valueRow))
-    numUpdated += 1
+    metrics.updated += 1
   }
 
   /** Takes the rows of one run, in order, and cuts them where they are too many. */

@@ -6,7 +6,8 @@ package org.apache.spark.sql.changelog.execution.join.temporal
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, ChangelogTemporalJoin}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.plans.ChangelogTemporalJoin
 
 /** Plans a [[ChangelogTemporalJoin]]. */
 object PlanChangelogTemporalJoin {
@@ -14,36 +15,19 @@ object PlanChangelogTemporalJoin {
       join: ChangelogTemporalJoin,
       state: StatefulOperatorStateInfo,
       left: SparkPlan,
-      right: SparkPlan): SparkPlan =
+      right: SparkPlan): SparkPlan = {
+    val sides = Seq(join.leftSide -> join.left, join.rightSide -> join.right).zipWithIndex.map {
+      case ((side, input), number) =>
+        val columns = RowKind.without(side.kind, input.output)
+        val ties = if (number == 1) join.matching.ties else Nil
+        TemporalSideLayout(number, columns, side, join.matching.isForward, ties)
+    }
     ChangelogTemporalJoinExec(
-      join.joinType,
-      TemporalJoinLayout(
-        TemporalSideLayout(
-          0,
-          ChangelogJoin.columns(join.left.output, join.leftKind),
-          join.leftKind,
-          join.leftKey,
-          join.leftTime,
-          join.isForward,
-          Nil,
-          join.leftTtl),
-        TemporalSideLayout(
-          1,
-          ChangelogJoin.columns(join.right.output, join.rightKind),
-          join.rightKind,
-          join.rightKey,
-          join.rightTime,
-          join.isForward,
-          join.ties,
-          join.rightTtl)),
-      join.matchesNull,
-      join.allowsEqual,
-      join.condition,
-      join.isTimed,
-      join.appends,
+      TemporalJoinLayout(sides(0), sides(1)),
+      join.matching,
       join.outputKind,
-      // Spark expects every partition it knows of to commit
-      Some(if (join.leftKey.isEmpty) state.copy(numPartitions = 1) else state),
+      Some(state),
       left,
       right)
+  }
 }

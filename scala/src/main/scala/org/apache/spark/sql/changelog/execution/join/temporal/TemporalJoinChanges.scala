@@ -12,55 +12,64 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
-import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
+import org.apache.spark.sql.changelog.execution.{ChangeMetrics, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, TemporalMatching}
 
 /**
  * What one join key after the other has to say in a batch; then what the watermark has made certain
  * comes out, if it has not yet, and goes from state.
  *
+ * @param inputs
+ *   the columns of changes of both sides
+ * @param rows
+ *   their changes, each sorted by join key and time
+ * @param ages
+ *   for each side, whether what nothing changes is forgotten
  * @param certain
  *   the watermark, in ms, up to which everything is certain after this batch
  * @param due
  *   the entries with something that has become certain, once the batch's changes are done
  */
 private[temporal] final class TemporalJoinChanges(
-    join: ChangelogTemporalJoinExec,
+    layout: TemporalJoinLayout,
+    matching: TemporalMatching,
+    inputs: Seq[Seq[Attribute]],
+    rows: Seq[Iterator[InternalRow]],
     store: StateStore,
-    leftRows: Iterator[InternalRow],
-    rightRows: Iterator[InternalRow],
+    ages: Seq[Boolean],
+    metrics: ChangeMetrics,
     certain: Option[Long],
     due: => Iterator[UnsafeRowPair],
     unmatched: UnmatchedRetractions)
-    extends KeyedChanges(
-      join.output.size - 1,
-      join.longMetric("numOutputRows"),
-      join.longMetric("numRetractions")) {
-  import join.layout
-
+    extends KeyedChanges(layout.left.columns.size + layout.right.columns.size, metrics) {
+  private val columns =
+    ChangelogJoin.output(matching.joinType, layout.left.columns, layout.right.columns)
   private val leftOrder = layout.left.comparator()
   private val rightOrder = layout.right.comparator()
   private val left = orderedRows(layout.left)
   private val right = orderedRows(layout.right)
-  private val leftChanges = new NetChanges(layout.left, join.left.output, leftOrder)
-  private val rightChanges = new NetChanges(layout.right, join.right.output, rightOrder)
-  private val versions = new Versions(right, rightOrder, join.allowsEqual, unmatched)
+  private val leftChanges = new NetChanges(layout.left, inputs(0), leftOrder)
+  private val rightChanges = new NetChanges(layout.right, inputs(1), rightOrder)
+  private val versions = new Versions(right, rightOrder, matching.allowsEqual, unmatched)
   override protected val buffer: JoinOutput =
-    new JoinOutput(join.output.init, pairBy = None, sendsUpdateBefore = true, deletes = true)
+    new JoinOutput(columns, pairBy = None, sendsUpdateBefore = true, deletes = true)
   private val processor = new ChangelogTemporalJoinProcessor(
     left,
     leftOrder,
     versions,
-    join.condition.map(Predicate.create(_, layout.left.columns ++ layout.right.columns)),
-    if (join.joinType == LeftOuter) new GenericInternalRow(layout.right.columns.size) else null,
-    !join.appends,
+    matching.condition.map(Predicate.create(_, layout.left.columns ++ layout.right.columns)),
+    if (matching.joinType == LeftOuter) new GenericInternalRow(layout.right.columns.size)
+    else null,
+    !matching.appends,
     buffer,
     unmatched)
   private val groups = new CoGroupedIterator(
-    GroupedIterator(leftRows, layout.left.key, join.left.output),
-    GroupedIterator(rightRows, layout.right.key, join.right.output),
+    GroupedIterator(rows(0), layout.left.key, inputs(0)),
+    GroupedIterator(rows(1), layout.right.key, inputs(1)),
     KeyedChanges.commonKey(layout.left.key))
-  private val nullMatchesNothing = join.matchesNull.indices.filterNot(join.matchesNull).toArray
+  private val nullMatchesNothing =
+    matching.matchesNull.indices.filterNot(matching.matchesNull).toArray
 
   private lazy val certainTime = DateTimeUtils.millisToMicros(certain.get)
 
@@ -71,13 +80,8 @@ private[temporal] final class TemporalJoinChanges(
   private var isProcessing = false
   private var isForgetting = false
 
-  private def orderedRows(side: TemporalSideLayout): OrderedRows = new OrderedRows(
-    layout,
-    side,
-    store,
-    rewritesDirectory = join.ttls(side.number) > 0,
-    join.longMetric("numUpdatedStateRows"),
-    join.longMetric("numRemovedStateRows"))
+  private def orderedRows(side: TemporalSideLayout): OrderedRows =
+    new OrderedRows(layout, side, store, rewritesDirectory = ages(side.number), metrics)
 
   override protected def step(): Boolean = {
     val isAtWork = isProcessing || isForgetting
@@ -132,7 +136,7 @@ private[temporal] final class TemporalJoinChanges(
     val timeOrdinal = layout.left.timeOrdinal
     val run = if (left.numRuns > 0) left.read(0) else Run.empty
     val numCertain = run.rows.takeWhile(_.getLong(timeOrdinal) <= certainTime).length
-    if (join.appends) {
+    if (matching.appends) {
       (0 until numCertain).foreach { index =>
         processor.emitFinal(run.rows(index), run.counts(index))
       }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.execution.join.JoinLayout
 import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
+import org.apache.spark.sql.changelog.plans.TemporalSide
 
 /**
  * One side of a temporal join.
@@ -18,30 +19,23 @@ import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
  *   0 for left rows, 1 for versions
  * @param columns
  *   its columns, without row kind
- * @param kind
- *   the row kind, none if it only inserts
- * @param key
- *   its side of the join key
- * @param time
- *   the column its rows are in order of
  * @param isForward
  *   whether the latest rows come first
  * @param ties
  *   which of several rows of one time is meant; it comes last
- * @param ttl
- *   how long rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class TemporalSideLayout(
     number: Int,
     columns: Seq[Attribute],
-    kind: Option[Attribute],
-    key: Seq[Expression],
-    time: Attribute,
+    joined: TemporalSide,
     isForward: Boolean,
-    ties: Seq[SortOrder],
-    ttl: Option[Long]) {
+    ties: Seq[SortOrder]) {
 
   val name: String = JoinLayout.Names(number)
+
+  def key: Seq[Expression] = joined.key
+
+  def time: Attribute = joined.time
 
   val timeOrdinal: Int = columns.indexWhere(_.exprId == time.exprId)
 

@@ -64,8 +64,7 @@ private[temporal] final class Versions(
       versions += row
       before += count
       after += count + delta
-      val missing = math.max(0L, -count - delta) - math.max(0L, -count)
-      if (missing > 0) unmatched(missing, s"${side.time.name} = ${timeOf(row)}")
+      unmatched.note(count, count + delta, s"${side.time.name} = ${timeOf(row)}")
     }
     var at = 0
     def isWithin(change: NetChange) =

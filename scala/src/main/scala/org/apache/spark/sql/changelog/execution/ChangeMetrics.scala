@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution
+
+import org.apache.spark.sql.execution.metric.SQLMetric
+
+import org.apache.spark.sql.changelog.RowKind
+
+/**
+ * Counts what an operator emits and what it does to its state.
+ *
+ * @param emitted
+ *   changes of all kinds
+ * @param retracted
+ *   those of them that take a row back
+ * @param updated
+ *   state records written
+ * @param removed
+ *   state records removed
+ */
+final case class ChangeMetrics(
+    emitted: SQLMetric,
+    retracted: SQLMetric,
+    updated: SQLMetric,
+    removed: SQLMetric) {
+
+  /** Counts a change that is emitted. */
+  def emit(kind: Byte): Unit = {
+    emitted += 1
+    if (RowKind.retracts(kind)) retracted += 1
+  }
+}
