@@ -15,7 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.internal.config.ConfigEntry
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.testing.GoldenFiles
+import org.apache.spark.sql.changelog.testing.{GoldenFiles, ListedOperator, OperatorList}
 
 /** The pages of docs/ that are made from the code, and the rules for what they are made from. */
 class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
@@ -78,14 +78,51 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
     checkGolden("docs/errors.md", page.mkString("", "\n", "\n"))
   }
 
+  private def texts(folder: String, endings: String): Seq[String] = Files
+    .walk(home.resolve(folder))
+    .iterator
+    .asScala
+    .filter(_.toString.matches(s".*\\.($endings)"))
+    .map(path => Files.readString(path))
+    .toSeq
+
+  test("docs/architecture.md lists the operators that keep state") {
+    val sources = texts("scala/src/main", "scala").filter(OperatorList.isOperator)
+    val operators = sources.map { source =>
+      OperatorList
+        .parse(source)
+        .getOrElse(fail(s"does not say what it keeps: ${source.take(2000)}"))
+    }
+    assert(operators.size > 10 && operators.map(_.shortName).distinct.size == operators.size)
+    checkGoldenPart(
+      "docs/architecture.md",
+      "<!-- Generated of the operators' docs by GeneratedDocsSuite with SPARK_GENERATE_GOLDEN_FILES=1: -->",
+      OperatorList.table(operators.sortBy(_.name)))
+  }
+
+  test("an operator is read as its class is documented") {
+    val source =
+      """/**
+        | * Counts rows of
+        | * keys. Whatever they are.
+        | *
+        | *   - in: any rows
+        | *   - state: how many rows
+        | *     each key has; see [[Layout]]. None for none
+        | *   - law: it is right
+        | */
+        |case class CountExec(stateInfo: Option[StatefulOperatorStateInfo])
+        |  override def shortName: String = "count"
+        |""".stripMargin
+    assert(OperatorList.isOperator(source) && !OperatorList.isOperator("case class CountExec("))
+    assert(
+      OperatorList.parse(source) == Some(
+        ListedOperator("Count", "count", "Counts rows of keys", "how many rows each key has")))
+    assert(OperatorList.parse(source.replace("- state", "- keeps")).isEmpty)
+  }
+
   test("every error condition is checked by a test") {
-    val sources = Files
-      .walk(home.resolve("tests"))
-      .iterator
-      .asScala
-      .filter(_.toString.matches(".*\\.(scala|py)"))
-      .map(path => Files.readString(path))
-      .mkString
+    val sources = texts("tests", "scala|py").mkString
     conditions.map(_._1).foreach { name =>
       val quoted = Seq(name, name.stripPrefix("CHANGELOG_")).map(text => "\"" + text + "\"")
       assert(quoted.exists(sources.contains), s"no test names $name")

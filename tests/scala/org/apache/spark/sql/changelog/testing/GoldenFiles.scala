@@ -25,8 +25,29 @@ trait GoldenFiles extends Assertions {
         "writes it anew")
   }
 
+  /**
+   * The same for a part of a page that is otherwise written by hand.
+   *
+   * @param begin
+   *   the line before that part, which ends before [[GoldenFiles.End]]
+   */
+  protected def checkGoldenPart(file: String, begin: String, actual: Seq[String]): Unit = {
+    val text = Files.readString(home.resolve(file))
+    assert(text.split(begin, -1).length == 2, s"'$begin' is in $file once")
+    val start = text.indexOf(begin) + begin.length
+    val end = text.indexOf(GoldenFiles.End, start)
+    assert(end > 0, s"'${GoldenFiles.End}' is not in $file after '$begin'")
+    checkGolden(
+      file,
+      text.substring(0, start) + actual.mkString("\n", "\n", "\n") + text.substring(end))
+  }
+
   private def write(path: Path, text: String): Unit = {
     Files.createDirectories(path.getParent)
     Files.writeString(path, text)
   }
+}
+
+object GoldenFiles {
+  val End = "<!-- up to here -->"
 }
