@@ -19,7 +19,7 @@ class ParameterGroupSuite extends AnyFunSuite {
   private val left = JoinedSide(
     Seq(Add(a, Literal(1)), b),
     Some(kind),
-    JoinSide.RowByKey,
+    SideForm.RowByKey,
     Seq(b),
     tracksMatches = true,
     replaces = false,
@@ -28,7 +28,7 @@ class ParameterGroupSuite extends AnyFunSuite {
     JoinedSide(
       Seq(c, c),
       None,
-      JoinSide.RowCount,
+      SideForm.RowCount,
       Nil,
       tracksMatches = false,
       replaces = true,

@@ -20,7 +20,7 @@ class StateMemorySuite extends AnyFunSuite with ProviderFixture {
   private val values = new StructType().add("n", IntegerType)
   private val entries = 300000
 
-  private def newTable() = new StateTable(keys, 1, 1)
+  private def newTable() = new PagedTable(keys, 1, 1)
 
   /** What is live, in bytes. */
   private def live(): Long = {
@@ -60,7 +60,7 @@ class StateMemorySuite extends AnyFunSuite with ProviderFixture {
   }
 
   /** A tenth changes with each of the versions up to 12. */
-  private def build(files: StateFiles): StateTable = {
+  private def build(files: StateFiles): PagedTable = {
     val table = newTable()
     for (index <- 0 until entries) table.put(key(index % 1000, index), value(index))
     files.writeSnapshot(1, table.view())

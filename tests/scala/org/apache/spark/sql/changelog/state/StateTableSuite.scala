@@ -42,7 +42,7 @@ class StateTableSuite extends AnyFunSuite {
       prefixColumns: Int = 1,
       largestPage: Int = 4096,
       memory: StateMemory = StateMemory.unlimited) =
-    new StateTable(keySchema, 1, prefixColumns, memory, largestPage)
+    new PagedTable(keySchema, 1, prefixColumns, memory, largestPage)
 
   private val memories =
     Seq("on the heap" -> (() => StateMemory.unlimited), "in files" -> (() => inFiles))
@@ -55,7 +55,7 @@ class StateTableSuite extends AnyFunSuite {
       (group, entry.key.getString(1)) -> entry.value.getLong(0)
     }.toSeq
 
-  private def check(table: StateTable, model: Model): Unit = {
+  private def check(table: PagedTable, model: Model): Unit = {
     assert(table.size == model.size)
     assert(content(table.entries()).sortBy(_.toString) == model.toSeq.sortBy(_.toString))
     (Seq[Any](null) ++ (0 to 5)).foreach { group =>
@@ -100,7 +100,7 @@ class StateTableSuite extends AnyFunSuite {
     }
   }
 
-  private def checkChanges(table: StateTable, before: Model, after: Model): Unit = {
+  private def checkChanges(table: PagedTable, before: Model, after: Model): Unit = {
     val changes = table.changes()
     // what was written again with its value may be there too
     val (removed, put) = (all(changes.foreachRemoved), all(changes.foreachPut))

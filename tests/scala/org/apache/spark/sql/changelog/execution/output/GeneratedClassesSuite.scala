@@ -45,13 +45,13 @@ class GeneratedClassesSuite extends AnyFunSuite with ChangelogSession {
       test(s"$name: nothing is compiled after the first batches") {
         val (plan, compiled) = run(sql)
         assert(compiled.drop(2).sum == 0, compiled)
-        assert(compiled.sum <= GeneratedClasses.of(plan), compiled)
+        assert(compiled.sum <= GeneratedClasses.countOf(plan), compiled)
       }
     }
 
   test("a plan of more classes than are kept is warned of, with what to set") {
     val (plan, _) = run("SELECT t.id, u.v FROM t JOIN u ON t.id = u.id")
-    val count = GeneratedClasses.of(plan)
+    val count = GeneratedClasses.countOf(plan)
     assert(GeneratedClasses.warning(plan, count).isEmpty)
     val text = GeneratedClasses.warning(plan, count - 1).get
     assert(text.contains(s"about $count generated classes") && text.contains("maxEntries=5000"))

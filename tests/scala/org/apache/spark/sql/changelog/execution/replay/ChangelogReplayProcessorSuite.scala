@@ -19,7 +19,7 @@ class ChangelogReplayProcessorSuite extends AnyFunSuite with ProcessorTest {
   private def row(group: Int, value: Int): UnsafeRow = project(InternalRow(group, value)).copy()
 
   /** Rows kept in memory; the first column is the partition. */
-  private class Memory extends CountedRows {
+  private class Memory extends PartitionRows {
     val counts: mutable.LinkedHashMap[UnsafeRow, Long] = mutable.LinkedHashMap.empty
     var reads = 0
     var writes = 0

@@ -120,7 +120,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
    */
   private val Mark = "spark.sql.changelog.readOnceMore"
 
-  /** The same without marks, when Spark has optimized what they are for. */
+  /** The plan without the marks, when Spark has optimized what they are for. */
   def withoutMarks(plan: LogicalPlan): LogicalPlan = {
     def unmarked(metadata: Metadata) =
       new MetadataBuilder().withMetadata(metadata).remove(Mark).build()

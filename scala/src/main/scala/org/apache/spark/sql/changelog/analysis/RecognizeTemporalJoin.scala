@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreePattern.{AS_OF_JOIN, LATERAL_JOIN, OUTER_REFERENCE}
+import org.apache.spark.sql.catalyst.trees.TreePattern.{AS_OF_JOIN, LATERAL_JOIN}
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
@@ -55,45 +55,29 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
 
   private def areStatic(plans: LogicalPlan*): Boolean = plans.forall(StaticInference.isStatic)
 
-  /**
-   * A subquery taken apart, each part over the columns of `base`.
-   *
-   * @param outputs
-   *   what the subquery gives
-   */
-  private case class Parts(
-      outputs: Seq[NamedExpression],
-      isLimited: Boolean,
-      order: Seq[SortOrder],
-      conditions: Seq[Expression],
-      base: LogicalPlan)
-
   private def ofLateral(join: LateralJoin, subquery: LogicalPlan): Option[LogicalPlan] = {
     val plan = EliminateView(EliminateSubqueryAliases(subquery))
-    // both may read one table, so that columns of the left row need names of their own at first
-    val outer = AttributeMap(join.left.output.map(column => column -> column.newInstance()))
     for {
-      taken <- takeApart(Parts(plan.output, isLimited = false, Nil, Nil, plan), outer)
-      parts = separate(taken, outer)
-      order <- parts.order.headOption
+      query <- VersionSubquery(plan, join.left)
+      order <- query.order.headOption
       joinType: JoinType = if (join.joinType == LeftOuter) LeftOuter else Inner
       found <- temporalJoin(
         joinType,
         join.left,
-        parts.base,
-        parts.conditions,
+        query.versions,
+        query.conditions,
         order.child,
         isForward = order.direction == Ascending,
-        parts.order.tail)
+        query.order.tail)
     } yield {
-      val computed = AttributeMap(parts.outputs.collect { case alias: Alias =>
+      val computed = AttributeMap(query.outputs.collect { case alias: Alias =>
         alias.toAttribute -> alias.child
       })
       val on = join.condition.toSeq
         .flatMap(splitConjunctivePredicates)
         .map(_.transform { case column: Attribute => computed.getOrElse(column, column) })
       val checked = found.copy(condition = (found.condition ++ on).reduceOption(And(_, _)))
-      Project(join.left.output ++ parts.outputs.map(shown(_, checked)), checked)
+      Project(join.left.output ++ query.outputs.map(shown(_, checked)), checked)
     }
   }
 
@@ -103,84 +87,6 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
       val computed = If(IsNotNull(join.rightTime), value, Literal(null, value.dataType))
       Alias(computed, name)(alias.exprId, alias.qualifier, alias.explicitMetadata)
     case other => other
-  }
-
-  private def takeApart(parts: Parts, outer: AttributeMap[Attribute]): Option[Parts] = {
-    def inner[E <: Expression](expression: E): E =
-      expression
-        .transform { case OuterReference(column) => outer(column.toAttribute) }
-        .asInstanceOf[E]
-    parts.base match {
-      case Project(columns, child) if columns.forall(isPlain) && reads(parts.base) =>
-        val aliases = AttributeMap(columns.collect { case alias: Alias =>
-          alias.toAttribute -> alias
-        })
-        def below[E <: Expression](expression: E): E = expression
-          .transform { case column: Attribute =>
-            aliases.get(column).map(alias => inner(alias.child)).getOrElse(column)
-          }
-          .asInstanceOf[E]
-        val outputs = parts.outputs.map {
-          case column: Attribute =>
-            aliases
-              .get(column)
-              .map { alias =>
-                Alias(inner(alias.child), alias.name)(column.exprId, column.qualifier)
-              }
-              .getOrElse(column)
-          case alias => below(alias)
-        }
-        takeApart(
-          Parts(
-            outputs,
-            parts.isLimited,
-            parts.order.map(below(_)),
-            parts.conditions.map(below(_)),
-            child),
-          outer)
-      case GlobalLimit(IntegerLiteral(1), LocalLimit(IntegerLiteral(1), child))
-          if !parts.isLimited =>
-        takeApart(parts.copy(isLimited = true, base = child), outer)
-      case Sort(order, true, child, _) if parts.isLimited && parts.order.isEmpty =>
-        takeApart(parts.copy(order = order.map(inner(_)), base = child), outer)
-      case Filter(condition, child)
-          if parts.order.nonEmpty && condition.deterministic && reads(parts.base) =>
-        val conditions = splitConjunctivePredicates(condition).map(inner(_))
-        takeApart(parts.copy(conditions = parts.conditions ++ conditions, base = child), outer)
-      case base if parts.order.nonEmpty && !reads(base) => Some(parts)
-      case _ => None
-    }
-  }
-
-  private def isPlain(expression: Expression): Boolean =
-    expression.deterministic && !expression.exists(_.isInstanceOf[SubqueryExpression])
-
-  /** Whether a subquery's part looks at the left row, or is above what picks a version. */
-  private def reads(plan: LogicalPlan): Boolean = plan.exists {
-    case _: GlobalLimit => true
-    case node => node.expressions.exists(_.containsPattern(OUTER_REFERENCE))
-  }
-
-  /** Gives columns of the left row their names back, and others to columns that have the same. */
-  private def separate(parts: Parts, outer: AttributeMap[Attribute]): Parts = {
-    val renamed = AttributeMap(parts.base.output.filter(outer.contains).map { column =>
-      column -> Alias(column, column.name)()
-    })
-    val names = AttributeMap(
-      outer.toSeq.map(_.swap) ++ renamed.toSeq.map { case (column, alias) =>
-        column -> alias.toAttribute
-      })
-    def own[E <: Expression](expression: E): E =
-      expression
-        .transform { case column: Attribute => names.getOrElse(column, column) }
-        .asInstanceOf[E]
-    Parts(
-      parts.outputs.map(own(_)),
-      parts.isLimited,
-      parts.order.map(own(_)),
-      parts.conditions.map(own(_)),
-      if (renamed.isEmpty) parts.base
-      else Project(parts.base.output.map(c => renamed.getOrElse(c, c)), parts.base))
   }
 
   private def ofAsOf(join: AsOfJoin): Option[LogicalPlan] = {
@@ -231,7 +137,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
           if comparisons.forall(_.isDefined) && isOf(rightTime, right) &&
             rightTime.references.nonEmpty && bound.leftTime.references.nonEmpty &&
             (bound +: limits).forall(found => isOf(found.leftTime, left)) &&
-            ties.forall(tie => isOf(tie, right)) && conditions.forall(isPlain) &&
+            ties.forall(tie => isOf(tie, right)) && conditions.forall(VersionSubquery.isPlain) &&
             RowOrdering.isOrderable(rightTime.dataType) =>
         Some(
           TemporalJoin(

@@ -77,7 +77,7 @@ object ResolveTtlHints extends Rule[LogicalPlan] {
   /** Whether a name in a hint is the end of a relation's. */
   private def matches(name: Seq[String], relation: Seq[String]): Boolean =
     name.size <= relation.size &&
-      name.zip(relation.takeRight(name.size)).forall { case (mine, its) =>
-        SQLConf.get.resolver(mine, its)
+      name.zip(relation.takeRight(name.size)).forall { case (one, other) =>
+        SQLConf.get.resolver(one, other)
       }
 }

@@ -34,7 +34,7 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
     val begun = batches("offsets")
     if (begun.nonEmpty || done.nonEmpty) {
       ReadableFile(new Path(checkpoint, "metadata"))(StreamMetadata.read(_, hadoopConf))
-      // it begins with the last one, and where the one before has ended
+      // a run begins with the last batch in the log, and where the one before it has ended
       val last = begun.maxOption.getOrElse(-1L)
       done.filter(batch => batch >= last - 1 && !begun(batch)).maxOption.foreach { batch =>
         throw CheckpointFileErrors.logIncomplete(

@@ -78,7 +78,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   private def storedValueSchema: StructType =
     expiry.map(_.storedSchema).getOrElse(stateValueSchema)
 
-  /** The watermark by which that is decided. */
+  /** The watermark by which it is decided what is emitted once, as it is closed. */
   protected def closingBound: Option[EventTimeBound] = eventTimeBound
 
   /** Whether something is emitted once, when the watermark has passed it. */
@@ -121,7 +121,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** When entries of the state are over, or are to be looked at, if a watermark says so. */
   protected def entryTimes: Option[EntryTimes] = None
 
-  /** That of entries whose key has the columns `key`. */
+  /** When entries are over whose key has the columns `key`. */
   protected def timesOfKey(key: Seq[Attribute]): Option[EntryTimes] =
     eventTimeBound.map(bound => EntryTimes.ofKey(bound.column, key))
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions._
  */
 object RowOrder {
 
-  /** The part of it that Spark can sort by. */
+  /** What Spark can sort by of that order. */
   def apply(order: Seq[SortOrder], columns: Seq[Attribute]): Seq[SortOrder] =
     order ++
       columns
@@ -22,7 +22,7 @@ object RowOrder {
         .filterNot(column => order.exists(_.child.semanticEquals(column)))
         .map(SortOrder(_, Ascending))
 
-  /** All of it, given that part: only rows that are the same are equal. */
+  /** The whole order, given what Spark can sort by: only rows that are the same are equal. */
   def total(sorted: Comparator[InternalRow]): Comparator[UnsafeRow] = { (left, right) =>
     val compared = sorted.compare(left, right)
     if (compared != 0) compared else Arrays.compareUnsigned(left.getBytes, right.getBytes)

@@ -51,13 +51,16 @@ private[execution] final class RowsByKey(
   override def next(): (InternalRow, Iterator[InternalRow]) = {
     if (!hasNext) throw new NoSuchElementException
     val first = nextFirst()
-    val its = keyOf(first)
-    if (key == null) key = UnsafeRow.createFromByteArray(its.getSizeInBytes, its.numFields)
-    key.copyFrom(its)
-    hashOf.foreach(of => hash = of(first).getLong(0))
+    val keyOfFirst = keyOf(first)
+    if (key == null) key = emptyLike(keyOfFirst)
+    key.copyFrom(keyOfFirst)
+    hashOf.foreach(toHash => hash = toHash(first).getLong(0))
     current = new Rows(first)
     (key, current)
   }
+
+  private def emptyLike(row: UnsafeRow): UnsafeRow =
+    UnsafeRow.createFromByteArray(row.getSizeInBytes, row.numFields)
 
   /** Leaves out what nobody has asked for of the rows of the key. */
   private def finish(): Unit = if (current != null) {
@@ -127,7 +130,7 @@ private[execution] object RowsByKey {
     else {
       val keyOf = UnsafeProjection.create(keys, input)
       val hashOf = hash(keys).map(hash => UnsafeProjection.create(Seq(hash), input))
-      new RowsByKey(rows, keyOf(_), hashOf.map(of => of(_)))
+      new RowsByKey(rows, keyOf(_), hashOf.map(toHash => toHash(_)))
     }
 
   private def hash(keys: Seq[Expression]): Option[Expression] = keys match {

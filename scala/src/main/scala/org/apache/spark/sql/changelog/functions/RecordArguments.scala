@@ -64,7 +64,7 @@ private[functions] class RecordArguments(
     fields
   }
 
-  /** Those that identify a row. */
+  /** The columns that identify a row. */
   val key: Seq[StructField] = arguments.names("key").distinct.map { name =>
     val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {
       throw arguments.invalid(
@@ -139,7 +139,7 @@ private[functions] class RecordArguments(
       .map(column => column.name -> column)
     val file =
       if (columns.exists(_._1.equalsIgnoreCase("file"))) None
-      else RecordFile.of(source).map("file" -> _)
+      else RecordFile.nameIn(source).map("file" -> _)
     columns ++ file
   }
 

@@ -64,7 +64,7 @@ object ToChangelogFunction {
       .get
   }
 
-  /** The same under a name for the change type that is still free. */
+  /** The changes of `query`, the change type under a name that is still free. */
   def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog =
     apply(query, mode, key, freeName(query))
 

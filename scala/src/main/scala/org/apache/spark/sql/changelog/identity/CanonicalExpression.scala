@@ -71,7 +71,7 @@ private[identity] class CanonicalExpression(
       s"${call.functionName}(${CanonicalValue.digest(call.arguments.map(apply).mkString(", "))})"
     case Literal(_, _: DatetimeType) if hidesTimes => "time"
     case Literal(value, dataType) => s"${CanonicalValue(value, dataType)}:${typeOf(dataType)}"
-    // its mode decides how decimals are written, too
+    // the mode of a cast decides how decimals are written, too
     case cast: Cast if writesDecimals(cast) =>
       s"Cast(${apply(cast.child)}, ${typeOf(cast.dataType)}, plain ${cast.ansiEnabled})"
     // every cast has a time zone, and few use it

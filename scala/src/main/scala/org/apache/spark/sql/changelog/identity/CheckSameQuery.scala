@@ -26,12 +26,12 @@ private[changelog] object CheckSameQuery {
     if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
   }
 
-  /** The same of the operators that the query has been rewritten to. */
+  /** Refuses a query whose operators are not those that began it. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
       throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
-    // the same node, for which this version chooses other tables than the one that began the query
+    // the node is the same, but this version of ours keeps other tables for it than the one that began
     val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
     if (others.nonEmpty) {
       val (kept, keeps) = others.unzip

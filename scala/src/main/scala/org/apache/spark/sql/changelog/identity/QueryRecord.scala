@@ -79,7 +79,7 @@ private[changelog] object QueryRecord {
     val lifted = InlineCTE(alwaysInline = true)(query)
     val inlined = LowerSources(lifted)
     QueryRecord(
-      RecordedSettings.of(conf),
+      RecordedSettings.valuesIn(conf),
       SourceNames(lifted),
       inlined.collect { case root: ToChangelog => CanonicalPlan(root) })
   }

@@ -37,7 +37,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
 
   /** Refuses other operators than the recorded ones, and writes down what the query is from now on. */
   def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
-    val settings = RecordedSettings.of(conf)
+    val settings = RecordedSettings.valuesIn(conf)
     val next = current.copy(settings = settings, operators = operators)
     recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
     val isOutdated = recorded.exists(_ != next || !file.isMarked)

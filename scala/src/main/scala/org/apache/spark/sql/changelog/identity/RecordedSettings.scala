@@ -15,13 +15,13 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
  */
 private[changelog] object RecordedSettings {
 
-  /** They decide which operators there are, and what those keep. */
+  /** Settings that decide which operators there are, and what those keep. */
   private val layout: Seq[ConfigEntry[_]] = Seq(
     ChangelogConf.DISTINCT_SPLIT_ENABLED,
     ChangelogConf.JOIN_MULTI_ENABLED,
     ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)
 
-  /** They decide what expressions give. */
+  /** Settings that decide what expressions give. */
   private val meaning: Seq[ConfigEntry[_]] = Seq(
     SQLConf.ANSI_ENABLED,
     SQLConf.CASE_SENSITIVE,
@@ -32,7 +32,8 @@ private[changelog] object RecordedSettings {
 
   private val Legacy = "spark.sql.legacy."
 
-  def of(conf: SQLConf): Map[String, String] = {
+  /** The values they have in a session. */
+  def valuesIn(conf: SQLConf): Map[String, String] = {
     val named = (layout ++ meaning).map(entry => entry.key -> conf.getConf(entry).toString)
     val partitions = ChangelogConf.STATE_PARTITIONS
     conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named ++
@@ -41,7 +42,7 @@ private[changelog] object RecordedSettings {
 
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
   def use(settings: Map[String, String], conf: SQLConf): Unit = {
-    of(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
+    valuesIn(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
     (settings - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
       conf.setConfString(key, value)
     }

@@ -62,7 +62,7 @@ object CheckExecutable {
     // the columns a Scala function groups by
     case _: AppendColumns => None
     case GroupedMap(map) => groupsObstacle(map)
-    case plan if GroupedMap.of(plan).isDefined => None
+    case plan if GroupedMap.resultOf(plan).isDefined => None
     case _ => Some("there is no operator for it")
   }
 

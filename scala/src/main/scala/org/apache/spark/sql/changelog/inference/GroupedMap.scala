@@ -43,16 +43,16 @@ object GroupedMap {
    *      +- MapGroups [value]   gives objects
    * }}}
    */
-  def of(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+  def resultOf(plan: LogicalPlan): Option[LogicalPlan] = plan match {
     case GroupedMap(_) => Some(plan)
     case _: SerializeFromObject | _: AppendColumnsWithObject | _: MapElements =>
-      of(plan.children.head)
-    case _: Filter | _: Project if givesObjects(plan) => of(plan.children.head)
+      resultOf(plan.children.head)
+    case _: Filter | _: Project if givesObjects(plan) => resultOf(plan.children.head)
     case _ => None
   }
 
   /** Whether the rows of `plan` are what a map's results come out as. */
-  def givesRowsOf(plan: LogicalPlan): Boolean = !givesObjects(plan) && of(plan).isDefined
+  def givesRowsOf(plan: LogicalPlan): Boolean = !givesObjects(plan) && resultOf(plan).isDefined
 
   /** Objects can be of types that columns have too, such as `INT`. */
   private def givesObjects(plan: LogicalPlan): Boolean = plan match {

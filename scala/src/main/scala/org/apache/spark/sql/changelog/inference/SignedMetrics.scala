@@ -31,7 +31,7 @@ private[changelog] object SignedMetrics {
         "or observe the output of to_changelog, whose rows only come"
     }
 
-  /** The same metrics of changes. */
+  /** The metrics that `CollectMetrics` asks for, computed over changes. */
   def apply(metrics: CollectMetrics, kind: Attribute): Seq[NamedExpression] =
     metrics.metrics.map { metric =>
       metric

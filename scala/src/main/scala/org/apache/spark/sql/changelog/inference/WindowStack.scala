@@ -21,7 +21,7 @@ object WindowStack {
   def sharesRows(plan: LogicalPlan): Boolean = plan match {
     case Window(_, partition, _, below: Window, _) =>
       partition.size == below.partitionSpec.size &&
-      partition.zip(below.partitionSpec).forall { case (mine, its) => mine.semanticEquals(its) }
+      partition.zip(below.partitionSpec).forall { case (one, other) => one.semanticEquals(other) }
     case _ => false
   }
 }

@@ -36,7 +36,7 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
     case source: FromChangelog => source
     case _ if StaticInference.isStatic(plan) => plan
     case join: Join =>
-      val chain = Chain.of(join)
+      val chain = Chain.from(join)
       if (chain.inputs.size < 3) join.mapChildren(combine)
       else {
         val combined =
@@ -72,14 +72,14 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
   }
 
   private object Chain {
-    def of(join: Join): Chain = {
+    def from(join: Join): Chain = {
       val equi = EquiJoin(join)
-      if (isCombined(join, equi)) of(join, equi, equi.pairs.indices)
+      if (isCombined(join, equi)) inputsOf(join, equi, equi.pairs.indices)
       else Chain(Seq(join), Nil, Nil, Nil)
     }
 
     /** @param parts which pair of columns each part of the join key is */
-    private def of(join: Join, equi: EquiJoin, parts: Seq[Int]): Chain = {
+    private def inputsOf(join: Join, equi: EquiJoin, parts: Seq[Int]): Chain = {
       val left = below(join.left, parts.map(equi.key(left = true)))
       val right = below(join.right, parts.map(equi.key(left = false)))
       val matchesNull = Seq(parts.map(equi.matchesNull), left.matchesNull, right.matchesNull)
@@ -116,7 +116,7 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
             }
           }
           val isSameKey = !parts.contains(-1) && parts.distinct.size == equi.pairs.size
-          if (isSameKey && isCombined(join, equi)) of(join, equi, parts) else single
+          if (isSameKey && isCombined(join, equi)) inputsOf(join, equi, parts) else single
         case _ => single
       }
     }
@@ -129,7 +129,7 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
     private def isCombined(join: Join, equi: EquiJoin): Boolean =
       join.joinType.isInstanceOf[InnerLike] && equi.pairs.nonEmpty &&
         !join.children.exists(StaticInference.isStatic) &&
-        join.children.indices.forall(StateTtl.of(join, _) == 0) &&
+        join.children.indices.forall(StateTtl.ofInput(join, _) == 0) &&
         JoinWatermark(join, equi).columns.forall(_.isEmpty)
   }
 }

@@ -80,7 +80,7 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
     aggregate.aggregateExpressions.exists(isBeside)
   }
 
-  /** The same with the result computed above it. */
+  /** The aggregate with its result computed by a projection above it. */
   private def aboveAggregate(aggregate: Aggregate): LogicalPlan = aggregate match {
     case PhysicalAggregation(groups, functions, results, child) =>
       val computed = functions.map { function =>

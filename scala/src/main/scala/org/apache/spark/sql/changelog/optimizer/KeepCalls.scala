@@ -53,7 +53,7 @@ private[optimizer] object KeepCalls {
       hidden.asInstanceOf[Subquery]
     }
 
-  /** The same with calls as they were, when the subquery is part of the query. */
+  /** The plan with calls as they were, when the subquery is part of the query. */
   def show(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressionsWithSubqueries {
     case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
       call.copy(aggregateFunction = function, isDistinct = true)

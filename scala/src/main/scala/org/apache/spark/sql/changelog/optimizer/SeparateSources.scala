@@ -90,7 +90,7 @@ object SeparateSources extends Rule[LogicalPlan] {
       Project(generate.outputSet.toSeq.map(named), own)
   }
 
-  /** The same with other columns for what it makes, and a column of the first in those of the second. */
+  /** The node with new columns for what it makes, and what replaces its columns in expressions. */
   private def withOwnRows(generate: Generate): (Generate, NamedExpression => NamedExpression) = {
     val made = generate.generatorOutput.map(_.newInstance())
     val repeated = AttributeMap(generate.generatorOutput.zip(made))
@@ -169,7 +169,7 @@ object SeparateSources extends Rule[LogicalPlan] {
         plan)
     }
 
-  /** The same with columns of its own, throughout, as Spark copies a common table expression. */
+  /** A copy of the plan all of whose columns are new, as Spark copies a common table expression. */
   def withNewColumns(plan: LogicalPlan): LogicalPlan =
     DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children.last
 }

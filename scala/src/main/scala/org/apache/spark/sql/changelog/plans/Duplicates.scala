@@ -11,7 +11,7 @@ object Duplicates {
   /** The key is taken for one: nothing is kept to look it up. */
   case object Trust extends Duplicates("trust")
 
-  /** Both rows count; they are counted, and told of once. */
+  /** Both rows are rows of the table; duplicates are counted, and a warning tells of the first. */
   case object Warn extends Duplicates("warn")
 
   case object Fail extends Duplicates("fail")

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
  * @param form
  *   how its rows are kept
  * @param rowKey
- *   for [[JoinSide.RowByKey]], what tells its rows of one join key apart
+ *   for [[SideForm.RowByKey]], what tells its rows of one join key apart
  * @param tracksMatches
  *   whether its rows are kept with the number of their matches
  * @param replaces
@@ -26,7 +26,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 final case class JoinedSide(
     key: Seq[Expression],
     kind: Option[Attribute],
-    form: JoinSide,
+    form: SideForm,
     rowKey: Seq[Expression],
     tracksMatches: Boolean,
     replaces: Boolean,

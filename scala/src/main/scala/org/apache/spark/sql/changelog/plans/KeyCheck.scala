@@ -38,7 +38,7 @@ case class KeyCheck(key: String, fails: Boolean) extends Logging {
         s"A source has several rows of one key $key, and each counts. $reader is not warned again.")
     }
 
-  /** The same, in an expression of a batch query. */
+  /** Takes note of a duplicate, in an expression of a batch query. */
   def isNoted(rows: Long, values: UTF8String, row: UTF8String): Boolean = {
     duplicate(rows, values.toString, row.toString, "A batch query")
     true

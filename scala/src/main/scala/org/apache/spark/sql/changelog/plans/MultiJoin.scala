@@ -32,7 +32,7 @@ case class MultiJoin(
     join(children.head, other, Nil)
   }
 
-  /** The same in joins of two: of the first two inputs, of that with the third, and so on. */
+  /** The join as joins of two: of the first two inputs, of that with the third, and so on. */
   def joins: Seq[Join] = children.indices.drop(1).foldLeft(Seq.empty[Join]) { (joins, input) =>
     val further = if (input == children.size - 1) conditions else Nil
     joins :+ join(joins.lastOption.getOrElse(children.head), input, further)

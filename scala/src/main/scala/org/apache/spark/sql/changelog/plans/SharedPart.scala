@@ -22,7 +22,7 @@ case class SharedPart(changes: SharedChanges, placedBy: Seq[Attribute], child: L
 
   override def output: Seq[Attribute] = child.output
 
-  /** Its rows are read by position, so that none of their columns can go. */
+  /** Other readings read the part's rows by position, so that none of its columns can be pruned. */
   @transient override lazy val references: AttributeSet = inputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): SharedPart =

@@ -53,7 +53,7 @@ object StateTtl {
   }
 
   /** How long an operator keeps rows of an input that nothing changes, in ms. */
-  def of(consumer: LogicalPlan, input: Int = 0): Long = orSession(hinted(consumer, input))
+  def ofInput(consumer: LogicalPlan, input: Int = 0): Long = orSession(hinted(consumer, input))
 
   /** What a hint says, or else the session. */
   def orSession(hinted: Option[Long]): Long =

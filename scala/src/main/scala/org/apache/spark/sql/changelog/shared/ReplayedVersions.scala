@@ -29,7 +29,7 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
 
   @transient private var replayed: RDD[InternalRow] = _
   @transient private lazy val partitions =
-    mutable.Map.empty[Int, mutable.Map[Part, ExternalAppendOnlyUnsafeRowArray]]
+    mutable.Map.empty[Int, mutable.Map[VersionOfSide, ExternalAppendOnlyUnsafeRowArray]]
 
   /** Says on the driver what is read. */
   def readFrom(rows: RDD[InternalRow]): Unit = replayed = rows
@@ -42,32 +42,32 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
       conf.windowExecBufferInMemoryThreshold,
       conf.windowExecBufferSpillThreshold,
       conf.windowExecBufferSpillSizeThreshold)
-    new VersionRDD(replayed, this, Part(version, side), limits)
+    new VersionRDD(replayed, this, VersionOfSide(version, side), limits)
   }
 
   private def read(
       partition: Int,
-      part: Part,
+      version: VersionOfSide,
       limits: Limits,
       all: => Iterator[InternalRow]): Iterator[InternalRow] = {
-    val parts = partitions.getOrElseUpdate(partition, separate(all, limits))
-    parts.get(part).map(_.generateIterator()).getOrElse(Iterator.empty)
+    val rowsOf = partitions.getOrElseUpdate(partition, separate(all, limits))
+    rowsOf.get(version).map(_.generateIterator()).getOrElse(Iterator.empty)
   }
 
   private def separate(
       rows: Iterator[InternalRow],
-      limits: Limits): mutable.Map[Part, ExternalAppendOnlyUnsafeRowArray] = {
-    val parts = mutable.Map.empty[Part, ExternalAppendOnlyUnsafeRowArray]
+      limits: Limits): mutable.Map[VersionOfSide, ExternalAppendOnlyUnsafeRowArray] = {
+    val rowsOf = mutable.Map.empty[VersionOfSide, ExternalAppendOnlyUnsafeRowArray]
     rows.foreach { row =>
-      val part = Part(row.getByte(kindOrdinal), sideOrdinal.map(row.getInt))
-      parts.getOrElseUpdate(part, limits.newArray()).add(row.asInstanceOf[UnsafeRow])
+      val version = VersionOfSide(row.getByte(kindOrdinal), sideOrdinal.map(row.getInt))
+      rowsOf.getOrElseUpdate(version, limits.newArray()).add(row.asInstanceOf[UnsafeRow])
     }
-    parts
+    rowsOf
   }
 }
 
 private object ReplayedVersions {
-  final case class Part(version: Byte, side: Option[Int])
+  final case class VersionOfSide(version: Byte, side: Option[Int])
 
   /** When arrays go to disk: as those of Spark's window functions do. */
   final case class Limits(rowsInMemory: Int, rowsBeforeSpill: Int, bytesBeforeSpill: Long) {
@@ -81,13 +81,17 @@ private object ReplayedVersions {
   final class VersionRDD(
       replayed: RDD[InternalRow],
       versions: ReplayedVersions,
-      part: Part,
+      version: VersionOfSide,
       limits: Limits)
       extends RDD[InternalRow](replayed) {
 
     override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
 
     override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] =
-      versions.read(split.index, part, limits, firstParent[InternalRow].iterator(split, context))
+      versions.read(
+        split.index,
+        version,
+        limits,
+        firstParent[InternalRow].iterator(split, context))
   }
 }

@@ -23,7 +23,7 @@ class ChangeCounts {
 
   def takenBack: Long = counters.fold(0L)(_._2.sum)
 
-  /** The same rows, counted when they are read; `changeType`: the position of that column. */
+  /** Gives the rows as they are and counts them as they are read; `changeType`: where that column is. */
   def count(session: SparkSession, rows: RDD[InternalRow], changeType: Int): RDD[InternalRow] = {
     val (written, takenBack) = counters.getOrElse {
       val context = session.sparkContext

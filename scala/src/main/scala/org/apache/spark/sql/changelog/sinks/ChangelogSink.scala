@@ -39,7 +39,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
   final def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =
     accept(SinkInput(format, output, optimized))
 
-  /** The same, if it is known already. */
+  /** Takes note of what the query will give the sink, where that is known already. */
   final def accept(input: SinkInput): SinkInput = {
     check(input)
     accepted = Some(input)

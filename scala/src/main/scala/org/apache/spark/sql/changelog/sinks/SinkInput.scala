@@ -143,12 +143,12 @@ object SinkInput {
    * stands above `to_changelog` that puts rows elsewhere or names the columns anew.
    */
   def nettedBy(optimized: LogicalPlan): Option[Seq[String]] = {
-    def of(plan: LogicalPlan): Option[Seq[Attribute]] = plan match {
+    def keyOf(plan: LogicalPlan): Option[Seq[Attribute]] = plan match {
       case source: ChangelogOutput => source.nettedBy
-      case _: Project | _: Filter => of(plan.children.head)
+      case _: Project | _: Filter => keyOf(plan.children.head)
       case _ => None
     }
-    of(optimized).filter(AttributeSet(_).subsetOf(optimized.outputSet)).map { key =>
+    keyOf(optimized).filter(AttributeSet(_).subsetOf(optimized.outputSet)).map { key =>
       key.map(column => optimized.output.find(_.exprId == column.exprId).get.name)
     }
   }

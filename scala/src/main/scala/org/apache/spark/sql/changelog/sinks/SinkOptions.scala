@@ -49,7 +49,7 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   def all: Map[String, String] = parameters
 
   /** The options of one of several sinks, whose name they begin with, and Spark's own. */
-  def of(name: String): Map[String, String] = {
+  def ofSink(name: String): Map[String, String] = {
     val prefix = s"$name."
     parameters.collect {
       case (option, value)

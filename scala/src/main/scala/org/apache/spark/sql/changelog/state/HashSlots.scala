@@ -38,7 +38,7 @@ private[state] final class HashSlots(memory: StateMemory) {
     var slot = (hole + 1) & mask
     while (slots(slot) != 0) {
       val home = (slots(slot) >>> 32).toInt & mask
-      // it may move up unless its home lies behind the hole
+      // an entry may move up unless its home lies behind the hole
       if (((slot - home) & mask) >= ((slot - hole) & mask)) {
         slots(hole) = slots(slot)
         hole = slot

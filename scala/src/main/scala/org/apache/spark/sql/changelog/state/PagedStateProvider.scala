@@ -36,7 +36,7 @@ import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedReplay with Logging {
   import PagedStateProvider._
 
-  private var newTable: () => StateTable = _
+  private var newTable: () => PagedTable = _
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
   private var snapshots: StateSnapshots = _
@@ -47,7 +47,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   private var sparkProvider: HDFSBackedStateStoreProvider = _
 
   // guarded by this
-  private var table: StateTable = _
+  private var table: PagedTable = _
   private var version = -1L
   private var canRollBack = false
   private var store: PagedStateStore = _
@@ -69,7 +69,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
     if (storeConfs.enableStateStoreCheckpointIds) {
       throw CheckpointFileErrors.formatNotSupported(storeConfs.stateStoreCheckpointFormatVersion)
     }
-    // it refuses what neither of us can do
+    // Spark's provider refuses what neither of the two can do
     sparkProvider = new HDFSBackedStateStoreProvider
     sparkProvider.init(
       stateStoreId,
@@ -85,7 +85,7 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
     val heapBytes = fraction.getOrElse(DefaultHeapFraction) * Runtime.getRuntime.maxMemory
     newTable = () => {
       val memory = new StateMemory(heapBytes.toLong, () => localDirectory, toString)
-      new StateTable(keySchema, valueSchema.length, numPrefixColumns, memory)
+      new PagedTable(keySchema, valueSchema.length, numPrefixColumns, memory)
     }
     storeConf = storeConfs
     storeId = stateStoreId

@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.StructType
 private[state] final class PagedStateStore(
     override val id: StateStoreId,
     override val version: Long,
-    val table: StateTable,
+    val table: PagedTable,
     finish: (PagedStateStore, Boolean) => Unit)
     extends SingleValueStateStore {
   import PagedStateStore._

@@ -46,7 +46,7 @@ private[state] final class StateFileReader(
   private var input: InputStream = _
 
   /** Applies what the file says to a table. */
-  def read(open: () => InputStream, codec: CompressionCodec, table: StateTable): Unit = {
+  def read(open: () => InputStream, codec: CompressionCodec, table: PagedTable): Unit = {
     // rows are not looked into before they are known to be right
     if (!codec.isInstanceOf[LZ4CompressionCodec]) read(open(), codec, _ => ())
     read(

@@ -51,11 +51,11 @@ private[state] final class StateFiles(
    *
    * A snapshot that can't be read is passed over if there are deltas enough to do without.
    */
-  def read(version: Long, newTable: () => StateTable): StateTable = {
+  def read(version: Long, newTable: () => PagedTable): PagedTable = {
     val deltas = versions(DeltaEnd).toSet
     var damage: Option[ChangelogRuntimeException] = None
 
-    def startFrom(start: Long): Option[StateTable] =
+    def startFrom(start: Long): Option[PagedTable] =
       try {
         val table = newTable()
         if (start > 0) readInto(table, snapshot(start), isSnapshot = true)
@@ -94,7 +94,7 @@ private[state] final class StateFiles(
       case _: FileNotFoundException => Nil
     }
 
-  private def readInto(table: StateTable, file: Path, isSnapshot: Boolean): Unit =
+  private def readInto(table: PagedTable, file: Path, isSnapshot: Boolean): Unit =
     new StateFileReader(file, layout, storeConf.rowChecksumEnabled, isSnapshot)
       .read(() => open(file), codec, table)
 

@@ -24,7 +24,7 @@ object NamesRead {
     query.collectWithSubqueries { case tables: UnresolvedWith => tables } ++
       commonTables(query).flatMap(withs)
 
-  /** They are no children. */
+  /** Common tables of a query, which are no children of its nodes. */
   private def commonTables(query: LogicalPlan): Seq[LogicalPlan] =
     query.collectWithSubqueries { case tables: UnresolvedWith =>
       tables.cteRelations.map(_._2)

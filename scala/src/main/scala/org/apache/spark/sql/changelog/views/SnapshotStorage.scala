@@ -47,7 +47,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val path = new Path(view.definition.rows, SnapshotStorage.Initial)
     write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
-    // it says from the first what it is, for the process may end here
+    // the properties are there from the first, for the process may end here
     val properties = ViewStorage.listed(view.definition.toProperties - "comment")
     session.sql(s"""
       CREATE VIEW ${view.sql} $comment TBLPROPERTIES ($properties)

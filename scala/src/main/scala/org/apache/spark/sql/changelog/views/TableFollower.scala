@@ -78,7 +78,7 @@ class TableFollower(session: SparkSession) {
   }
 
   private def changesOf(way: FollowedWay, relation: LogicalRelation): LogicalPlan = {
-    // one for all that read the table, so that they see it at one moment
+    // one source for all that read the table, so that they see it at one moment
     val source = sources.getOrElseUpdate(
       way.name,
       (way, DataSource(session, TableSourceProvider.Name, options = Map("table" -> way.name))))

@@ -95,7 +95,7 @@ case class ViewDefinition(
         throw ViewErrors.propertyUnknown(name, Known)
       }
     }
-    // in one way of writing, so that they can be altered
+    // names are written in one way, so that properties can be altered
     copy(properties = properties.map { case (name, value) =>
       known(name).getOrElse(name) -> value
     })
@@ -114,7 +114,7 @@ case class ViewDefinition(
   /** Where rows are kept that are in no table's own folder. */
   def rows: Path = new Path(folder, "rows")
 
-  /** All of it, as the properties of the table. */
+  /** The whole definition, as the properties of the table. */
   def toProperties: Map[String, String] =
     properties ++
       properties.map { case (key, value) => s"$Given$key" -> value } ++
@@ -176,7 +176,7 @@ object ViewDefinition extends CapturesConfig {
       properties.getOrElse(Provider, "parquet"),
       properties.get("comment"),
       startingWith(Given, properties) ++ properties.filter { case (name, _) =>
-        // they can be altered
+        // of those given at first, properties of ours can have been altered since
         Known.contains(name)
       },
       properties.get(Generation),

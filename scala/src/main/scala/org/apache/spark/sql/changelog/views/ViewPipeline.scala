@@ -28,7 +28,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
         // what it says may have changed while others were refreshed
         ViewTurns(session, view.name.nameParts) { now =>
           new ViewRefresh(session, now).refresh(asked = None)
-          val record = RefreshHistory.of(session, now).last
+          val record = RefreshHistory.ofView(session, now).last
           RefreshedView(view, RefreshedView.Refreshed, record)
         }
       } catch {

@@ -112,7 +112,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     this
   }
 
-  /** That it reads nothing whose changes can be followed. */
+  /** The error that the query reads nothing whose changes can be followed. */
   def notIncremental(view: String): AnalysisException =
     ViewErrors.notIncremental(view, definition.query, obstacles)
 }

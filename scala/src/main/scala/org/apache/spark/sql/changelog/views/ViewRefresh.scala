@@ -25,7 +25,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private val query = new ViewQuery(session, view.definition)
   // what is stored must be done in the session of the query, as its sink does
   private val storage = ViewStorage(query.session, view.definition.provider)
-  private val history = RefreshHistory.of(session, view)
+  private val history = RefreshHistory.ofView(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
 
   /** As the policy says, or in the way that was `asked` for. */

@@ -78,8 +78,8 @@ class ViewStatement(parser: ParserInterface) {
 
 object ViewStatement {
   private val Kind = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
-  private val Part = """(?:`(?:[^`]|``)+`|\w+)"""
-  private val Name = s"""($Part(?:\\s*\\.\\s*$Part)*)"""
+  private val NamePart = """(?:`(?:[^`]|``)+`|\w+)"""
+  private val Name = s"""($NamePart(?:\\s*\\.\\s*$NamePart)*)"""
   private val LeadingComments = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
 
   private val Explain =

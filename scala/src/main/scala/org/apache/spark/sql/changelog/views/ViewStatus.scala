@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.views.verify.VerifyView
 class ViewStatus(session: SparkSession, view: KeptView) {
   private val definition = view.definition
   private val log = new ViewLog(session, definition.folder)
-  private val history = RefreshHistory.of(session, view)
+  private val history = RefreshHistory.ofView(session, view)
   private lazy val last = history.last
   private lazy val lastSuccess = history.lastSuccess
   private lazy val query = new ViewQuery(session, definition)

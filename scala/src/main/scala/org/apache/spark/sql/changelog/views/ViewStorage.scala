@@ -55,7 +55,7 @@ trait ViewStorage {
   /** The changes of the versions `from` to `to`, or to the one that is shown. */
   def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
 
-  /** The same as they come; from the rows that are shown, if no version is named. */
+  /** The view's changes as they come; from the rows that are shown, if no version is named. */
   def changeStream(view: KeptView, from: Option[Long]): DataFrame
 
   /** Lets the view have other properties. */

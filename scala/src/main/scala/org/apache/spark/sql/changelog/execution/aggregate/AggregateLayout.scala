@@ -68,7 +68,7 @@ final case class AggregateLayout(
   val buffers: Seq[AttributeReference] =
     buffered.flatMap(_.aggregateFunction.aggBufferAttributes)
 
-  /** The same columns as they arrive from the batch. */
+  /** The buffers' columns as they arrive from the batch. */
   val inputBuffers: Seq[AttributeReference] =
     buffered.flatMap(_.aggregateFunction.inputAggBufferAttributes)
 

@@ -58,9 +58,10 @@ private[aggregate] class AggregateStateManager(
 
   /** The values of the group loaded last, of each kind. */
   val values: Array[ExtremumValues] = valueTypes.indices.map { valueIndex =>
-    val its =
-      heads.zip(extrema).collect { case (head, of) if of.valueIndex == valueIndex => head }
-    new ExtremumValues(its, new Table(valueIndex))
+    val ofValue = heads.zip(extrema).collect {
+      case (head, extremum) if extremum.valueIndex == valueIndex => head
+    }
+    new ExtremumValues(ofValue, new Table(valueIndex))
   }.toArray
 
   private var group: UnsafeRow = _

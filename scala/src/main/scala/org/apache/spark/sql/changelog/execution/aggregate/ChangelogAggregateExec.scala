@@ -186,7 +186,7 @@ case class ChangelogAggregateExec(
         processor.begin(key.asInstanceOf[UnsafeRow])
         changes.foreach { row =>
           if (row.getInt(tableOrdinal) == 0) processor.add(row)
-          // those of other tables are NULL, all may be there in a row of a single change
+          // the values of other tables are NULL; a row of a single change may have all its values
           var index = 0
           while (index < valueOf.length) {
             val ordinal = tableOrdinal + 1 + index

@@ -72,7 +72,7 @@ case class ChangelogDistinctExec(
 
   override def stateKeySchema: StructType = layout.keySchema
 
-  /** Its name tells the two distributions apart, so that one isn't read as the other. */
+  /** The column's name tells the two distributions apart, so that one isn't read as the other. */
   override def stateValueSchema: StructType = {
     val name = if (clustering == layout.grouping) "count" else "count of split values"
     StateColumns(Seq(name -> LongType))

@@ -91,19 +91,19 @@ private[aggregate] final class PlanChangelogAggregate(
       case other => Alias(other, key.name)(exprId = key.exprId)
     }
   }
-  private val parts = AggregateParts(node.calls.functions, node.inputKind)
+  private val calls = CallsByForm(node.calls.functions, node.inputKind)
   private val layout = AggregateLayout(
     keys.map(_.toAttribute),
-    parts.combined ++ parts.distinct,
-    parts.rowCount,
-    parts.extremumValues,
-    parts.extrema)
+    calls.combined ++ calls.distinct,
+    calls.rowCount,
+    calls.extremumValues,
+    calls.extrema)
 
   /** Whose value a row holds; rows of distinct values become rows of their group later. */
   private val table: Attribute =
-    if (parts.distinct.isEmpty) layout.table else layout.table.newInstance()
-  private val values = parts.values.map(_.toAttribute.withNullability(true))
-  private val numExtrema = parts.extremumValues.size
+    if (calls.distinct.isEmpty) layout.table else layout.table.newInstance()
+  private val values = calls.values.map(_.toAttribute.withNullability(true))
+  private val numExtrema = calls.extremumValues.size
 
   def plan: SparkPlan = ChangelogAggregateExec(
     layout,
@@ -113,17 +113,17 @@ private[aggregate] final class PlanChangelogAggregate(
     node.outputKind,
     Some(AssignStateInfo.placed(ownState, layout.grouping)),
     node.ttl,
-    if (parts.distinct.isEmpty) changesOfGroups else combineDistinct)
+    if (calls.distinct.isEmpty) changesOfGroups else combineDistinct)
 
-  /** Whether what tasks have combined is merged before the operator: with extrema it does that. */
+  /** Whether an aggregate merges what tasks have combined; with extrema the operator merges it. */
   private val meets = !layout.hasExtrema
 
   private def changesOfGroups: SparkPlan =
-    if (node.inputKind.isEmpty && parts.isOrderSensitive) combineInOrder
+    if (node.inputKind.isEmpty && calls.isOrderSensitive) combineInOrder
     else if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
     else {
       val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
-      ProjectExec((keys :+ table) ++ parts.values ++ parts.buffersOfRow.get, sampled(ownState))
+      ProjectExec((keys :+ table) ++ calls.values ++ calls.buffersOfRow.get, sampled(ownState))
     }
 
   /**
@@ -134,11 +134,11 @@ private[aggregate] final class PlanChangelogAggregate(
     val keyIds = layout.grouping.map(_.exprId)
     val input =
       ProjectExec(keys ++ child.output.filterNot(column => keyIds.contains(column.exprId)), child)
-    val read = AttributeSet(parts.combined)
+    val read = AttributeSet(calls.combined)
     val order =
       RowOrder(layout.grouping.map(SortOrder(_, Ascending)), input.output.filter(read.contains))
     val sorted = SortedRowsExec(layout.grouping, numPartitions, order, input)
-    val functions = parts.combined.map(_.copy(mode = Partial))
+    val functions = calls.combined.map(_.copy(mode = Partial))
     SortAggregateExec(
       Some(layout.grouping),
       true,
@@ -152,13 +152,13 @@ private[aggregate] final class PlanChangelogAggregate(
   }
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
-    parts.buffersOfRow.isEmpty || !twoPhase ||
+    calls.buffersOfRow.isEmpty || !twoPhase ||
       ValueCombining.pays(state, conf, node.child.stats.sizeInBytes)
 
   /** Changes that aren't combined; in some batches it is looked at whether that would pay. */
   private def sampled(state: StatefulOperatorStateInfo): SparkPlan =
     if (!ValueCombining.samples(state, conf)) child
-    else ValueSampleExec(parts.values.map(value => keys.map(valueOf) :+ valueOf(value)), child)
+    else ValueSampleExec(calls.values.map(value => keys.map(valueOf) :+ valueOf(value)), child)
 
   private def valueOf(column: NamedExpression): Expression = column match {
     case Alias(computed, _) => computed
@@ -168,46 +168,46 @@ private[aggregate] final class PlanChangelogAggregate(
   /** One row per group, and one per group and changed value where values are told apart. */
   private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
     val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand)
-    aggregate(grouping, parts.combined.map(_.copy(mode = Partial)), clustering, input, meets)
+    aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, meets)
   }
 
-  /** The same, where DISTINCT functions are combined too. */
+  /** One row per group and changed value of what is told apart, where DISTINCT functions are combined too. */
   private def combineDistinct: SparkPlan = {
     val clustering = if (splits) expandedKeys else layout.grouping
-    val buffers = parts.combined.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+    val buffers = calls.combined.flatMap(_.aggregateFunction.inputAggBufferAttributes)
     val distinctLayout = DistinctLayout(
       layout.grouping,
       table,
       layout.table,
       values.take(numExtrema),
       values.drop(numExtrema),
-      parts.distinctShared,
-      parts.rowCount.map(_ => layout.inputRowCount),
-      parts.sign,
-      buffers.zip(ImperativeBuffers.initialValues(parts.combined)))
+      calls.distinctShared,
+      calls.rowCount.map(_ => layout.inputRowCount),
+      calls.sign,
+      buffers.zip(ImperativeBuffers.initialValues(calls.combined)))
     val state = stateInfo(node.distinctOperatorId.get)
-    val combines = parts.rowCount.isDefined || combinesValues(state)
+    val combines = calls.rowCount.isDefined || combinesValues(state)
     val distinct = ChangelogDistinctExec(
       distinctLayout,
       clustering,
       areCombined = combines,
       Some(AssignStateInfo.placed(state, clustering)),
       node.ttl,
-      if (combines) combine(clustering, meets = parts.rowCount.isDefined)
+      if (combines) combine(clustering, meets = calls.rowCount.isDefined)
       else singleChanges(sampled(state)))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
       else layout.grouping
-    val functions = parts.combined.map(merging) ++ parts.distinct.map(_.copy(mode = Partial))
+    val functions = calls.combined.map(merging) ++ calls.distinct.map(_.copy(mode = Partial))
     if (splits) aggregate(grouping, functions, layout.grouping, distinct, meets)
     else operator(grouping, functions, Some(layout.grouping), distinct)
   }
 
   /** A row per change; where values are spread one per value, the first of which is the group's. */
   private def singleChanges(changes: SparkPlan): SparkPlan = {
-    val rows = ProjectExec(keys ++ parts.values ++ parts.buffersOfRow.get, changes)
+    val rows = ProjectExec(keys ++ calls.values ++ calls.buffersOfRow.get, changes)
     val (own, buffers) = rows.output.drop(keys.size).splitAt(values.size)
-    val noBuffers = ImperativeBuffers.initialValues(parts.combined)
+    val noBuffers = ImperativeBuffers.initialValues(calls.combined)
     def row(number: Int): Seq[Expression] =
       (layout.grouping :+ Literal(number)) ++
         own.zipWithIndex.map { case (value, index) =>
@@ -229,11 +229,11 @@ private[aggregate] final class PlanChangelogAggregate(
    * functions read; in a copy it is NULL, and only the number of rows is of interest.
    */
   private def expand: SparkPlan = {
-    val read = AttributeSet(parts.combined)
+    val read = AttributeSet(calls.combined)
     val kinds = RowKind.find(child.output).toSeq
     val passed = child.output.filter(a => read.contains(a) && !kinds.exists(_.exprId == a.exprId))
     def row(number: Int): Seq[Expression] = {
-      val own = parts.values.zipWithIndex.map { case (value, index) =>
+      val own = calls.values.zipWithIndex.map { case (value, index) =>
         if (index + 1 == number) value.children.head else Literal(null, value.dataType)
       }
       val rest = passed.map(a => if (number == 0) a else Literal(null, a.dataType))

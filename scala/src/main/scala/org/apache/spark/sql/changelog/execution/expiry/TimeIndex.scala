@@ -48,7 +48,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
       if (held == null || time < held.time) {
         val due = new Due(if (held == null) key.copy() else held.key, time)
         hold(due)
-        // those that were entered again with an earlier time count as well
+        // entries that were entered again with an earlier time count as well
         if (queue.size > 2 * capacity) keepFirst()
       }
     }

@@ -33,7 +33,7 @@ final class TimedStateStore private[expiry] (
   /** What to go on with in the next batch; none if what was due has not been gone through. */
   private[expiry] def nextIndex: Option[TimeIndex] = Option(index).filterNot(_ => isHandingOut)
 
-  /** Those of the store, the memory of the index among them. */
+  /** The metrics of the store, with the memory of the index. */
   override def metrics: StateStoreMetrics = {
     val ofStore = store.metrics
     val ofIndex = nextIndex.map(_.memoryBytes).getOrElse(0L)

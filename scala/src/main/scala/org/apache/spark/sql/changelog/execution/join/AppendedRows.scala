@@ -31,10 +31,10 @@ private[join] final class AppendedRows(
   import AppendedRows._
 
   private val partOf =
-    UnsafeProjection.create(Part.zipWithIndex.map { case (field, ordinal) =>
+    UnsafeProjection.create(Chunk.zipWithIndex.map { case (field, ordinal) =>
       BoundReference(ordinal, field.dataType, nullable = false)
     })
-  private val part = new GenericInternalRow(Part.size)
+  private val part = new GenericInternalRow(Chunk.size)
 
   // the parts written of a join key whose rows come some at a time
   private var lastKey: UnsafeRow = _
@@ -99,7 +99,7 @@ private[join] final class AppendedRows(
 private[join] object AppendedRows {
 
   /** What follows the join key. */
-  val Part: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
+  val Chunk: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
 
   /** So many rows share a record. */
   private val LargestPart = 1024

@@ -122,7 +122,7 @@ case class ChangelogJoinExec(
       if (rests && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
       else {
         CompletionIterator[InternalRow, Iterator[InternalRow]](
-          new Changes(
+          new JoinedChanges(
             store,
             inTime(leftRows, timeBounds(0), left.output),
             inTime(rightRows, timeBounds(1), right.output)),
@@ -155,30 +155,30 @@ case class ChangelogJoinExec(
     }
 
   /** Emits what one join key after the other has to say. */
-  private final class Changes(
+  private final class JoinedChanges(
       store: StateStore,
       leftRows: Iterator[InternalRow],
       rightRows: Iterator[InternalRow])
       extends KeyedChanges(ChangelogJoinExec.this.output.size - 1, changeMetrics) {
-    private val leftPart = new JoinPart(
+    private val leftSide = new MatchedSide(
       true,
       sideState(leftLayout, store),
       leftLayout,
-      JoinPart.besideMatched(joinType),
-      JoinPart.besideLeft(joinType, rightLayout.columns.size))
-    private val rightPart = new JoinPart(
+      MatchedSide.besideMatched(joinType),
+      MatchedSide.besideLeft(joinType, rightLayout.columns.size))
+    private val rightSide = new MatchedSide(
       false,
       sideState(rightLayout, store),
       rightLayout,
       null,
-      JoinPart.besideRight(joinType, leftLayout.columns.size))
-    private val leftInput = new JoinInput(leftPart, left.output, atOnce)
-    private val rightInput = new JoinInput(rightPart, right.output, atOnce)
+      MatchedSide.besideRight(joinType, leftLayout.columns.size))
+    private val leftInput = new JoinInput(leftSide, left.output, atOnce)
+    private val rightInput = new JoinInput(rightSide, right.output, atOnce)
     override protected val buffer: JoinOutput =
       JoinOutput(ChangelogJoinExec.this.output.init, result)
     private val processor = new ChangelogJoinProcessor(
-      leftPart,
-      rightPart,
+      leftSide,
+      rightSide,
       LeftExistence.unapply(joinType).isEmpty,
       joinType == LeftSingle,
       condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns)),

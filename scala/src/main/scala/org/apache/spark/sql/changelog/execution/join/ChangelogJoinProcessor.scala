@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{BasePredicate, JoinedRow, Unsa
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.metric.SQLMetric
 
-import org.apache.spark.sql.changelog.plans.JoinSide
+import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
  * Joins what changed of one join key after the other.
@@ -31,8 +31,8 @@ import org.apache.spark.sql.changelog.plans.JoinSide
  * and kept with a row that stays.
  */
 private[join] final class ChangelogJoinProcessor(
-    left: JoinPart,
-    right: JoinPart,
+    left: MatchedSide,
+    right: MatchedSide,
     emitsPairs: Boolean,
     isSingle: Boolean,
     condition: Option[BasePredicate],
@@ -41,7 +41,7 @@ private[join] final class ChangelogJoinProcessor(
     numPaddingsRetracted: SQLMetric) {
   private val predicate = condition.orNull
   private val joined = new JoinedRow
-  private val rightIsTotal = right.layout.form == JoinSide.KeyCount
+  private val rightIsTotal = right.layout.form == SideForm.KeyCount
   // whether nothing but the number of right rows decides what comes out
   private val isByNumber = !emitsPairs && predicate == null
 
@@ -134,7 +134,7 @@ private[join] final class ChangelogJoinProcessor(
   }
 
   /** A stored row of one side meets what changed of the other. */
-  private def meetStored(own: JoinPart, other: JoinPart): Unit = {
+  private def meetStored(own: MatchedSide, other: MatchedSide): Unit = {
     val row = stored.row
     val copies = stored.copies
     val changes = other.state.changes
@@ -238,7 +238,7 @@ private[join] final class ChangelogJoinProcessor(
   }
 
   /** Whether a side's changes count their matches, rather than know them. */
-  private def countsMatchesOf(part: JoinPart): Boolean = !part.isLeft || countsLeftMatches
+  private def countsMatchesOf(part: MatchedSide): Boolean = !part.isLeft || countsLeftMatches
 
   private def matches(isLeft: Boolean, own: UnsafeRow, other: UnsafeRow): Boolean =
     other != null && (predicate == null ||
@@ -249,7 +249,7 @@ private[join] final class ChangelogJoinProcessor(
       throw QueryExecutionErrors.scalarSubqueryReturnsMultipleRows()
     }
 
-  private def emitAlone(part: JoinPart, change: RowChange): Unit = emitAlone(
+  private def emitAlone(part: MatchedSide, change: RowChange): Unit = emitAlone(
     part,
     change.before,
     change.copiesBefore,
@@ -259,7 +259,7 @@ private[join] final class ChangelogJoinProcessor(
     part.beside(change.copiesAfter, change.matchesAfter))
 
   private def emitAlone(
-      part: JoinPart,
+      part: MatchedSide,
       before: UnsafeRow,
       copiesBefore: Long,
       besideBefore: InternalRow,

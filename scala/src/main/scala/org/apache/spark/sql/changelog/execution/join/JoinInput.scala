@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.RowKind
  *   how many rows that change are held; those beyond wait for the next time. All changes of one row
  *   come together, if they come in the order [[JoinSideLayout.changeOrder]] asks for
  */
-private[join] final class JoinInput(part: JoinPart, input: Seq[Attribute], atOnce: Int) {
+private[join] final class JoinInput(part: MatchedSide, input: Seq[Attribute], atOnce: Int) {
   private val columnsOf: InternalRow => UnsafeRow =
     if (part.layout.columns.map(_.exprId) == input.map(_.exprId)) _.asInstanceOf[UnsafeRow]
     else {

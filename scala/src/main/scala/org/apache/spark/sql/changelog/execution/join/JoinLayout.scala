@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.inference.DescribeNode
-import org.apache.spark.sql.changelog.plans.{JoinSide, JoinedSide}
+import org.apache.spark.sql.changelog.plans.{JoinedSide, SideForm}
 
 /**
  * One side of a join.
@@ -31,22 +31,22 @@ final case class JoinSideLayout(
 
   def key: Seq[Expression] = joined.key
 
-  def form: JoinSide = joined.form
+  def form: SideForm = joined.form
 
   def tracksMatches: Boolean = joined.tracksMatches
 
   /** What follows the join key in the key of a record; none if the join key is enough. */
   def suffix: Option[StructType] = form match {
-    case JoinSide.OneRow | JoinSide.KeyCount | JoinSide.Nothing => None
-    case JoinSide.RowByKey => Some(JoinLayout.struct(rowKey))
-    case JoinSide.RowCount => Some(JoinLayout.struct(columns))
-    case JoinSide.RowList => Some(AppendedRows.Part)
+    case SideForm.OneRow | SideForm.KeyCount | SideForm.Nothing => None
+    case SideForm.RowByKey => Some(JoinLayout.struct(rowKey))
+    case SideForm.RowCount => Some(JoinLayout.struct(columns))
+    case SideForm.RowList => Some(AppendedRows.Chunk)
   }
 
   /** The row in the value of a record, or its rows, if they are kept there. */
   def row: Option[DataType] = form match {
-    case JoinSide.OneRow | JoinSide.RowByKey => Some(JoinLayout.struct(columns))
-    case JoinSide.RowList => Some(ArrayType(JoinLayout.struct(columns), containsNull = false))
+    case SideForm.OneRow | SideForm.RowByKey => Some(JoinLayout.struct(columns))
+    case SideForm.RowList => Some(ArrayType(JoinLayout.struct(columns), containsNull = false))
     case _ => None
   }
 
@@ -55,15 +55,15 @@ final case class JoinSideLayout(
     val row = form match {
       // what only comes has no other changes
       case _ if kind.isEmpty => Nil
-      case JoinSide.RowByKey => rowKey
-      case JoinSide.RowCount =>
+      case SideForm.RowByKey => rowKey
+      case SideForm.RowCount =>
         columns.filter(column => RowOrdering.isOrderable(column.dataType))
       case _ => Nil
     }
     row.map(SortOrder(_, Ascending))
   }
 
-  def isCounted: Boolean = form == JoinSide.RowCount || form == JoinSide.KeyCount
+  def isCounted: Boolean = form == SideForm.RowCount || form == SideForm.KeyCount
 }
 
 object JoinSideLayout {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
-import org.apache.spark.sql.changelog.plans.JoinSide
+import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
  * The rows of one side of a join, one join key after the other.
@@ -178,12 +178,12 @@ private[join] object JoinSideState {
       store: StateStore,
       unmatched: UnmatchedRetractions,
       metrics: JoinSideMetrics): JoinSideState = side.form match {
-    case JoinSide.OneRow => new OneRow(layout, side, store, unmatched, metrics)
-    case JoinSide.RowByKey => new KeyedRows(layout, side, store, unmatched, metrics)
-    case JoinSide.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
-    case JoinSide.RowList => new AppendedRows(layout, side, store, unmatched, metrics)
-    case JoinSide.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
-    case JoinSide.Nothing => new PassingRows(layout, side, store, unmatched, metrics)
+    case SideForm.OneRow => new OneRow(layout, side, store, unmatched, metrics)
+    case SideForm.RowByKey => new KeyedRows(layout, side, store, unmatched, metrics)
+    case SideForm.RowCount => new CountedRows(layout, side, store, unmatched, metrics)
+    case SideForm.RowList => new AppendedRows(layout, side, store, unmatched, metrics)
+    case SideForm.KeyCount => new RowTotal(layout, side, store, unmatched, metrics)
+    case SideForm.Nothing => new PassingRows(layout, side, store, unmatched, metrics)
   }
 }
 

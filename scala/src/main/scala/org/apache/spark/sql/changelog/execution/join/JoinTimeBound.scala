@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark.Sometime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
-import org.apache.spark.sql.changelog.plans.JoinSide
+import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
  * How a watermark bounds the rows of one side of a join.
@@ -51,7 +51,7 @@ private[join] object JoinSideTimeBound {
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Option[JoinWatermark] =
-    if (left.form == JoinSide.Nothing) None
+    if (left.form == SideForm.Nothing) None
     else Some(JoinWatermark(left.columns, right.columns, left.key, right.key, condition))
 
   /** The bounds of both sides. */

@@ -20,13 +20,13 @@ private[output] object GeneratedClasses extends Logging {
    * About how many classes are generated for a plan: hardly fewer were counted for aggregates, joins
    * and ranks, alone and in one query.
    */
-  def of(plan: SparkPlan): Int = 10 + 2 * plan.collect { case node => node }.size
+  def countOf(plan: SparkPlan): Int = 10 + 2 * plan.collect { case node => node }.size
 
   /** What to say of a plan if only `kept` classes are kept. */
   def warning(plan: SparkPlan, kept: Int): Option[String] = {
     val name = CODEGEN_CACHE_MAX_ENTRIES.key
-    Option.when(of(plan) > kept)(
-      s"A query has about ${of(plan)} generated classes, but $name keeps $kept, so that each batch " +
+    Option.when(countOf(plan) > kept)(
+      s"A query has about ${countOf(plan)} generated classes, but $name keeps $kept, so that each batch " +
         s"compiles them again. Start the application with $name=5000.")
   }
 

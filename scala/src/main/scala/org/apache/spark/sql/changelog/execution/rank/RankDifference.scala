@@ -94,9 +94,9 @@ private[rank] final class DifferenceByRow(
     }
     val inserted = new ArrayList[RankedRow]
     come.forEach { row =>
-      val its = byKey.get(key(row.row))
-      if (its == null || its.isEmpty) inserted.add(row)
-      else result.add(RankedChange(its.poll(), row))
+      val ofKey = byKey.get(key(row.row))
+      if (ofKey == null || ofKey.isEmpty) inserted.add(row)
+      else result.add(RankedChange(ofKey.poll(), row))
     }
     byKey.values.forEach(_.forEach(row => result.add(RankedChange(row, null))))
     inserted.forEach(row => result.add(RankedChange(null, row)))

@@ -98,9 +98,9 @@ private[rank] final class RankHead(
       result: ArrayList[RankedRow]): Unit = {
     var copy = 0L
     while (copy < copies) {
-      val its = if (function == RankFunction.RowNumber) rank + copy else rank
-      if (its > end) return
-      if (its >= start) result.add(RankedRow(row, its.toInt))
+      val rankOfCopy = if (function == RankFunction.RowNumber) rank + copy else rank
+      if (rankOfCopy > end) return
+      if (rankOfCopy >= start) result.add(RankedRow(row, rankOfCopy.toInt))
       copy += 1
     }
   }

@@ -44,7 +44,7 @@ case class ChangelogRecursionExec(
     val kindOrdinal = child.output.size - 1
     val rows = child.execute().map(_.copy()).persist(StorageLevel.MEMORY_AND_DISK)
     unpersistAfterBatch(rows)
-    // all of it, or an operator below would not come to its end
+    // all rows are read, or an operator below would not come to its end
     rows.count()
     val results = Seq(RowKind.Insert, RowKind.Delete).flatMap { version =>
       val ofVersion = rows.filter(_.getByte(kindOrdinal) == version)

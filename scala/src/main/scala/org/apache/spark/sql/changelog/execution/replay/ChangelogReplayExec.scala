@@ -117,7 +117,7 @@ case class ChangelogReplayExec(
       refreshes = ttls.exists(_ > 0))
     val keyOf = UnsafeProjection.create(layout.keyOfRow, child.output)
     val kindOrdinal = RowKind.ordinal(inputKind, child.output)
-    val versions = new Versions
+    val versions = new PartitionVersions
     val metrics = changeMetrics
 
     // without a group there is a version even where no row has ever come
@@ -149,7 +149,7 @@ case class ChangelogReplayExec(
       metrics.updated += state.numUpdated - updatedBefore
       metrics.removed += state.numRemoved - removedBefore
       if (replayed.isEmpty && !isFirst) Iterator.empty
-      else versions.of(replayed, isFirst)
+      else versions.both(replayed, isFirst)
     }
     lazy val over = rowsOver(store, sessions).flatMap { case (row, count) =>
       metrics.removed += 1
@@ -178,7 +178,7 @@ case class ChangelogReplayExec(
     }
 
   /** Gives out both versions of one partition after the other. */
-  private class Versions {
+  private class PartitionVersions {
     private val kind = Literal(RowKind.Insert)
     private val openings = opening.toSeq
     private val rowOf = UnsafeProjection.create(
@@ -194,7 +194,7 @@ case class ChangelogReplayExec(
     private val numReplayedPartitions = longMetric("numReplayedPartitions")
 
     /** @param isFirst whether no version was given out before */
-    def of(rows: Array[ReplayedRow], isFirst: Boolean): Iterator[InternalRow] = {
+    def both(rows: Array[ReplayedRow], isFirst: Boolean): Iterator[InternalRow] = {
       numReplayedPartitions += 1
       val before =
         if (isFirst) Iterator.empty else version(rows, _.timesBefore, RowKind.Delete)

@@ -33,7 +33,7 @@ private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
  *   whether all rows of a touched partition are written, not only those that change
  */
 private[replay] class ChangelogReplayProcessor(
-    state: CountedRows,
+    state: PartitionRows,
     order: Comparator[InternalRow],
     unmatched: UnmatchedRetractions,
     describe: UnsafeRow => String,

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.LongType
 
 /** Where the rows of partitions are kept, each with its count. */
-private[replay] trait CountedRows {
+private[replay] trait PartitionRows {
 
   /** Visits all rows of the partition that `row` is in. Rows are handed over for good. */
   def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit
@@ -23,7 +23,7 @@ private[replay] trait CountedRows {
 
 /** Keeps rows in a state store, in the columns [[ReplayLayout]] describes. */
 private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore)
-    extends CountedRows {
+    extends PartitionRows {
   private val prefixOf =
     UnsafeProjection.create(layout.key.take(layout.numPrefixColumns), layout.key)
   private val countRow = new SpecificInternalRow(Seq(LongType))

@@ -109,15 +109,15 @@ case class ChangelogSessionExec(
       sessionColumn,
       store,
       isThere = _ => true)
-    val changes = new Changes(store, sessions)
+    val changes = new SessionChanges(store, sessions)
     lazy val ended = removeEnded(store, sessions).flatMap { entry =>
       longMetric("numRemovedStateRows") += 1
       if (emitsClosed) Some(changes.closed(entry)) else None
     }
-    if (emitsClosed) changes.of(rows) ++ ended
+    if (emitsClosed) changes.merged(rows) ++ ended
     else {
       CompletionIterator[InternalRow, Iterator[InternalRow]](
-        changes.of(rows),
+        changes.merged(rows),
         ended.foreach(_ => ()))
     }
   }
@@ -129,7 +129,7 @@ case class ChangelogSessionExec(
     var isRewritten: Boolean = false
   }
 
-  private final class Changes(store: StateStore, sessions: SessionState) {
+  private final class SessionChanges(store: StateStore, sessions: SessionState) {
     private val input = columns ++ buffers
     private val keyOf = UnsafeProjection.create(layout.keyOfRow, input)
     private val valueOf = UnsafeProjection
@@ -146,7 +146,7 @@ case class ChangelogSessionExec(
     // of each partition that is being merged, the sessions that its rows reach
     private val reached = new ArrayDeque[Seq[Stored]]
 
-    def of(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    def merged(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
       val all = GroupedIterator(rows, partition, child.output).flatMap { case (_, added) =>
         withReached(added)
       }

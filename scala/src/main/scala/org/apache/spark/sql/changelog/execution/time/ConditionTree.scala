@@ -29,7 +29,7 @@ private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[
   import RowTimes._
 
   private val comparisons = mutable.ArrayBuffer.empty[Comparison]
-  private val root = AllOf(conditions.map(part))
+  private val root = AllOf(conditions.map(conditionOf))
 
   override def find(row: InternalRow): Unit = root.find(row)
 
@@ -44,9 +44,9 @@ private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[
         .getOrElse(if (value == Met) Stays else Gone)
   }
 
-  private def part(condition: Expression): Part = condition match {
-    case And(left, right) => AllOf(Seq(part(left), part(right)))
-    case Or(left, right) => AnyOf(Seq(part(left), part(right)))
+  private def conditionOf(condition: Expression): Condition = condition match {
+    case And(left, right) => AllOf(Seq(conditionOf(left), conditionOf(right)))
+    case Or(left, right) => AnyOf(Seq(conditionOf(left), conditionOf(right)))
     case _ if PassingTime.isIn(condition) =>
       val comparison = new Comparison(new ConditionTimes(condition, input))
       comparisons += comparison
@@ -63,7 +63,7 @@ private object ConditionTree {
   private val Unknown = 1
   private val Met = 2
 
-  private sealed trait Part {
+  private sealed trait Condition {
     def find(row: InternalRow): Unit
     def isMet(row: InternalRow, at: Long): Boolean
 
@@ -71,19 +71,19 @@ private object ConditionTree {
     def at(time: Long): Known
   }
 
-  private case class AllOf(parts: Seq[Part]) extends Part {
-    override def find(row: InternalRow): Unit = parts.foreach(_.find(row))
-    override def isMet(row: InternalRow, at: Long): Boolean = parts.forall(_.isMet(row, at))
-    override def at(time: Long): Known = parts.iterator.map(_.at(time)).min
+  private case class AllOf(conditions: Seq[Condition]) extends Condition {
+    override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
+    override def isMet(row: InternalRow, at: Long): Boolean = conditions.forall(_.isMet(row, at))
+    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).min
   }
 
-  private case class AnyOf(parts: Seq[Part]) extends Part {
-    override def find(row: InternalRow): Unit = parts.foreach(_.find(row))
-    override def isMet(row: InternalRow, at: Long): Boolean = parts.exists(_.isMet(row, at))
-    override def at(time: Long): Known = parts.iterator.map(_.at(time)).max
+  private case class AnyOf(conditions: Seq[Condition]) extends Condition {
+    override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
+    override def isMet(row: InternalRow, at: Long): Boolean = conditions.exists(_.isMet(row, at))
+    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).max
   }
 
-  private class Comparison(val times: ConditionTimes) extends Part {
+  private class Comparison(val times: ConditionTimes) extends Condition {
     override def find(row: InternalRow): Unit = times.find(row)
     override def isMet(row: InternalRow, at: Long): Boolean = times.isMet(row, at)
     override def at(time: Long): Known =
@@ -93,7 +93,7 @@ private object ConditionTree {
   }
 
   /** Does not depend on the time. */
-  private class Fixed(predicate: BasePredicate) extends Part {
+  private class Fixed(predicate: BasePredicate) extends Condition {
     private var value = NotMet
     predicate.initialize(0)
 

@@ -39,7 +39,7 @@ private[time] final class NetRows(
       .flatMap { case (_, group) => netted(group) }
       .filter { case (_, net) => net.count != 0 }
 
-  /** Those that agree on what they are placed by. */
+  /** The rows of changes that agree on the columns they are placed by. */
   private def netted(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] = {
     // looking for more overwrites it
     val first = changes.next().copy()

@@ -24,18 +24,18 @@ private[time] trait RowTimes {
 
 private[time] object RowTimes {
 
-  /** Those of rows with columns `input`. */
+  /** The times of rows with the columns `input`. */
   def apply(conditions: Seq[Expression], input: Seq[Attribute]): RowTimes =
     if (conditions.exists(_.isInstanceOf[Or])) new ConditionTree(conditions, input)
     else new ConjunctionTimes(conditions, input)
 
-  /** It is out, and won't come again. */
+  /** The row is out, and won't come again. */
   val Gone: Long = Long.MinValue
 
-  /** It is in, and won't go. */
+  /** The row is in, and won't go. */
   val Stays: Long = Long.MaxValue
 
-  /** It may come and go in any batch. */
+  /** The row may come and go in any batch. */
   val Unsettled: Long = Long.MaxValue - 1
 
   /** Whether rows are kept there. */

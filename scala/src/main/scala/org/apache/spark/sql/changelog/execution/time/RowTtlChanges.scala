@@ -36,7 +36,7 @@ private[time] final class RowTtlChanges(
   /** Whether rows leave in this batch. */
   private val someLeave = rows.next.exists(_ <= now - rowTtl)
 
-  /** All of them, given the changes of the input, ordered as its distribution asks for. */
+  /** All changes that are emitted, given those of the input in the order of the operator's distribution. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) =>
       if (net.count > 0) come(row, net) else go(row, net)

@@ -38,7 +38,7 @@ private[time] final class TemporalFilterChanges(
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
   private val before = lastTime.getOrElse(now)
 
-  /** All of them, given the changes of the input, ordered as its distribution asks for. */
+  /** All changes that are emitted, given those of the input in the order of the operator's distribution. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) => arrived(row, net) } ++
       pass(rows.at(Unsettled)) ++

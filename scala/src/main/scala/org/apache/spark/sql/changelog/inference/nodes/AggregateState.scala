@@ -34,7 +34,7 @@ private[inference] final case class AggregateState(
     retracts: Boolean) {
 
   private val group = DescribeNode.groups(agg)
-  private val ttl = StateTtl.of(agg)
+  private val ttl = StateTtl.ofInput(agg)
   private val bound =
     eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded(ttl))
   private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))

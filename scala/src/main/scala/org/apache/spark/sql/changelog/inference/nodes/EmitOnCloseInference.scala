@@ -43,11 +43,12 @@ object EmitOnCloseInference extends NodeInference {
    * can change after the watermark has passed them.
    */
   def over(node: InferredNode): Option[EmitOnClose] = {
-    val times = ClosingTimes(node).filter(_.parts.nonEmpty)
-    times.minByOption(time => (time.parts.size, time.parts.map(_.delay).max)) match {
+    val times = ClosingTimes(node).filter(_.latestOf.nonEmpty)
+    times.minByOption(time => (time.latestOf.size, time.latestOf.map(_.delay).max)) match {
       case Some(time) =>
         val output = node.plan.output
-        Some(EmitOnClose(time.parts.map(_.time(output)), time.parts.map(_.delay), node.plan))
+        Some(
+          EmitOnClose(time.latestOf.map(_.time(output)), time.latestOf.map(_.delay), node.plan))
       case None =>
         node.plan.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
           val (obstacle, reason) = changing(node)

@@ -11,7 +11,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{JoinSide, LookupJoin, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.{LookupJoin, SideForm, StateTable, StateTtl}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -42,24 +42,24 @@ final case class JoinState(
   private val timedBy = watermark.fold(Seq.fill(2)(Option.empty[String]))(_.columns)
 
   /** How the rows of a side are kept. */
-  def side(isLeft: Boolean): JoinSide = byKeys(isLeft) match {
-    case JoinSide.RowCount if isAppended(isLeft) && !tracksMatches(isLeft) => JoinSide.RowList
+  def form(isLeft: Boolean): SideForm = byKeys(isLeft) match {
+    case SideForm.RowCount if isAppended(isLeft) && !tracksMatches(isLeft) => SideForm.RowList
     case other => other
   }
 
-  private def byKeys(isLeft: Boolean): JoinSide =
-    if (isLeft && isLookup) JoinSide.Nothing
-    else if (!isLeft && JoinState.countsRight(join, equi)) JoinSide.KeyCount
+  private def byKeys(isLeft: Boolean): SideForm =
+    if (isLeft && isLookup) SideForm.Nothing
+    else if (!isLeft && JoinState.countsRight(join, equi)) SideForm.KeyCount
     else {
       val keys = keysOf(isLeft)
-      if (keys.exists(_.subsetOf(equi.columns(isLeft)))) JoinSide.OneRow
-      else if (keys.nonEmpty) JoinSide.RowByKey
-      else JoinSide.RowCount
+      if (keys.exists(_.subsetOf(equi.columns(isLeft)))) SideForm.OneRow
+      else if (keys.nonEmpty) SideForm.RowByKey
+      else SideForm.RowCount
     }
 
   /** The columns that tell the rows of a join key apart, where they are kept by key. */
   def rowKey(isLeft: Boolean): Seq[Attribute] =
-    if (side(isLeft) != JoinSide.RowByKey) Nil
+    if (form(isLeft) != SideForm.RowByKey) Nil
     else {
       val key = keysOf(isLeft).head -- equi.columns(isLeft)
       (if (isLeft) join.left else join.right).output.filter(key.contains)
@@ -67,9 +67,9 @@ final case class JoinState(
 
   /** Whether each row of a side is kept with the number of its matches. */
   def tracksMatches(isLeft: Boolean): Boolean =
-    byKeys(isLeft) != JoinSide.Nothing &&
+    byKeys(isLeft) != SideForm.Nothing &&
       JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
-      (byKeys(!isLeft) != JoinSide.OneRow || isTimed(!isLeft))
+      (byKeys(!isLeft) != SideForm.OneRow || isTimed(!isLeft))
 
   /** Whether rows only come, and have more to them than the join key. */
   private def isAppended(isLeft: Boolean): Boolean =
@@ -82,7 +82,7 @@ final case class JoinState(
   /** What is asked of the inputs, with the state and how it is described. */
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
-    Some(s"left ${form(isLeft = true)}, right ${form(isLeft = false)}"),
+    Some(s"left ${formText(isLeft = true)}, right ${formText(isLeft = false)}"),
     Seq(table(isLeft = true, "left"), table(isLeft = false, "right")).flatten,
     Seq(
       if (equi.pairs.nonEmpty) None
@@ -104,28 +104,28 @@ final case class JoinState(
     input.replacedBy.map(Seq(_)).getOrElse(input.upsertKeys)
   }
 
-  private def form(isLeft: Boolean): String =
-    if (tracksMatches(isLeft)) s"${side(isLeft)} with matches" else side(isLeft).toString
+  private def formText(isLeft: Boolean): String =
+    if (tracksMatches(isLeft)) s"${form(isLeft)} with matches" else form(isLeft).toString
 
   /** What is kept of a side, which EXPLAIN calls by `name`. */
   private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
     val joinKey = equi.key(isLeft).map(DescribeNode.expression)
     val bound = timedBy(if (isLeft) 0 else 1) match {
       case Some(column) => s"a watermark on $column"
-      case None => StateTable.unbounded(StateTtl.of(join, if (isLeft) 0 else 1))
+      case None => StateTable.unbounded(StateTtl.ofInput(join, if (isLeft) 0 else 1))
     }
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
-    side(isLeft) match {
-      case JoinSide.Nothing => None
-      case JoinSide.OneRow => Some(StateTable(s"$name rows", joinKey, s"row$matches", bound))
-      case JoinSide.RowByKey =>
+    form(isLeft) match {
+      case SideForm.Nothing => None
+      case SideForm.OneRow => Some(StateTable(s"$name rows", joinKey, s"row$matches", bound))
+      case SideForm.RowByKey =>
         val key = joinKey ++ rowKey(isLeft).map(_.name)
         Some(StateTable(s"$name rows", key, s"row$matches", bound))
-      case JoinSide.RowCount =>
+      case SideForm.RowCount =>
         Some(StateTable(s"$name rows", joinKey :+ "row", s"count$matches", bound))
-      case JoinSide.RowList =>
+      case SideForm.RowList =>
         Some(StateTable(s"$name rows", joinKey :+ "batch", "rows", bound))
-      case JoinSide.KeyCount => Some(StateTable(s"$name counts", joinKey, "count", bound))
+      case SideForm.KeyCount => Some(StateTable(s"$name counts", joinKey, "count", bound))
     }
   }
 }

@@ -44,7 +44,7 @@ object MultiJoinInference extends NodeInference {
       asked,
       Some(
         states.indices
-          .map { index => s"${name(index)} ${states(index).side(isFirst(index))}" }
+          .map { index => s"${name(index)} ${states(index).form(isFirst(index))}" }
           .mkString(", ")),
       states.indices.flatMap(index => states(index).table(isFirst(index), name(index))))
   }

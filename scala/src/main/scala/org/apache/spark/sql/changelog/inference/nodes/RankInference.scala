@@ -67,7 +67,7 @@ object RankInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val rank = node.plan.asInstanceOf[Rank]
     val partition = rank.partitionBy.map(DescribeNode.expression)
-    val ttl = StateTtl.of(rank)
+    val ttl = StateTtl.ofInput(rank)
     def head(rows: String, bound: String) =
       StateTable("head", partition, rows, StateTable.boundedBy(bound, ttl))
     val best = head(s"first ${rank.end} rows", "the last rank")

@@ -70,7 +70,7 @@ object RecomputeInference extends NodeInference {
     val partition = window.partitionSpec.map(DescribeNode.expression)
     val bound = eventTime(Seq(window.partitionSpec))
       .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded(StateTtl.of(window)))
+      .getOrElse(StateTable.unbounded(StateTtl.ofInput(window)))
     Decision(
       Seq(Demand.nothing),
       Some("run through passed rows"),

@@ -27,7 +27,7 @@ object StaticInference extends NodeInference {
   private[inference] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
     plan match {
       case _: ToChangelog | _: ChangelogStatic => false
-      // its rows come and go
+      // rows come and go as time passes, also over what never changes
       case _: TemporalFilter | _: RowTtl => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming

@@ -32,7 +32,7 @@ object StockStatefulInference extends NodeInference {
       throw InferenceErrors.consumerCannotTakeChanges(plan, input, advice(plan))
     }
     plan match {
-      // its partitions are those of a batch, and a table of its rows has larger ones
+      // a generator sees the partitions of a batch, and a table of all rows would have larger ones
       case _: Generate =>
         throw InferenceErrors.nodeNotSupported(
           plan,

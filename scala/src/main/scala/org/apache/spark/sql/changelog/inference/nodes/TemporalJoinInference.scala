@@ -47,7 +47,7 @@ object TemporalJoinInference extends NodeInference {
       bounds
         .lift(index)
         .map(column => s"a watermark on ${column.name}")
-        .getOrElse(StateTable.unbounded(StateTtl.of(join, index))))
+        .getOrElse(StateTable.unbounded(StateTtl.ofInput(join, index))))
     val strategy =
       if (node.kinds.isInsertOnly) "look up the version once it is certain"
       else "look up the version by time"

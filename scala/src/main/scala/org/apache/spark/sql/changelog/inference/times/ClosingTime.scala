@@ -16,33 +16,35 @@ import org.apache.spark.sql.types.StructType
  * A time that each row of a node has. Once the watermark has passed it the row is final: it no longer
  * comes or goes, but for what comes too late for the watermark.
  *
- * It is the latest of its parts that are not NULL, so that any later time is one too. Without parts a
+ * It is the latest of those of `latestOf` that are not NULL, so that any later time is one too. Without any a
  * row is final from the first batch on.
  */
-private[inference] final case class ClosingTime(parts: Seq[ClosingTime.Part]) {
+private[inference] final case class ClosingTime(latestOf: Seq[ClosingTime.DelayedTime]) {
 
   /** The later of two times. */
   def and(other: ClosingTime): ClosingTime =
-    ClosingTime((parts ++ other.parts).foldLeft(Seq.empty[ClosingTime.Part]) { (merged, part) =>
-      merged.indexWhere(_.columns == part.columns) match {
-        case -1 => merged :+ part
-        case same => merged.updated(same, part.after(merged(same).delay))
-      }
+    ClosingTime((latestOf ++ other.latestOf).foldLeft(Seq.empty[ClosingTime.DelayedTime]) {
+      (merged, time) =>
+        merged.indexWhere(_.columns == time.columns) match {
+          case -1 => merged :+ time
+          case same => merged.updated(same, time.after(merged(same).delay))
+        }
     })
 
-  def isMadeOf(columns: AttributeSet): Boolean = parts.forall(_.columns.subsetOf(columns))
+  def isMadeOf(columns: AttributeSet): Boolean = latestOf.forall(_.columns.subsetOf(columns))
 
-  /** The same, but with a delay, in ms, that is not shorter. */
-  def after(delay: Long): ClosingTime = ClosingTime(parts.map(_.after(delay)))
+  /** The time with a delay, in ms, that is not shorter. */
+  def after(delay: Long): ClosingTime = ClosingTime(latestOf.map(_.after(delay)))
 
   /** Whether it has come once a watermark that is `delay` ms behind has passed `column`. */
   def isNotAfter(column: Attribute, delay: Long): Boolean =
-    parts.forall(part => part.delay <= delay && part.columns.contains(column))
+    latestOf.forall(time => time.delay <= delay && time.columns.contains(column))
 }
 
 private[inference] object ClosingTime {
 
-  def apply(column: Attribute): ClosingTime = ClosingTime(Seq(Part(AttributeSet(column), 0L)))
+  def apply(column: Attribute): ClosingTime = ClosingTime(
+    Seq(DelayedTime(AttributeSet(column), 0L)))
 
   /**
    * @param columns
@@ -50,10 +52,10 @@ private[inference] object ClosingTime {
    * @param delay
    *   what is added, in ms
    */
-  final case class Part(columns: AttributeSet, delay: Long) {
+  final case class DelayedTime(columns: AttributeSet, delay: Long) {
 
-    /** The same, or with a longer delay. */
-    def after(other: Long): Part = copy(delay = math.max(delay, other))
+    /** The time itself, or with a longer delay. */
+    def after(other: Long): DelayedTime = copy(delay = math.max(delay, other))
 
     /** The event time, over rows of the columns `output`. */
     def time(output: Seq[Attribute]): Expression = {

@@ -35,11 +35,11 @@ import org.apache.spark.sql.changelog.plans._
  */
 private[inference] object ClosingTimes {
 
-  /** Some of them, simple ones first; none if rows are never final. */
+  /** Some closing times of the rows of a node, simple ones first; none if rows are never final. */
   def apply(node: InferredNode): Seq[ClosingTime] = some(derive(node))
 
   private def some(times: Seq[ClosingTime]): Seq[ClosingTime] =
-    times.distinct.sortBy(_.parts.size).take(Most)
+    times.distinct.sortBy(_.latestOf.size).take(Most)
 
   private def derive(node: InferredNode): Seq[ClosingTime] = node.plan match {
     case _ if node.rule eq StaticInference => Seq(ClosingTime(Nil))
@@ -89,19 +89,19 @@ private[inference] object ClosingTimes {
       times: Seq[ClosingTime],
       same: Seq[(Attribute, Attribute)],
       later: Seq[(Seq[Attribute], Attribute)]): Seq[ClosingTime] = {
-    def named(part: ClosingTime.Part): Seq[ClosingTime.Part] = {
-      val choices = part.columns.toSeq.map { column =>
+    def named(one: ClosingTime.DelayedTime): Seq[ClosingTime.DelayedTime] = {
+      val choices = one.columns.toSeq.map { column =>
         same.collect { case (from, to) if from.exprId == column.exprId => to }
       }
       ProjectKeys
         .combinations(choices)
-        .map(columns => part.copy(columns = AttributeSet(columns))) ++
+        .map(columns => one.copy(columns = AttributeSet(columns))) ++
         later.collect {
-          case (from, to) if AttributeSet(from) == part.columns =>
-            part.copy(columns = AttributeSet(to))
+          case (from, to) if AttributeSet(from) == one.columns =>
+            one.copy(columns = AttributeSet(to))
         }
     }
-    times.flatMap(time => ProjectKeys.combinations(time.parts.map(named)).map(ClosingTime(_)))
+    times.flatMap(time => ProjectKeys.combinations(time.latestOf.map(named)).map(ClosingTime(_)))
   }
 
   /** The columns whose time `result` has, or one that is not earlier, if it is another column. */

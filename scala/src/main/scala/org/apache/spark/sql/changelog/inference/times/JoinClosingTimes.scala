@@ -56,7 +56,7 @@ private[inference] object JoinClosingTimes {
 
     /** Of two times of which one is NULL, unless they are equal, one. */
     def asOne(left: ClosingTime, right: ClosingTime): ClosingTime =
-      (left.parts, right.parts) match {
+      (left.latestOf, right.latestOf) match {
         case (Seq(l), Seq(r)) if l.delay == r.delay && areEqual(l, r) =>
           ClosingTime(Seq(l.copy(columns = l.columns ++ r.columns)))
         case _ => left.and(right)
@@ -66,23 +66,23 @@ private[inference] object JoinClosingTimes {
         of: ClosingTime,
         met: ClosingTime,
         delay: (Attribute, Attribute) => Option[Long]): Option[ClosingTime] =
-      met.parts.foldLeft(Option(of)) { (found, part) =>
+      met.latestOf.foldLeft(Option(of)) { (found, one) =>
         found.flatMap { time =>
           val bounds = for {
-            (own, index) <- time.parts.zipWithIndex
+            (own, index) <- time.latestOf.zipWithIndex
             ownColumn <- own.columns.toSeq
             // a row that has another time may meet rows that have none
             if own.columns.size == 1 || !meetsNull(ownColumn)
-            metColumn <- part.columns.toSeq
+            metColumn <- one.columns.toSeq
             after <- delay(ownColumn, metColumn)
-          } yield (index, own.after(after + part.delay))
+          } yield (index, own.after(after + one.delay))
           bounds.minByOption(_._2.delay).map { case (index, later) =>
-            ClosingTime(time.parts.updated(index, later))
+            ClosingTime(time.latestOf.updated(index, later))
           }
         }
       }
 
-    private def areEqual(left: ClosingTime.Part, right: ClosingTime.Part): Boolean =
+    private def areEqual(left: ClosingTime.DelayedTime, right: ClosingTime.DelayedTime): Boolean =
       equalities.exists { case (l, r) => left.columns.contains(l) && right.columns.contains(r) }
 
     private def meetsNull(column: Attribute): Boolean =

@@ -118,7 +118,7 @@ object JoinWatermark {
 
   def apply(join: Join): JoinWatermark = apply(join, EquiJoin(join))
 
-  /** That of a join whose condition is taken apart. */
+  /** The watermark of a join whose condition is taken apart. */
   def apply(join: Join, equi: EquiJoin): JoinWatermark = JoinWatermark(
     join.left.output,
     join.right.output,

@@ -31,7 +31,7 @@ object TemporalCondition extends PredicateHelper {
   def split(condition: Expression): Option[Seq[Expression]] =
     if (isPlain(condition)) positive(condition).map(splitConjunctivePredicates) else None
 
-  /** That `condition` is false or NULL, in this form; none if there is none. */
+  /** The condition that `condition` is false or NULL, in this form; none if it has none. */
   def untrue(condition: Expression): Option[Expression] =
     if (isPlain(condition)) positive(condition).flatMap(notTrue) else None
 
@@ -65,7 +65,7 @@ object TemporalCondition extends PredicateHelper {
     case _ => None
   }
 
-  /** That the condition is not met, NULL where it is NULL. */
+  /** The condition that `condition` is not met, NULL where it is NULL. */
   private def negative(condition: Expression): Option[Expression] = condition match {
     case _ if !PassingTime.isIn(condition) => Some(Not(condition))
     case And(left, right) => both(negative(left), negative(right))(Or(_, _))
@@ -85,7 +85,7 @@ object TemporalCondition extends PredicateHelper {
     case _ => None
   }
 
-  /** That the condition, which is in this form, is not met or NULL. */
+  /** The condition that `condition`, which is in this form, is not met or NULL. */
   private def notTrue(condition: Expression): Option[Expression] = condition match {
     case _ if !PassingTime.isIn(condition) =>
       Some(Not(EqualNullSafe(condition, Literal.TrueLiteral)))
@@ -95,7 +95,7 @@ object TemporalCondition extends PredicateHelper {
       both(negative(comparison), anyNull(comparison.children: _*))(Or(_, _))
   }
 
-  /** That one of `values` is NULL; none if that may depend on the time. */
+  /** The condition that one of `values` is NULL; none if that may depend on the time. */
   private def anyNull(values: Expression*): Option[Expression] = {
     val nullable = values.filter(_.nullable)
     if (nullable.exists(PassingTime.isIn)) None

@@ -69,7 +69,7 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       JoinedSide(
         state.equi.key(isLeft).map(NodeRewrite.sameBytes),
         RowKind.find(inputs(number).output),
-        state.side(isLeft),
+        state.form(isLeft),
         state.rowKey(isLeft).map(NodeRewrite.sameBytes),
         state.tracksMatches(isLeft),
         replaces(node.children(number)),

@@ -33,7 +33,7 @@ private[optimizer] object MultiJoinRewrite extends NodeRewrite {
       JoinedSide(
         join.keys(number).map(NodeRewrite.sameBytes),
         RowKind.find(inputs(number).output),
-        state.side(isLeft),
+        state.form(isLeft),
         state.rowKey(isLeft).map(NodeRewrite.sameBytes),
         tracksMatches = false,
         JoinRewrite.replaces(node.children(number)),

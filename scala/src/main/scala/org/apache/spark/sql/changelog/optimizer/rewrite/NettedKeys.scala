@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.keys.{ProjectKeys, UpsertKeys}
 import org.apache.spark.sql.changelog.inference.nodes.{JoinState, StaticInference}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, JoinSide, Rank}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, SideForm}
 
 /**
  * The keys that a batch holds at most one change of, the halves of an update side by side.
@@ -28,7 +28,7 @@ private[rewrite] object NettedKeys {
 
   def apply(node: AnnotatedPlan): Seq[AttributeSet] = node.plan match {
     case _: Aggregate => node.upsertKeys
-    // it is netted by the consumer's key where old rows are left out by it
+    // a window is netted by the consumer's key where old rows are left out by that
     case _: Window if node.mode.updateKind == UpdateKind.OnlyUpdateAfter => node.upsertKeys
     case rank: Rank =>
       // a row that changes its partition leaves one and enters the other
@@ -56,9 +56,9 @@ private[rewrite] object NettedKeys {
    */
   private def ofJoin(node: AnnotatedPlan, joinType: JoinType): Seq[AttributeSet] = {
     val state = JoinState(node)
-    def isSingle(isLeft: Boolean) = state.side(isLeft) match {
-      case JoinSide.OneRow => true
-      case JoinSide.KeyCount => !isLeft
+    def isSingle(isLeft: Boolean) = state.form(isLeft) match {
+      case SideForm.OneRow => true
+      case SideForm.KeyCount => !isLeft
       case _ => false
     }
     def joinKey(isLeft: Boolean) = state.equi.references(isLeft)

@@ -80,7 +80,7 @@ private[optimizer] object NodeRewrite {
       RecursionRewrite)
 
   /** The rewrite for `node`. */
-  def of(node: AnnotatedPlan): NodeRewrite =
+  def forNode(node: AnnotatedPlan): NodeRewrite =
     all.find(_.isDefinedAt(node)).getOrElse(StatelessRewrite)
 
   /** `plan` with exactly `columns`, then a row kind if `withKind`. */

@@ -96,7 +96,7 @@ private[optimizer] object OutputRewrite {
     } else
       wanted.orElse(query.upsertKeys.headOption.map(query.ordered)) match {
         case Some(key) => Netting.Consolidate(key, pairs = true)
-        // its rewrite cancels equal rows, and without a key there are no updates
+        // the rewrite of a window cancels equal rows, and without a key there are no updates
         case None if query.plan.isInstanceOf[Window] => Netting.None
         case None =>
           // maps can't be compared, but equal rows still meet where the other columns are equal

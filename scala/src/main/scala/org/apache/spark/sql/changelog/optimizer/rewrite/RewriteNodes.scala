@@ -41,7 +41,7 @@ private[optimizer] class RewriteNodes(ids: OperatorIds) {
   }
 
   private def rewrite(node: AnnotatedPlan): LogicalPlan = {
-    val rewrite = NodeRewrite.of(node)
+    val rewrite = NodeRewrite.forNode(node)
     // what lies below a source is Spark's own
     val inputs = node.plan match {
       case source: FromChangelog => Seq(source.child)

@@ -58,7 +58,7 @@ private[optimizer] object ShareEqualParts {
           case None =>
             part.foreach(places(_) = mutable.Buffer(node))
             if (!node.plan.isInstanceOf[FromChangelog])
-              NodeRewrite.of(node).inputs(node).foreach(visit)
+              NodeRewrite.forNode(node).inputs(node).foreach(visit)
         }
       }
 

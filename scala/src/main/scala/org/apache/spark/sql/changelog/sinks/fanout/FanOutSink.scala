@@ -42,7 +42,7 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
     val provider = DataSource.lookupDataSource(wanted, session.sessionState.conf)
     val made = provider.getDeclaredConstructor().newInstance() match {
       case sinks: StreamSinkProvider =>
-        val own = CaseInsensitiveMap(options.of(name))
+        val own = CaseInsensitiveMap(options.ofSink(name))
         Some(sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append()))
       case _ => None
     }

@@ -76,7 +76,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     finally changes.unpersist()
   }
 
-  /** That a row `t` of the table has the values a row `c` of `changes` has in `columns`. */
+  /** The condition that a row `t` of the table has the values that a row `c` of `changes` has. */
   private def equal(columns: Seq[String], changes: DataFrame): String = {
     val conditions = columns.map { name =>
       // with = a table can skip files; NULL is only equal by <=>
@@ -94,18 +94,21 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
    */
   private def counted(batch: ChangelogBatch): DataFrame = {
     val names = batch.input.columnNames
-    def of(side: String) =
+    def columnsOf(side: String) =
       names.map(name => col(column(side, name)).as(name))
     val net = batch.netRows.persist()
     try {
       val there = batch.changes.sparkSession.table(table).withColumn(There, lit(1L))
-      val isEqual = of("f").zip(of("t")).map { case (fewer, row) => fewer <=> row }.reduce(_ && _)
+      val isEqual = columnsOf("f")
+        .zip(columnsOf("t"))
+        .map { case (fewer, row) => fewer <=> row }
+        .reduce(_ && _)
       val fewer =
         net
           .where(col(Net) < 0)
           .as("f")
           .join(there.as("t"), isEqual, "left")
-          .groupBy(of("f") :+ col(s"f.$Net"): _*)
+          .groupBy(columnsOf("f") :+ col(s"f.$Net"): _*)
           .agg(count(col(s"t.$There")).as(There))
           .select(ChangelogBatch.columns(names) :+ greatest(col(There) + col(Net), lit(0L))
             .as(There) :+ lit(true).as(Gone): _*)

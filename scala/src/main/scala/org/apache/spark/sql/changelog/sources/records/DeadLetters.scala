@@ -73,7 +73,7 @@ private[changelog] object DeadLetters {
     }
   }
 
-  /** Those that the sources of a plan have. */
+  /** The folders for unreadable records that the sources of a plan have. */
   def in(plan: LogicalPlan): Seq[DeadLetters] = plan.collect { case node =>
     node.expressions.flatMap(_.collect { case Literal(letters: DeadLetters, _) => letters })
   }.flatten

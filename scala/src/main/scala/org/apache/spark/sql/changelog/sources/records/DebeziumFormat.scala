@@ -123,12 +123,12 @@ private[changelog] class DebeziumFormat(
 
   private def describe(types: Expression, column: String): Description = {
     val names = part(types, "field")
-    def of(what: String) = at(part(types, what), names, column)
-    val named = of("name")
+    def told(what: String) = at(part(types, what), names, column)
+    val named = told("name")
     // the name is that of a class or a schema: its last word tells
     val last = SubstringIndex(named, literal("."), Literal(-1))
-    val parameters = of("parameters")
-    Description(If(IsNull(named), of("type"), last), GetMapValue(parameters, literal("scale")))
+    val parameters = told("parameters")
+    Description(If(IsNull(named), told("type"), last), GetMapValue(parameters, literal("scale")))
   }
 
   private def faultOf(

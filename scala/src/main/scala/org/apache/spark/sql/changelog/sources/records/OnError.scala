@@ -11,10 +11,10 @@ object OnError {
   /** The query fails. */
   case object Fail extends OnError("fail")
 
-  /** They are left out and counted. */
+  /** Records that can't be read are left out and counted. */
   case object Drop extends OnError("drop")
 
-  /** They are given, with what is wrong, instead of the table. */
+  /** Records that can't be read are given, with what is wrong, instead of the table. */
   case object Return extends OnError("return")
 
   val values: Seq[OnError] = Seq(Fail, Drop, Return)

@@ -45,7 +45,7 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
       record: Expression): Expression =
     call("refuse", changes, Seq(fault, place, record))
 
-  /** The same of a record that removes all rows. */
+  /** The changes of a record that removes all rows, as an expression. */
   def refuseTruncation(changes: ArrayType, place: Expression, record: Expression): Expression =
     call("refuseTruncation", changes, Seq(place, record))
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StringType
  * refuse sources of several parts.
  */
 private[changelog] object RecordFile {
-  def of(source: LogicalPlan): Option[Expression] =
+  def nameIn(source: LogicalPlan): Option[Expression] =
     if (!isReadFromFiles(source)) None
     else {
       val file = StaticInvoke(

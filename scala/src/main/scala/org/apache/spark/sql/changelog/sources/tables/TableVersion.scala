@@ -43,10 +43,10 @@ object TableVersion {
     TableVersion(read("table"), read("id"), read("columns"), read("version").toLong)
   }
 
-  /** The same, if it is an offset of this kind. */
+  /** The version of an offset's JSON, if it is an offset of this kind. */
   def find(json: String): Option[TableVersion] = Try(parse(json)).toOption
 
-  /** The same for columns of the same names and types, in the same order. */
+  /** A text that two schemas have in common if their columns have the same names and types, in order. */
   def fingerprint(schema: StructType): String = {
     val columns = schema.map(field => s"${field.name} ${field.dataType.json}")
     val sum = new CRC32

@@ -73,7 +73,7 @@ case class CreateKeptView(
     definition.copy(followsTables = kind == ViewKind.MaterializedView && definition.wantsTables)
   }
 
-  /** It is there with its first rows, or not at all. */
+  /** Creates a view with its first rows, or not at all. */
   private def create(session: SparkSession, made: KeptView): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)

@@ -23,7 +23,7 @@ case class ShowRefreshes(name: Seq[String]) extends ViewCommand {
   override val output: Seq[Attribute] = toAttributes(ShowRefreshes.schema)
 
   override protected def runIn(session: SparkSession): Seq[Row] =
-    RefreshHistory.of(session, find(session, name)).all.map(row)
+    RefreshHistory.ofView(session, find(session, name)).all.map(row)
 
   private def row(record: RefreshRecord): Row = Row(
     new Timestamp(record.started),

@@ -16,7 +16,7 @@ case class StopKeptView(name: Seq[String]) extends ViewCommand {
     val failure = RunningViews.last(view).flatMap(_.exception)
     RunningViews.stop(view).foreach { report =>
       val error = failure.map(RefreshError(session, _))
-      RefreshHistory.of(session, view).add(report.finished(error))
+      RefreshHistory.ofView(session, view).add(report.finished(error))
     }
     Nil
   }

@@ -64,7 +64,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
     forget()
   }
 
-  /** Those that are too old go, but not the last by which the view was made what it is. */
+  /** Removes the oldest reports, but not that of the last refresh that succeeded. */
   private def forget(): Unit = {
     val old = paths.drop(Most)
     if (old.nonEmpty) {
@@ -91,6 +91,6 @@ object RefreshHistory {
 
   private val Most = 100
 
-  def of(session: SparkSession, view: KeptView): RefreshHistory =
+  def ofView(session: SparkSession, view: KeptView): RefreshHistory =
     new RefreshHistory(session, view.definition.home)
 }

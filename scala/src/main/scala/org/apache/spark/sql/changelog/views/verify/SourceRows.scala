@@ -52,7 +52,7 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
    */
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
-    // one that is read several times has an offset for each
+    // a source that is read several times has an offset for each reading
     val streams = streaming.collect {
       case relation: StreamingRelation => relation
       case relation: StreamingRelationV2 => relation

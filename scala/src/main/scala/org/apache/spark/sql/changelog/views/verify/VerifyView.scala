@@ -124,7 +124,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
             .select(named("missing", names): _*)
             .union(extra.select(named("unexpected", names): _*))
       }
-      // one more tells that there are more
+      // one row more tells that there are more than are shown
       (found.take(MostRows + 1).toSeq, should.count().max(stays.count()))
     } finally {
       stays.unpersist()
@@ -139,12 +139,12 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
       key: Seq[String],
       names: Seq[String]): DataFrame = {
     val schema = missing.schema
-    def of(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
-    val sameKey = key.map(name => of("m", name) <=> of("e", name)).reduce(_ && _)
+    def columnOf(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
+    val sameKey = key.map(name => columnOf("m", name) <=> columnOf("e", name)).reduce(_ && _)
     val close = names
       .filterNot(key.contains)
       .map { name =>
-        val (left, right) = (of("m", name), of("e", name))
+        val (left, right) = (columnOf("m", name), columnOf("e", name))
         if (!isInexact(schema(name))) {
           val dataType = schema(name).dataType
           RowDifference.comparable(left, dataType) <=> RowDifference.comparable(right, dataType)

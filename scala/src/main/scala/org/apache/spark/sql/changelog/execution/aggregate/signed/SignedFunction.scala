@@ -53,7 +53,8 @@ private[execution] object SignedFunction {
     case extremum @ (_: Min | _: Max) if extremum.dataType == BooleanType =>
       SignedBooleans(extremum.children.head, sign, extremum)
     case bits: BitAggregate => SignedBits(bits.child, sign, bits)
-    case SignedMoments.Parts(original, values, _) => SignedMoments(values, sign, original)
+    case SignedMoments.MomentFunction(original, values, _) =>
+      SignedMoments(values, sign, original)
     case other =>
       throw SparkException.internalError(s"${other.prettyName} can't take values back")
   }
@@ -65,7 +66,7 @@ private[execution] object SignedFunction {
   def inAnyOrder(function: AggregateFunction): AggregateFunction = function match {
     case sum: Sum if isFractional(sum.child) => apply(sum, Literal(1L))
     case average: Average if isFractional(average.child) => apply(average, Literal(1L))
-    case SignedMoments.Parts(original, _, _) => apply(original, Literal(1L))
+    case SignedMoments.MomentFunction(original, _, _) => apply(original, Literal(1L))
     case other => other
   }
 

@@ -36,7 +36,7 @@ private[aggregate] case class SignedMoments(
     extends SignedFunction {
   import SignedMoments._
 
-  private lazy val moments: Seq[Moment] = SignedMoments.Parts.unapply(original).get._3
+  private lazy val moments: Seq[Moment] = SignedMoments.MomentFunction.unapply(original).get._3
 
   private lazy val count = AttributeReference("count", LongType, nullable = false)()
 
@@ -156,7 +156,7 @@ private[aggregate] object SignedMoments {
   private val OfBoth = Seq(CountOfRows, MeanOfX, MeanOfY, CoMoment)
 
   /** A function of moments: itself, its x and y, and what is in its buffer's columns. */
-  object Parts {
+  object MomentFunction {
     def unapply(
         function: Expression): Option[(DeclarativeAggregate, Seq[Expression], Seq[Moment])] =
       function match {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 
 import org.apache.spark.sql.changelog.execution.join._
-import org.apache.spark.sql.changelog.plans.{JoinResult, JoinSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{JoinResult, SideForm, StateTtl}
 
 /**
  * Joins several changelogs on one key and emits what a batch does to the result.
@@ -58,7 +58,7 @@ case class ChangelogMultiJoinExec(
 
   override protected def doExecute(): RDD[InternalRow] =
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
-      new Changes(store, inputs.next())
+      new CombinedChanges(store, inputs.next())
     }
 
   /** What a row must meet together with those of the inputs before it, for each input. */
@@ -74,17 +74,17 @@ case class ChangelogMultiJoinExec(
   }
 
   /** Emits what one join key after the other has to say. */
-  private final class Changes(store: StateStore, rows: Seq[Iterator[InternalRow]])
+  private final class CombinedChanges(store: StateStore, rows: Seq[Iterator[InternalRow]])
       extends KeyedChanges(ChangelogMultiJoinExec.this.output.size - 1, changeMetrics) {
     private val states = sides.map(sideState(_, store)).toArray
     private val inputs = sides.indices.map { index =>
-      val part = new JoinPart(true, states(index), sides(index), null, null)
+      val part = new MatchedSide(true, states(index), sides(index), null, null)
       new JoinInput(part, children(index).output, atOnce)
     }.toArray
     override protected val buffer: JoinOutput =
       JoinOutput(ChangelogMultiJoinExec.this.output.init, result)
     // of those with one row per join key it is at hand
-    private val cheapest = sides.indices.sortBy(sides(_).form != JoinSide.OneRow).toArray
+    private val cheapest = sides.indices.sortBy(sides(_).form != SideForm.OneRow).toArray
     private val processor =
       new ChangelogMultiJoinProcessor(states, cheapest, predicates, buffer, atOnce)
     private val groups = new GroupsByKey(

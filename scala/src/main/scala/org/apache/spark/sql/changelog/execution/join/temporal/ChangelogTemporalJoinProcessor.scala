@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.execution.join.JoinOutput
 private[temporal] final class ChangelogTemporalJoinProcessor(
     rows: OrderedRows,
     order: Comparator[UnsafeRow],
-    versions: Versions,
+    versions: KeyVersions,
     condition: Option[BasePredicate],
     besideUnmatched: InternalRow,
     emits: Boolean,
@@ -36,16 +36,16 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
   private val joined = new JoinedRow
   private val side = rows.side
 
-  private var changes: NetChanges = _
+  private var changes: OrderedChanges = _
   private var run = 0
-  private var stored: Run = _
+  private var stored: SortedRun = _
   private var at = 0
   // the first row of the next run
   private var until: UnsafeRow = _
   private var rewrite: OrderedRows#Rewrite = _
 
   /** Starts with a join key, given all changes of left rows; those of versions are known. */
-  def begin(key: UnsafeRow, changes: NetChanges): Unit = {
+  def begin(key: UnsafeRow, changes: OrderedChanges): Unit = {
     rows.load(key)
     this.changes = changes
     run = 0
@@ -69,9 +69,9 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
     var isFound = false
     while (!isFound && run < math.max(1, rows.numRuns)) {
       until = if (run + 1 < rows.numRuns) rows.bound(run + 1) else null
-      val changes = isWithin(this.changes.head)
+      val changes = isWithin(this.changes.first)
       if (changes || emits && run < rows.numRuns && mayDiffer()) {
-        stored = if (run < rows.numRuns) rows.read(run) else Run.empty
+        stored = if (run < rows.numRuns) rows.read(run) else SortedRun.empty
         at = 0
         rewrite = if (changes) rows.rewrite(run) else null
         isFound = true
@@ -89,7 +89,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
     change != null && (until == null || order.compare(change.row, until) < 0)
 
   private def stepRow(): Unit = {
-    val change = if (rewrite == null) null else changes.head
+    val change = if (rewrite == null) null else changes.first
     val row = if (at < stored.size) stored.rows(at) else null
     val compared =
       if (!isWithin(change)) -1 else if (row == null) 1 else order.compare(row, change.row)
@@ -97,11 +97,11 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
       run += (if (rewrite == null) 1 else rewrite.finish())
       stored = null
     } else if (compared > 0) {
-      changes.removeHead()
+      changes.removeFirst()
       if (timeOf(change.row) == null) emitUnmatched(change.row, change.delta)
       else put(change.row, 0, change.delta)
     } else {
-      if (compared == 0) changes.removeHead()
+      if (compared == 0) changes.removeFirst()
       put(row, stored.counts(at), if (compared == 0) change.delta else 0)
       at += 1
     }

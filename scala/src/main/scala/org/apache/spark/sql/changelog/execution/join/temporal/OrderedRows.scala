@@ -76,17 +76,17 @@ private[temporal] final class OrderedRows(
   /** No row of this run or a later one comes before it; of the first run anything may. */
   def bound(run: Int): UnsafeRow = bounds(run)
 
-  def read(run: Int): Run = {
+  def read(run: Int): SortedRun = {
     val value = store.get(stateKey(side.number, numbers(run)))
     // old ones may be forgotten
-    if (value == null) Run.empty
+    if (value == null) SortedRun.empty
     else {
       val record = value.copy()
       val rows = record.getArray(side.number)
       val size = rows.numElements()
       val counts =
         if (record.isNullAt(2)) Array.fill(size)(1L) else record.getArray(2).toLongArray()
-      new Run(Array.tabulate(size)(rowAt(rows, _)), counts)
+      new SortedRun(Array.tabulate(size)(rowAt(rows, _)), counts)
     }
   }
 
@@ -181,10 +181,10 @@ private[temporal] object OrderedRows {
 }
 
 /** Rows in order, and how often each is there. */
-private[temporal] final class Run(val rows: Array[UnsafeRow], val counts: Array[Long]) {
+private[temporal] final class SortedRun(val rows: Array[UnsafeRow], val counts: Array[Long]) {
   def size: Int = rows.length
 }
 
-private[temporal] object Run {
-  val empty: Run = new Run(Array.empty, Array.empty)
+private[temporal] object SortedRun {
+  val empty: SortedRun = new SortedRun(Array.empty, Array.empty)
 }

@@ -49,9 +49,9 @@ private[temporal] final class TemporalJoinChanges(
   private val rightOrder = layout.right.comparator()
   private val left = orderedRows(layout.left)
   private val right = orderedRows(layout.right)
-  private val leftChanges = new NetChanges(layout.left, inputs(0), leftOrder)
-  private val rightChanges = new NetChanges(layout.right, inputs(1), rightOrder)
-  private val versions = new Versions(right, rightOrder, matching.allowsEqual, unmatched)
+  private val leftChanges = new OrderedChanges(layout.left, inputs(0), leftOrder)
+  private val rightChanges = new OrderedChanges(layout.right, inputs(1), rightOrder)
+  private val versions = new KeyVersions(right, rightOrder, matching.allowsEqual, unmatched)
   override protected val buffer: JoinOutput =
     new JoinOutput(columns, pairBy = None, sendsUpdateBefore = true, deletes = true)
   private val processor = new ChangelogTemporalJoinProcessor(
@@ -101,9 +101,9 @@ private[temporal] final class TemporalJoinChanges(
     leftChanges.begin(leftRows)
     rightChanges.begin(rightRows)
     if (nullMatchesNothing.exists(key.isNullAt(_))) {
-      while (leftChanges.head != null) {
-        processor.emitUnmatched(leftChanges.head.row, leftChanges.head.delta)
-        leftChanges.removeHead()
+      while (leftChanges.first != null) {
+        processor.emitUnmatched(leftChanges.first.row, leftChanges.first.delta)
+        leftChanges.removeFirst()
       }
     } else {
       val joinKey = key.copy().asInstanceOf[UnsafeRow]
@@ -134,7 +134,7 @@ private[temporal] final class TemporalJoinChanges(
   /** Forgets left rows of one run; false if the join key is done. */
   private def forgetRun(): Boolean = {
     val timeOrdinal = layout.left.timeOrdinal
-    val run = if (left.numRuns > 0) left.read(0) else Run.empty
+    val run = if (left.numRuns > 0) left.read(0) else SortedRun.empty
     val numCertain = run.rows.takeWhile(_.getLong(timeOrdinal) <= certainTime).length
     if (matching.appends) {
       (0 until numCertain).foreach { index =>

@@ -50,7 +50,7 @@ final case class TemporalSideLayout(
     SortOrder(order.child, direction, nulls, Nil)
   }
 
-  /** All of that order. */
+  /** The whole order, of which Spark can sort by `order`. */
   def comparator(): Comparator[UnsafeRow] =
     RowOrder.total(RowOrdering.create(bestFirst, columns)).reversed()
 

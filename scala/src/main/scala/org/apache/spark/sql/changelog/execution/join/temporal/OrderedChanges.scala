@@ -26,7 +26,7 @@ private[temporal] final case class NetChange(row: UnsafeRow, delta: Long)
  * @param input
  *   the columns they come with, the row kind among them
  */
-private[temporal] final class NetChanges(
+private[temporal] final class OrderedChanges(
     side: TemporalSideLayout,
     input: Seq[Attribute],
     order: Comparator[UnsafeRow]) {
@@ -47,12 +47,12 @@ private[temporal] final class NetChanges(
   }
 
   /** The next change; null if there is none. */
-  def head: NetChange = {
+  def first: NetChange = {
     while (ready.isEmpty && pending != null) gather()
     ready.peekFirst()
   }
 
-  def removeHead(): Unit = {
+  def removeFirst(): Unit = {
     ready.removeFirst()
     ()
   }

@@ -19,12 +19,12 @@ import org.apache.spark.sql.types.StructType
  * @param largestPage
  *   in bytes
  */
-private[state] final class StateTable(
+private[state] final class PagedTable(
     keySchema: StructType,
     numValueColumns: Int,
     numPrefixColumns: Int,
     memory: StateMemory = StateMemory.unlimited,
-    largestPage: Int = StateTable.LargestPage)
+    largestPage: Int = PagedTable.LargestPage)
     extends AutoCloseable {
   private val numKeyColumns = keySchema.length
   private val hasPrefixes = numPrefixColumns > 0
@@ -267,7 +267,7 @@ private[state] final class StateTable(
 
     override def hasNext: Boolean = {
       if (!isAhead) {
-        current = if (isStarted) following(current) else StateTable.this.synchronized(first)
+        current = if (isStarted) following(current) else PagedTable.this.synchronized(first)
         isStarted = true
         while (!isOver(current) && ids.addressOf(current) == 0) current = following(current)
         isAhead = true
@@ -286,7 +286,7 @@ private[state] final class StateTable(
   }
 }
 
-private[state] object StateTable {
+private[state] object PagedTable {
 
   /** Below half a region of the usual collector, so that a page is an ordinary object. */
   val LargestPage: Int = 256 * 1024

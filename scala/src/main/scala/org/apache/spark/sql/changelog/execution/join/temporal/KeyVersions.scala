@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
  * For each join key: [[load]], which takes the batch's changes in, then [[find]] versions, and at
  * last [[save]].
  */
-private[temporal] final class Versions(
+private[temporal] final class KeyVersions(
     rows: OrderedRows,
     order: Comparator[UnsafeRow],
     allowsEqual: Boolean,
@@ -38,15 +38,15 @@ private[temporal] final class Versions(
   private var cachedRun = -1
   private var cached: Touched = _
 
-  def load(key: UnsafeRow, changes: NetChanges): Unit = {
+  def load(key: UnsafeRow, changes: OrderedChanges): Unit = {
     rows.load(key)
     changed.clear()
     spans.clear()
     cachedRun = -1
     var run = 0
-    while (changes.head != null) {
+    while (changes.first != null) {
       val isLast = run >= rows.numRuns - 1
-      if (isLast || order.compare(changes.head.row, rows.bound(run + 1)) < 0) {
+      if (isLast || order.compare(changes.first.row, rows.bound(run + 1)) < 0) {
         changed(run) = merged(run, changes, if (isLast) null else rows.bound(run + 1))
       }
       run += 1
@@ -54,8 +54,8 @@ private[temporal] final class Versions(
     if (changed.nonEmpty) findSpans()
   }
 
-  private def merged(run: Int, changes: NetChanges, until: UnsafeRow): Touched = {
-    val stored = if (run < rows.numRuns) rows.read(run) else Run.empty
+  private def merged(run: Int, changes: OrderedChanges, until: UnsafeRow): Touched = {
+    val stored = if (run < rows.numRuns) rows.read(run) else SortedRun.empty
     val (versions, before, after) = (
       new mutable.ArrayBuffer[UnsafeRow],
       new mutable.ArrayBuffer[Long],
@@ -69,8 +69,8 @@ private[temporal] final class Versions(
     var at = 0
     def isWithin(change: NetChange) =
       change != null && (until == null || order.compare(change.row, until) < 0)
-    while (at < stored.size || isWithin(changes.head)) {
-      val change = changes.head
+    while (at < stored.size || isWithin(changes.first)) {
+      val change = changes.first
       val compared =
         if (!isWithin(change)) -1
         else if (at == stored.size) 1
@@ -81,11 +81,11 @@ private[temporal] final class Versions(
       } else if (compared == 0) {
         add(stored.rows(at), stored.counts(at), change.delta)
         at += 1
-        changes.removeHead()
+        changes.removeFirst()
       } else {
         // a row without a time is no version
         if (timeOf(change.row) != null) add(change.row, 0, change.delta)
-        changes.removeHead()
+        changes.removeFirst()
       }
     }
     new Touched(versions.toArray, before.toArray, after.toArray)

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.plans._
  * @param besideUnmatched
  *   what stands beside a row that has no match; null if it doesn't come out
  */
-private[join] final class JoinPart(
+private[join] final class MatchedSide(
     val isLeft: Boolean,
     val state: JoinSideState,
     val layout: JoinSideLayout,
@@ -41,7 +41,7 @@ private[join] final class JoinPart(
   def hasChanges: Boolean = state.changes.nonEmpty
 
   /** Lets every row match all rows of the other side, counted as far as it matters. */
-  def matchAll(other: JoinPart, enough: Long): Unit = {
+  def matchAll(other: MatchedSide, enough: Long): Unit = {
     var before, after = 0L
     other.state.changes.foreach { change =>
       before += change.copiesBefore
@@ -86,7 +86,7 @@ private[join] final class JoinPart(
   }
 }
 
-private[join] object JoinPart {
+private[join] object MatchedSide {
 
   /** What stands beside a left row that has matches. */
   def besideMatched(joinType: JoinType): InternalRow = joinType match {

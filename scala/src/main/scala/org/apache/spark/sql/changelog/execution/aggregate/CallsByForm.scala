@@ -35,7 +35,7 @@ import org.apache.spark.sql.changelog.plans.GroupValue
  * @param sign
  *   the column of those rows that says whether a value appears or disappears
  */
-private[aggregate] final case class AggregateParts(
+private[aggregate] final case class CallsByForm(
     combined: Seq[AggregateExpression],
     rowCount: Option[Attribute],
     extremumValues: Seq[NamedExpression],
@@ -57,14 +57,14 @@ private[aggregate] final case class AggregateParts(
 
   /** The buffers over one row alone; none if a function can't say them in expressions. */
   lazy val buffersOfRow: Option[Seq[NamedExpression]] = {
-    val buffers = combined.map(AggregateParts.buffersOfRow)
+    val buffers = combined.map(CallsByForm.buffersOfRow)
     if (buffers.forall(_.isDefined)) Some(buffers.flatten.flatten) else None
   }
 }
 
-private[aggregate] object AggregateParts {
+private[aggregate] object CallsByForm {
 
-  def apply(calls: Seq[AggregateExpression], inputKind: Option[Attribute]): AggregateParts = {
+  def apply(calls: Seq[AggregateExpression], inputKind: Option[Attribute]): CallsByForm = {
     val retracts = inputKind.isDefined
     val (best, buffered) =
       calls.partition(AggregateForm(_, retracts) == AggregateForm.Extremum)
@@ -115,7 +115,7 @@ private[aggregate] object AggregateParts {
           if (asked.isDefined) signed else signed :+ count,
           count.aggregateFunction.aggBufferAttributes.headOption)
     }
-    AggregateParts(
+    CallsByForm(
       combined,
       rowCount,
       extremumValues.map(named(_)),
@@ -233,7 +233,7 @@ private[aggregate] object AggregateParts {
     values.indices.map { index =>
       val same = whole.indices.filter(other => whole(other).semanticEquals(whole(index)))
       val place = same.indexOf(index)
-      // one that is never the same twice is not even the same as itself
+      // a value that is never the same twice is not even the same as itself
       if (place < 0) index else same(place - place % DistinctLayout.MostShared)
     }
   }
