@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from processes import ROOT
+import spark_changelog
+from processes import ROOT, SOURCE
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -97,3 +98,10 @@ def test_workflows_pin_one_version_of_each_action() -> None:
             action, _, commit = use.partition("@")
             assert re.fullmatch("[0-9a-f]{40}", commit), use
             assert actions[action] == commit, use
+
+
+def test_the_reference_has_functions_that_are_called_like_their_modules() -> None:
+    modules = {path.stem for path in (SOURCE / "spark_changelog").glob("*.py")}
+    hidden = modules.intersection(spark_changelog.__all__)
+    listed = re.findall(r"^::: spark_changelog\.(\w+)\.\1$", text("docs/python.md"), re.MULTILINE)
+    assert set(listed) == hidden
