@@ -200,4 +200,18 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
           Step(words, "+I a 3", "+I b 2", "-D b 4"),
           Step(words, "-D NULL NULL", "-D a 1", "-D b 2"))))
   }
+
+  test("values whose code is long enough to be cut into functions") {
+    def oneOf(values: String*) = s"element_at(array(${values.mkString(", ")}), n % 3 + 1)"
+    val functions = Seq(
+      s"sum(${oneOf("1D", "2D", "4D")})",
+      s"sum(${oneOf("1L", "2L", "4L")}), bit_or(${oneOf("1L", "2L", "4L")})",
+      s"avg(${oneOf("INTERVAL 1 DAY", "INTERVAL 2 DAY", "INTERVAL 4 DAY")})")
+    functions.foreach { function =>
+      val sql = s"SELECT word, $function FROM words GROUP BY word"
+      val steps =
+        Seq(Step(words, "+I a 1", "+I a 2", "+I b 3"), Step(words, "-D a 1", "+I b 5"))
+      withClue(sql)(oracle.check(Program(Seq(words), sql, steps)))
+    }
+  }
 }

@@ -83,7 +83,7 @@ private[aggregate] case class SignedBits(
 
   /** The lowest bits of an integer of another size. */
   private def wrap(value: Expression, dataType: DataType): Expression =
-    Cast(value, dataType, None, EvalMode.LEGACY)
+    InType(value, dataType)
 
   private def invoke(function: String, arguments: Expression*): Expression =
     SignedFunction.invoke(classOf[SignedBitFunctions], LongType, function, arguments: _*)

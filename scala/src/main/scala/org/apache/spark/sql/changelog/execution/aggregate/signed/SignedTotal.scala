@@ -63,7 +63,7 @@ private[aggregate] object SignedTotal {
     override def zeros: Seq[Expression] = Seq(Literal.default(dataType))
 
     override def update(value: Expression, sign: Expression): Seq[Expression] = {
-      val wide = Cast(value, dataType)
+      val wide = InType(value, dataType)
       Seq(add(total, If(EqualTo(sign, Literal(1L)), wide, UnaryMinus(wide, failOnError = false))))
     }
 
@@ -91,7 +91,7 @@ private[aggregate] object SignedTotal {
     override def zeros: Seq[Expression] = Seq(Literal(0L), Literal(0L))
 
     override def update(value: Expression, sign: Expression): Seq[Expression] = {
-      val wide = Cast(value, LongType)
+      val wide = InType(value, LongType)
       Seq(
         plus(high, times(ShiftRight(wide, Literal(32)), sign)),
         plus(low, times(BitwiseAnd(wide, Literal(0xffffffffL)), sign)))
@@ -168,10 +168,11 @@ private[aggregate] object SignedTotal {
       Seq(Literal(0.0), Literal(0.0), Literal(0L), Literal(0L), Literal(0L), Literal(0L))
 
     override def update(value: Expression, sign: Expression): Seq[Expression] = {
-      val finite = static(DoubleType, "finiteTimes", Cast(value, DoubleType), sign)
+      val wide = InType(value, DoubleType)
+      val finite = static(DoubleType, "finiteTimes", wide, sign)
       add(sum, error, carry, finite) ++
         special.map { case (count, number) =>
-          val isNumber = EqualTo(Cast(value, DoubleType), Literal(number))
+          val isNumber = EqualTo(wide, Literal(number))
           Add(count, If(isNumber, sign, Literal(0L)), EvalMode.LEGACY)
         }
     }
