@@ -112,6 +112,8 @@ private object SubqueriesSuite {
       "SELECT id FROM t WHERE EXISTS (SELECT DISTINCT w FROM u WHERE u.g = t.g LIMIT 2)",
       "SELECT id FROM t WHERE k NOT IN (SELECT id FROM u WHERE w > t.v ORDER BY w DESC, id LIMIT 1 OFFSET 1)",
       "SELECT t.id, l.w FROM t LEFT JOIN LATERAL (SELECT w FROM u WHERE u.w >= t.v ORDER BY w, s LIMIT 2) l"),
+    "what the outer rows read as they are and in other columns" -> Seq(
+      "SELECT id, (SELECT max(v) FROM t z WHERE z.k = q.k) AS m FROM (SELECT x.id, y.k FROM t x FULL JOIN t y ON x.k = y.k AND x.id < y.id) q"),
     "subqueries in subqueries" -> Seq(
       "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.g = t.g AND EXISTS (SELECT 1 FROM t t2 WHERE t2.v = u.w))",
       "SELECT id FROM t WHERE g IN (SELECT g FROM u WHERE w IN (SELECT v FROM t t2 WHERE t2.g = u.g))",

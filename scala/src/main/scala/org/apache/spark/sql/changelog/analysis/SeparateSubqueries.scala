@@ -73,15 +73,14 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
   private def columnsOf(plan: LogicalPlan): Set[ExprId] =
     sources(plan).flatMap(_.output).map(_.exprId).toSet
 
-  /** The sources whose columns are read as they are. */
-  private def sources(plan: LogicalPlan): Seq[FromChangelog] = {
-    val renamed = plan.collect {
-      case Project(columns, source: FromChangelog) if columns.exists(ReadSourcesOnce.isMarked) =>
-        source
-    }
-    plan.collect {
-      case source: FromChangelog if !renamed.exists(_ eq source) => source
-    }
+  /**
+   * The sources whose columns are read as they are. One that is read in other columns may be the same
+   * object as one that is not.
+   */
+  private def sources(plan: LogicalPlan): Seq[FromChangelog] = plan match {
+    case Project(columns, _: FromChangelog) if columns.exists(ReadSourcesOnce.isMarked) => Nil
+    case source: FromChangelog => Seq(source)
+    case other => other.children.flatMap(sources)
   }
 
   private def named(plan: LogicalPlan, columns: Seq[Attribute]): LogicalPlan =
