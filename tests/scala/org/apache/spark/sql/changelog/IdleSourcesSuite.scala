@@ -86,6 +86,7 @@ class IdleSourcesSuite extends AnyFunSuite with ChangelogSession {
     "subqueries" -> Seq(
       "SELECT * FROM a WHERE g IN (SELECT g FROM b) OR v = 3",
       "SELECT * FROM a WHERE g NOT IN (SELECT g FROM c WHERE g IS NOT NULL)",
+      "SELECT * FROM (SELECT a.id, b.v FROM b JOIN a ON a.id = b.id) WHERE id NOT IN (SELECT id FROM a WHERE v > 3)",
       "SELECT id, (SELECT max(v) FROM b) AS m, (SELECT count(*) FROM d WHERE d.g = a.g) AS n FROM a",
       "SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.v > a.v)"),
     "aggregates" -> Seq(

@@ -17,8 +17,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
- * Gives a source other columns in a correlated subquery than it has around it, and on the right of a semi
- * or anti join than on its left.
+ * Gives a source other columns in a subquery than it has around it, and on the right of a semi or anti
+ * join than on its left.
  * {{{
  *   Project [scalar-subquery [d#1 = outer(c#2)]]     Project [scalar-subquery [d#3 = outer(c#2)]]
  *   :  +- FromChangelog [d#1]                        :  +- Project [d#1 AS d#3]
@@ -27,7 +27,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
  *      +- FromChangelog [d#1]                           +- FromChangelog [d#1]
  * }}}
  * Spark does so for what it takes for a table. Without it, `c` is `d` once redundant aliases are gone,
- * and the subquery compares `d` with itself; and where nothing ties such a join's sides, it is pushed below
+ * and the subquery compares `d` with itself. A filter by a subquery stays above columns that have the ids of
+ * the subquery's, and ids differ from batch to batch: what brings rows has an alias below that Spark
+ * removes. And where nothing ties such a join's sides, it is pushed below
  * what is computed on its left, and finds its columns there already.
  */
 private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
@@ -49,7 +51,7 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
     val taken = around ++ columnsOf(plan)
     plan.transformAllExpressions { case subquery: SubqueryExpression =>
       val own = subquery match {
-        case _ if !subquery.isCorrelated => subquery.plan
+        case _: LateralSubquery if !subquery.isCorrelated => subquery.plan
         case _: LateralSubquery =>
           named(withOwnColumns(subquery.plan, taken), subquery.plan.output)
         case _ => withOwnColumns(subquery.plan, taken)
