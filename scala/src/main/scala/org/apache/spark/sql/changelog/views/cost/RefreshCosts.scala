@@ -17,9 +17,9 @@ import org.apache.spark.sql.changelog.views.history.{
  *   incremental   fixed + perByte * bytes that have changed
  *   full          fixed + (what the last one took - fixed) * bytes in all / bytes in all then
  * }}}
- * Small refreshes tell what is fixed. A byte that has changed is at first taken for some times what a
- * byte of all costs; refreshes in which much had changed tell better, the more the more it was. A full
- * refresh also builds the state from which the next one goes on, so its time has that in it.
+ * Small refreshes tell what is fixed. A byte that has changed is at first taken for as dear as one of
+ * all; refreshes in which much had changed tell better, the more the more it was. A full refresh also
+ * builds the state from which the next one goes on, so its time has that in it.
  *
  * Only the last refreshes count: one that was slow for another reason is forgotten after a while, and
  * what it kept from being tried is tried again.
@@ -71,7 +71,7 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
   /** What the median small refresh took, or what is left of larger ones. */
   private def fixedOf(seconds: Double, bytes: Long): Double = {
     val small = changes.filter(_._1 <= Small * bytes).map(_._2).sorted
-    def left = changes.map { case (changed, took) => took - Factor * seconds * changed / bytes }
+    def left = changes.map { case (changed, took) => took - seconds * changed / bytes }
     small.lift(small.size / 2).orElse(left.minOption).fold(0.0)(math.max(_, 0.0))
   }
 
@@ -81,7 +81,7 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
     val large = changes.filter(_._1 > Small * bytes)
     val pulled = large.map { case (changed, took) => changed * (took - fixed) }.sum
     val weights = large.map { case (changed, _) => math.pow(changed.toDouble, 2) }.sum
-    math.max(0.0, (pulled + weight * Factor * ofOne) / (weights + weight))
+    math.max(0.0, (pulled + weight * ofOne) / (weights + weight))
   }
 }
 
@@ -90,10 +90,7 @@ object RefreshCosts {
   /** How many refreshes count. */
   val Last = 20
 
-  /** What a byte that has changed costs, as a multiple of what one costs in a full refresh. */
-  private val Factor = 1.5
-
-  /** One refresh in which this part has changed counts as much as that factor. */
+  /** So much of all has to have changed in a refresh that it tells as much as what is taken at first. */
   private val Weight = 0.1
 
   /** Of refreshes in which no more than this part has changed, time is what each takes. */
