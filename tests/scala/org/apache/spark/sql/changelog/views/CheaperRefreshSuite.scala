@@ -125,7 +125,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ChangelogSession with BeforeA
     try {
       Seq(
         "SELECT id, name FROM facts JOIN lookup(TABLE(names)) ON g = id % 100",
-        "SELECT /*+ ROW_TTL('facts' = '3 days') */ id, t FROM facts",
+        "SELECT /*+ ROW_TTL(facts, '3 days') */ id, t FROM facts",
         "SELECT id, t FROM STREAM facts").foreach { query =>
         create(query)
         run("REFRESH MATERIALIZED VIEW v")
