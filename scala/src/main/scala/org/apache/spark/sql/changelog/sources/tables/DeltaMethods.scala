@@ -38,11 +38,15 @@ private[tables] object DeltaMethods {
     def version: Long = call(snapshot, "version").asInstanceOf[Long]
     def id: String = call(metadata, "id").toString
 
-    /** What the files take that it consists of. */
-    def bytes: Long = call(snapshot, "sizeInBytesIfKnown") match {
-      case Some(known: Long) => known
-      case _ => call(snapshot, "sizeInBytes").asInstanceOf[Long]
-    }
+    /**
+     * What the files take that it consists of, as a file beside the commit tells. None without that: all
+     * actions of the table would have to be gone through, which a refresh by changes doesn't need.
+     */
+    def bytes: Option[Long] =
+      call(snapshot, "checksumOpt")
+        .asInstanceOf[Option[AnyRef]]
+        .map(call(_, "tableSizeBytes").asInstanceOf[Long])
+
     def schema: StructType = call(metadata, "schema").asInstanceOf[StructType]
 
     def hasChangeFeed: Boolean = call(metadata, "configuration")

@@ -43,15 +43,18 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     }
   }
 
-  override def size(since: TableVersion): TableSize = {
+  override def size(since: TableVersion): Option[TableSize] = {
     val found = current
     checkSame(since, versionOf(found))
-    val commits =
-      if (found.version == since.version) Nil
-      else commitsOf(found, since.version, found.version)
-    TableSize(
-      found.bytes,
-      commits.map { case (_, actions) => DeltaCommitSize(DeltaMethods.commitOf(actions)) }.sum)
+    found.bytes.map { bytes =>
+      val commits =
+        if (found.version == since.version) Nil
+        else commitsOf(found, since.version, found.version)
+      val changed = commits.map { case (_, actions) =>
+        DeltaCommitSize(DeltaMethods.commitOf(actions))
+      }
+      TableSize(bytes, changed.sum)
+    }
   }
 
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {

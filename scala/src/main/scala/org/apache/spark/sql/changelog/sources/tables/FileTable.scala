@@ -59,12 +59,13 @@ private[tables] class FileTable(session: SparkSession, override val name: String
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan =
     rowsOf(listings.read(until.version) -- listings.read(from.version), until.version)
 
-  override def size(since: TableVersion): TableSize = {
+  override def size(since: TableVersion): Option[TableSize] = {
     val there = now()
     checkSame(since, TableVersion(name, "", there.columns, since.version))
     val known = listings.read(since.version)
     checkThere(known, there.files, since.version)
-    TableSize(there.files.toSeq.map(_.length).sum, (there.files -- known).toSeq.map(_.length).sum)
+    def bytes(files: Set[ListedFile]) = files.toSeq.map(_.length).sum
+    Some(TableSize(bytes(there.files), bytes(there.files -- known)))
   }
 
   override def forget(before: TableVersion): Unit = listings.deleteBefore(before.version)

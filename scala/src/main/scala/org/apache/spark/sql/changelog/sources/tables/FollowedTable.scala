@@ -34,8 +34,11 @@ private[tables] trait FollowedTable {
   /** What has changed after one version, up to another. */
   def changes(from: TableVersion, until: TableVersion): LogicalPlan
 
-  /** How much it holds now, and how much of that has changed. Refuses what `version` refuses. */
-  def size(since: TableVersion): TableSize
+  /**
+   * How much it holds now, and how much of that has changed; none if that costs too much to know. Refuses
+   * what `version` refuses.
+   */
+  def size(since: TableVersion): Option[TableSize]
 
   /** Lets go what is kept of versions before one. */
   def forget(before: TableVersion): Unit = ()

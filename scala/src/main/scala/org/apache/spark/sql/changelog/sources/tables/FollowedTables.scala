@@ -61,7 +61,7 @@ object FollowedTables {
    * @param folder
    *   where its source keeps what it needs, below a checkpoint
    */
-  def sizeOf(session: SparkSession, since: TableVersion, folder: Path): TableSize =
+  def sizeOf(session: SparkSession, since: TableVersion, folder: Path): Option[TableSize] =
     open(session, since.table, folder).size(since)
 
   private[tables] def open(session: SparkSession, name: String, folder: Path): FollowedTable =

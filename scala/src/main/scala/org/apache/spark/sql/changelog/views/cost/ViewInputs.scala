@@ -23,7 +23,7 @@ class ViewInputs(session: SparkSession, checkpoint: Path) extends Logging {
   def size: Option[TableSize] =
     try {
       val sizes = new BatchLogs(session, checkpoint).lastRead.map { case (folder, offset) =>
-        TableVersion.find(offset).map(FollowedTables.sizeOf(session, _, folder))
+        TableVersion.find(offset).flatMap(FollowedTables.sizeOf(session, _, folder))
       }
       Option.when(sizes.nonEmpty && sizes.forall(_.nonEmpty)) {
         val known = sizes.flatten
