@@ -17,16 +17,26 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
+def _number(text: str) -> int | None:
+    return int(text) if text else None
+
+
 def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Entry(Generic[T]):
-    """One setting: an attribute of `ChangelogConf` that reads and writes the session."""
+    """One setting: an attribute of `ChangelogConf` that reads and writes the session.
 
-    def __init__(self, key: str, parse: Callable[[str], T], doc: str) -> None:
+    One that is `optional` is None where it is not set, and reads the empty text then.
+    """
+
+    def __init__(
+        self, key: str, parse: Callable[[str], T], doc: str, *, optional: bool = False
+    ) -> None:
         self.key = key
         self.parse = parse
+        self.optional = optional
         self.__doc__ = doc
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -44,13 +54,16 @@ class Entry(Generic[T]):
         if conf is None:
             return self
         value = conf.spark.conf.get(self.key)
-        if value is None:
+        if value is None and not self.optional:
             raise LookupError(f"{self.key} is not set: the session has no spark_changelog in it")
-        return self.parse(value)
+        return self.parse(value or "")
 
     def __set__(self, conf: ChangelogConf, value: T) -> None:
         """Write the setting for the session."""
-        conf.spark.conf.set(self.key, _written(value))
+        if value is None:
+            conf.spark.conf.unset(self.key)
+        else:
+            conf.spark.conf.set(self.key, _written(value))
 
 
 class ChangelogConf:
@@ -94,6 +107,15 @@ class ChangelogConf:
         "How many of a group's best values min and max keep in the group's own record when "
         "values can be taken back. Other values are kept one record each and read only when the "
         "best ones are used up.",
+    )
+    state_partitions = Entry(
+        "spark.sql.changelog.state.partitions",
+        _number,
+        "In how many partitions a query keeps its state, and by how many it shuffles changes. "
+        "Where this is not set, spark.sql.shuffle.partitions says it; where that isn't either, "
+        "there are as many as the application has cores when the query starts, if their number "
+        "is fixed. A query that has started keeps its number.",
+        optional=True,
     )
     state_ttl = Entry(
         "spark.sql.changelog.state.ttl",

@@ -40,7 +40,8 @@ def test_every_setting_reads_back_what_it_was_given(conf: ChangelogConf, name: s
     default = getattr(conf, name)
     setattr(conf, name, default)
     assert getattr(conf, name) == default
-    assert conf.spark.conf.get(ChangelogConf.entries()[name].key) is not None
+    is_set = conf.spark.conf.get(ChangelogConf.entries()[name].key) is not None
+    assert is_set == (default is not None)
 
 
 def test_switches_are_booleans(conf: ChangelogConf) -> None:
@@ -59,3 +60,11 @@ def test_a_value_that_is_not_allowed_is_refused(conf: ChangelogConf) -> None:
 def test_the_class_gives_the_entry_itself() -> None:
     assert isinstance(ChangelogConf.two_phase, Entry)
     assert ChangelogConf.two_phase.__doc__
+
+
+def test_the_number_of_partitions_may_be_set_and_taken_back(conf: ChangelogConf) -> None:
+    assert conf.state_partitions is None
+    conf.state_partitions = 3
+    assert conf.state_partitions == 3
+    conf.state_partitions = None
+    assert conf.state_partitions is None
