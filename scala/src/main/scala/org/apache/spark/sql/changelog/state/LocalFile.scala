@@ -22,7 +22,7 @@ import sun.nio.ch.DirectBuffer
  * @param capacity
  *   in bytes, at most 2 GiB; takes room on the disk as it is written to
  */
-private[state] final class LocalFile(directory: Path, val capacity: Long) {
+private[state] class LocalFile(directory: Path, val capacity: Long) {
   private var end = 0L
   private val (channel, mapped) = {
     val path = Files.createTempFile(directory, "state-", ".pages")

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.state
 
 import java.lang.ref.Reference
+import java.nio.file.Path
 import java.util.Objects
 
 import org.apache.spark.unsafe.Platform
@@ -52,9 +53,9 @@ private[state] object LongBlock {
     new LongBlock(new Array[Long](length), Platform.LONG_ARRAY_OFFSET.toLong, length, null)
 
   /** Zeros in a file of their own. */
-  def inFile(length: Int, newFile: Long => LocalFile): LongBlock = {
+  def inFile(length: Int, directory: Path): LongBlock = {
     val size = 8L * length
-    val file = newFile(size)
+    val file = new LocalFile(directory, size)
     val zeros = new Array[Byte](math.min(size, ChunkSize).toInt)
     var left = size
     var address = 0L

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.state
 
+import java.nio.file.Path
+
 import scala.collection.mutable
 
 /**
@@ -50,7 +52,7 @@ private[state] final class PageFiles(memory: StateMemory) {
 
   private def fileFor(size: Int): PageFile = {
     if (current == null || !current.hasRoomFor(size)) {
-      val next = new PageFile(memory.newFile(math.max(memory.fileSize, size)))
+      val next = new PageFile(memory.directory(), math.max(memory.fileSize, size))
       if (current != null) {
         current.finish()
         if (current.numWantedBytes > 0) full += current
@@ -63,18 +65,9 @@ private[state] final class PageFiles(memory: StateMemory) {
 }
 
 /** A file of pages. */
-private[state] final class PageFile(file: LocalFile) {
+private[state] final class PageFile(directory: Path, capacity: Long)
+    extends LocalFile(directory, capacity) {
 
   /** Bytes of the pages that are needed. */
   var numWantedBytes: Long = 0
-
-  def capacity: Long = file.capacity
-
-  def numBytes: Long = file.numBytes
-
-  def hasRoomFor(size: Int): Boolean = file.hasRoomFor(size)
-
-  def append(bytes: Array[Byte], size: Int): Long = file.append(bytes, size)
-
-  def finish(): Unit = file.finish()
 }

@@ -248,8 +248,8 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
 private[state] object RowPages {
   private val SmallestPage = 4 * 1024
 
-  private[state] val KeySize = 0
-  private[state] val ValueSize = 4
+  private val KeySize = 0
+  private val ValueSize = 4
   private val Id = 8
   private val Hash = 12
   private val HeaderSize = 16

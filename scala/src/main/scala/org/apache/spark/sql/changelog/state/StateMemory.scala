@@ -28,7 +28,7 @@ import org.apache.spark.internal.Logging
  */
 private[state] final class StateMemory(
     limit: Long,
-    directory: () => Path,
+    val directory: () => Path,
     owner: => String,
     val fileSize: Int = StateMemory.FileSize)
     extends AutoCloseable
@@ -76,14 +76,12 @@ private[state] final class StateMemory(
     val size = 8L * length
     val inFile =
       if (size < fileSize / 1024 || size > Int.MaxValue || !isScarce(size)) None
-      else intoFile(LongBlock.inFile(length, newFile))
+      else intoFile(LongBlock.inFile(length, directory()))
     inFile.getOrElse(LongBlock.onHeap(length))
   }
 
   def free(block: LongBlock): Unit =
     if (block.isInFile) takeFile(-block.numBytes) else takeHeap(-block.numBytes)
-
-  def newFile(capacity: Long): LocalFile = new LocalFile(directory(), capacity)
 
   /** Where there is no room on the disk either, things stay where they are until the next batch. */
   def intoFile[T](write: => T): Option[T] =
