@@ -11,7 +11,6 @@ those of the query's reports: the whole batch, and in it planning and running.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from measuring import (
     RESULTS,
     STATES,
     keep,
-    measure,
+    measure_side,
     number,
     surroundings,
 )
@@ -65,10 +64,8 @@ def main() -> None:
             "settings": states[state] | dict(given.split("=", 1) for given in options.settings),
             "memory": options.memory,
         }
-        script = Path(__file__).with_name("growth_side.py")
-        command = [sys.executable, str(script), json.dumps(task)]
         log = logs / f"{operator}-{state}.log"
-        result = measure(command, log, options.timeout)
+        result = measure_side("growth_side.py", task, log, options.timeout)
         found.append({"operator": operator, "state": state, **result})
         text = render(about, found)
         keep(options.output, {**about, "found": found}, text)

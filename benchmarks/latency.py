@@ -11,7 +11,6 @@ Builds of this project can be compared: those named by --jar take turns with the
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from latency_side import CPU, QUERIES, STOCK
-from measuring import OURS, RESULTS, builds, keep, measure, surroundings
+from measuring import OURS, RESULTS, builds, keep, measure_side, surroundings
 from report import part_cells, part_names
 
 
@@ -56,9 +55,9 @@ def main() -> None:
             "memory": options.memory,
             "jar": jars[build],
         }
-        script = Path(__file__).with_name("latency_side.py")
-        command = [sys.executable, str(script), json.dumps(task)]
-        result = measure(command, logs / f"{query}-{build}-{turn}.log", options.timeout)
+        result = measure_side(
+            "latency_side.py", task, logs / f"{query}-{build}-{turn}.log", options.timeout
+        )
         runs.append({"query": query, "build": build, "turn": turn, **result})
         text = render(about, runs)
         keep(options.output, {**about, "runs": runs}, text)

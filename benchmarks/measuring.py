@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,29 @@ def measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
         return {"error": f"exit code {done.returncode}, see {log}"}
     found: dict[str, Any] = json.loads(results[-1].removeprefix(PREFIX))
     return found
+
+
+def measure_side(script: str, task: dict[str, Any], log: Path, timeout: int) -> dict[str, Any]:
+    """Give a task to a script beside this one, in a process of its own."""
+    path = Path(__file__).with_name(script)
+    return measure([sys.executable, str(path), json.dumps(task)], log, timeout)
+
+
+def generate_apart(code: str, folder: Path, size: float) -> None:
+    """Generate in a process of its own, whose memory then doesn't count.
+
+    ``code`` finds the folder and the size in ``sys.argv``, and a session in ``s``.
+    """
+    session = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
+    command = [sys.executable, "-c", session + code, str(folder), str(size)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parent)
+
+
+def generate_events(folder: Path, events: int) -> None:
+    """Generate the tables of so many events of Nexmark."""
+    print(f"generating {events:,} events", file=sys.stderr)
+    code = "data.generate(s, pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
+    generate_apart(code, folder, events)
 
 
 def keep(output: Path, document: dict[str, Any], text: str) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -31,6 +30,7 @@ from measuring import (
     PROVIDER,
     RESULTS,
     ROCKSDB,
+    generate_events,
     keep,
     measure,
     number,
@@ -66,7 +66,8 @@ def main() -> None:
     options = _options()
     folder, warm = (CACHE / "bench" / str(n) for n in (options.events, options.warm))
     for target, events in ((warm, options.warm), (folder, options.events)):
-        _generate(target, events)
+        if not data.is_there(target):
+            generate_events(target, events)
     class_path = ""
     if any(name.startswith("flink") for name in options.contestants):
         class_path = flink_side.prepare(CACHE)
@@ -174,17 +175,6 @@ def takes_part(name: str, workload: workloads.Workload) -> bool:
     if name == "recompute":
         return any(table in workloads.KEYS for table in workload.tables)
     return not name.startswith("stock") or workload.stock is not None
-
-
-def _generate(folder: Path, events: int) -> None:
-    """Generate in a process of its own, whose memory then doesn't count."""
-    code = "import sys, pathlib, data, sessions; " + (
-        "data.generate(sessions.session({}, '4g'), pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
-    )
-    if not data.is_there(folder):
-        print(f"generating {events:,} events", file=sys.stderr)
-        command = [sys.executable, "-c", code, str(folder), str(events)]
-        subprocess.run(command, check=True, cwd=Path(__file__).parent)
 
 
 def _spark_command(

@@ -25,7 +25,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from measuring import CACHE, OURS, RESULTS, ROOT, builds, keep, measure, number, surroundings
+from measuring import CACHE, OURS, RESULTS, ROOT, builds, keep, measure_side, number, surroundings
 from sinks_side import SERVICES, SINKS
 
 Run = dict[str, Any]
@@ -67,10 +67,8 @@ def main() -> None:
                 "address": addresses.get(SERVICES.get(sink, ""), {}),
                 "memory": options.memory,
             }
-            script = Path(__file__).with_name("sinks_side.py")
-            command = [sys.executable, str(script), json.dumps(task)]
             log = logs / f"{sink}-{build}-{turn}.log"
-            result = measure(command, log, options.timeout)
+            result = measure_side("sinks_side.py", task, log, options.timeout)
             runs.append({"sink": sink, "build": build, "turn": turn, **result})
             text = render(about, runs)
             keep(options.output, {**about, "runs": runs}, text)

@@ -13,10 +13,8 @@ named by --jar take turns with the one of the wheel.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -32,8 +30,10 @@ from measuring import (
     ROOT,
     STATES,
     builds,
+    generate_apart,
+    generate_events,
     keep,
-    measure,
+    measure_side,
     number,
     surroundings,
 )
@@ -81,9 +81,9 @@ def main() -> None:
             "memory": options.memory,
             "jar": jars[build],
         }
-        script = Path(__file__).with_name("suites_side.py")
-        command = [sys.executable, str(script), json.dumps(task)]
-        result = measure(command, logs / f"{suite}-{query}-{build}.log", options.timeout)
+        result = measure_side(
+            "suites_side.py", task, logs / f"{suite}-{query}-{build}.log", options.timeout
+        )
         found.append({"suite": suite, "query": query, "build": build, **result})
         text = render(about, found)
         keep(options.output, {**about, "found": found}, text)
@@ -123,22 +123,13 @@ def _options() -> argparse.Namespace:
 
 
 def _generate(folders: dict[str, Path], suites: set[str], scale: float, events: int) -> None:
-    """Generate in a process of its own, whose memory then doesn't count."""
-    code = "import sys, pathlib, data, suites_side, sessions; s = sessions.session({}, '4g'); "
     if "tpch" in suites and not (folders["tpch"] / "done").exists():
         print(f"generating TPC-H of scale {scale:g}", file=sys.stderr)
+        code = "import suites_side; "
         code += "suites_side.generate_tpch(s, pathlib.Path(sys.argv[1]), float(sys.argv[2]))"
-        _run(code, folders["tpch"], scale)
-    code = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
+        generate_apart(code, folders["tpch"], scale)
     if "nexmark" in suites and not data.is_there(folders["nexmark"]):
-        print(f"generating {events:,} events", file=sys.stderr)
-        code += "data.generate(s, pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
-        _run(code, folders["nexmark"], events)
-
-
-def _run(code: str, folder: Path, size: float) -> None:
-    command = [sys.executable, "-c", code, str(folder), str(size)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parent)
+        generate_events(folders["nexmark"], events)
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:

@@ -108,13 +108,19 @@ def _keep(
 
 
 def _read_tables(spark: SparkSession, suite: str, folder: Path, sql: str, stream: bool) -> None:
-    for name in tables(suite):
-        if re.search(rf"\b(?i:{name})\b", _code(sql)):
-            _table(spark, suite, folder, name, stream).createOrReplaceTempView(name)
+    for name in used_tables(suite, sql):
+        _table(spark, suite, folder, name, stream).createOrReplaceTempView(name)
 
 
-def _code(sql: str) -> str:
+def code_of(sql: str) -> str:
+    """Give a query without its comments."""
     return "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
+
+
+def used_tables(suite: str, sql: str) -> list[str]:
+    """Give the names of a suite's tables that a query reads."""
+    code = code_of(sql)
+    return [name for name in tables(suite) if re.search(rf"\b(?i:{name})\b", code)]
 
 
 def tables(suite: str) -> list[str]:
@@ -169,14 +175,19 @@ def generate_tpch(spark: SparkSession, folder: Path, scale: float) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     raw = folder / "raw"
-    generator = Path(sys.executable).with_name("tpchgen-cli")
-    command = [str(generator), "parquet", f"--scale-factor={scale}", f"--output-dir={raw}"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    generate_raw_tpch(raw, scale)
     for name, key in TPCH_KEYS.items():
         rows = spark.read.parquet(str(raw / f"{name}.parquet"))
         _write_changes(_changes(rows, name, key), folder, name)
     shutil.rmtree(raw)
     (folder / "done").touch()
+
+
+def generate_raw_tpch(folder: Path, scale: float) -> None:
+    """Write TPC-H's tables as Parquet."""
+    generator = Path(sys.executable).with_name("tpchgen-cli")
+    command = [str(generator), "parquet", f"--scale-factor={scale}", f"--output-dir={folder}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def _changes(rows: DataFrame, name: str, key: list[str]) -> DataFrame:

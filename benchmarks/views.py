@@ -11,7 +11,6 @@ three tenths of the rows of all large tables change. What views hold is compared
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from measuring import RESULTS, ROOT, STATES, keep, measure, surroundings
+from measuring import RESULTS, ROOT, STATES, keep, measure_side, surroundings
 from views_side import KINDS, SHARES
 
 WORST = 1.2  # as many times slower than the better way the decided one may be
@@ -54,9 +53,9 @@ def main() -> None:
             "jar": options.jar,
             "memory": options.memory,
         }
-        script = Path(__file__).with_name("views_side.py")
-        command = [sys.executable, str(script), json.dumps(task)]
-        result = measure(command, logs / f"{kind}-{query}.log", options.timeout)
+        result = measure_side(
+            "views_side.py", task, logs / f"{kind}-{query}.log", options.timeout
+        )
         found.append({"kind": kind, "query": query, **result})
         text = render(about, found)
         keep(options.output, {**about, "found": found}, text)

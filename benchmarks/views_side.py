@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from pyspark.sql import SparkSession
 from measuring import ROOT
 from sessions import answer, cpu_seconds, jvm, session
 from sinks_side import DELTA, PACKAGES
-from suites_side import TPCH_KEYS
+from suites_side import TPCH_KEYS, code_of, generate_raw_tpch, used_tables
 
 SHARES = (0.0001, 0.01, 0.3)
 PARTS = 10_000
@@ -69,8 +67,8 @@ def main() -> None:
     warehouse = {"spark.sql.warehouse.dir": str(place / "warehouse")}
     spark = session({**extensions, **warehouse, **task.settings}, task.memory, jar=task.jar)
     sql = (ROOT / "tests" / "sql" / "tpch" / f"{task.query}.sql").read_text()
-    code = "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
-    tables = [name for name in TPCH_KEYS if re.search(rf"\b(?i:{name})\b", code)]
+    code = code_of(sql)
+    tables = used_tables("tpch", sql)
     _make(spark, task, tables, place / "raw")
     for way in WAYS:
         spark.sql(f"CREATE MATERIALIZED VIEW kept_{way} USING {task.using} AS {code}")
@@ -94,9 +92,7 @@ def main() -> None:
 
 
 def _make(spark: SparkSession, task: Task, tables: list[str], raw: Path) -> None:
-    generator = Path(sys.executable).with_name("tpchgen-cli")
-    command = [str(generator), "parquet", f"--scale-factor={task.scale}", f"--output-dir={raw}"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    generate_raw_tpch(raw, task.scale)
     for name in tables:
         spark.read.parquet(str(raw / f"{name}.parquet")).createOrReplaceTempView("raw")
         columns = ", ".join(
