@@ -61,7 +61,10 @@ setup(
     package_data={"spark_changelog": ["py.typed", "jars/*.jar"]},
     install_requires=["pyspark>=4.2,<4.3"],
     extras_require={"connect": ["pyspark[connect]>=4.2,<4.3"]},
-    entry_points={"console_scripts": ["spark-changelog = spark_changelog.__main__:main"]},
+    entry_points={
+        "console_scripts": ["spark-changelog = spark_changelog.__main__:main"],
+        "pytest11": ["spark_changelog = spark_changelog.testing.plugin"],
+    },
     cmdclass={"build_py": BuildWithJar},
     classifiers=[
         "Development Status :: 3 - Alpha",

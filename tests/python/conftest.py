@@ -24,6 +24,9 @@ os.environ.setdefault(
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
 )
 
+# A test says itself how often the test kit cuts its changelog at random.
+os.environ.setdefault("CHANGELOG_TEST_CUTS", "0")
+
 
 @pytest.fixture(scope="session")
 def jar() -> Iterator[Path]:

@@ -18,7 +18,7 @@ import spark_changelog
 from processes import ROOT, run_script
 
 MODULES = ["spark_changelog"] + [
-    f"spark_changelog.{module.name}" for module in pkgutil.iter_modules(spark_changelog.__path__)
+    module.name for module in pkgutil.walk_packages(spark_changelog.__path__, "spark_changelog.")
 ]
 
 

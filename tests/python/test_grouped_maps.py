@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from oracle import Batch, Oracle, Table
 from spark_changelog import explain, from_changelog
+from spark_changelog.testing import Batch, Feed, check_query
 
-RIDES = Table("rides", "id INT, city STRING, fare DOUBLE", key=("id",))
-NAMES = Table("names", "city STRING, name STRING")
+RIDES = Feed("rides", "id INT, city STRING, fare DOUBLE", key=("id",))
+NAMES = Feed("names", "city STRING, name STRING")
 
 BATCHES: list[Batch] = [
     {"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7", "+I 3 Rome NULL", "+I 4 NULL 1"]},
@@ -93,19 +93,23 @@ VIEWS: dict[str, Callable[[SparkSession], DataFrame]] = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_changing_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    oracle = Oracle(spark, tmp_path, [RIDES, NAMES], views={"mapped": VIEWS[name]})
-    emitted = oracle.check("SELECT * FROM mapped", BATCHES)
+def test_changing_rows(spark: SparkSession, name: str) -> None:
+    def query(rides: DataFrame, _names: DataFrame) -> DataFrame:
+        return VIEWS[name](rides.sparkSession)
+
+    emitted = check_query(spark, query, [RIDES, NAMES], BATCHES)
     if name == "rows":
         changes = sorted((change.kind, change.values) for change in emitted[1])
         # only what is other than before
-        assert changes == [("delete", (1, "Oslo", 5.0, 1.0)), ("insert", (1, "Rome", 5.0, 1.0))]
+        assert changes == [("+I", (1, "Rome", 5.0, 1.0)), ("-D", (1, "Oslo", 5.0, 1.0))]
 
 
-def test_an_aggregate_of_results_with_restarts(spark: SparkSession, tmp_path: Path) -> None:
-    oracle = Oracle(spark, tmp_path, [RIDES, NAMES], views={"mapped": rank_fares})
+def test_an_aggregate_of_results_with_restarts(spark: SparkSession) -> None:
+    def prepare(session: SparkSession) -> None:
+        rank_fares(session).createOrReplaceTempView("mapped")
+
     sql = "SELECT city, max(rank) AS most, count(*) AS n FROM mapped GROUP BY city"
-    oracle.check(sql, BATCHES, restart=True)
+    check_query(spark, sql, [RIDES, NAMES], BATCHES, restart=True, prepare=prepare)
 
 
 def test_explain_names_the_function(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_changelog as changelog
 from pages import Section, sections, write
+from spark_changelog.testing import ChangelogError, Feed, check, check_query
 
 TUTORIAL = sections("tutorial")
 COOKBOOK = sections("cookbook")
 RUNBOOKS = sections("runbooks")
+TESTING = sections("testing-your-queries")
 
 
 @pytest.fixture
@@ -59,7 +62,8 @@ def rows(spark: SparkSession, table: str) -> set[tuple[Any, ...]]:
 
 def test_every_section_with_code_is_run_here() -> None:
     source = Path(__file__).read_text()
-    for page, name in (TUTORIAL, "TUTORIAL"), (COOKBOOK, "COOKBOOK"), (RUNBOOKS, "RUNBOOKS"):
+    pages = {"TUTORIAL": TUTORIAL, "COOKBOOK": COOKBOOK, "RUNBOOKS": RUNBOOKS, "TESTING": TESTING}
+    for name, page in pages.items():
         for heading in page:
             assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
 
@@ -249,3 +253,16 @@ def test_what_the_runbook_says_of_columns(spark: SparkSession, tmp_path: Path, k
     for columns in (["city"], ["city", "size"]):
         with pytest.raises(Exception, match="CHANGELOG_QUERY_CHANGED"):
             query("id INT, city STRING, size INT", *columns)
+
+
+def test_queries_are_tested_as_the_page_says(spark: SparkSession) -> None:
+    names = TESTING["In ten lines"].run_python()
+    names["test_totals"](partial(check, spark))
+    wrong = TESTING["In ten lines"].of("python")[0].replace("+U Oslo 7", "+U Oslo 8")
+    exec(wrong, names)
+    with pytest.raises(ChangelogError) as raised:
+        names["test_totals"](partial(check, spark))
+    assert str(raised.value) == printed(TESTING["In ten lines"])[0]
+    names = TESTING["Data frames and rows of Python"].run_python(Feed=Feed)
+    names["test_totals_of_rows"](partial(check_query, spark))
+    TESTING["In a session of your own"].run_python()["test_loud_cities"](spark)

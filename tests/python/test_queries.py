@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from oracle import Batch, Oracle, Table
 from spark_changelog.functions import Mode
+from spark_changelog.testing import Batch, Feed, check_query
 
-RIDES = Table("rides", "id INT, city STRING, fare INT", key=("id",))
-SEEN = Table("seen", "word STRING, score DOUBLE")
+RIDES = Feed("rides", "id INT, city STRING, fare INT", key=("id",))
+SEEN = Feed("seen", "word STRING, score DOUBLE")
 
 BATCHES: list[Batch] = [
     {"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7", "+I 3 Rome NULL", "+I 4 NULL 1"]},
@@ -56,41 +55,42 @@ UPSERT_KEYS = {
 
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
 @pytest.mark.parametrize("name", QUERIES)
-def test_every_change_is_emitted(
-    spark: SparkSession, tmp_path: Path, name: str, restart: bool
-) -> None:
-    Oracle(spark, tmp_path, [RIDES]).check(QUERIES[name], BATCHES, restart=restart)
+def test_every_change_is_emitted(spark: SparkSession, name: str, restart: bool) -> None:
+    check_query(spark, QUERIES[name], [RIDES], BATCHES, restart=restart)
 
 
 @pytest.mark.parametrize("name", UPSERT_KEYS)
-def test_upserts_by_key(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    oracle = Oracle(spark, tmp_path, [RIDES])
-    oracle.check(QUERIES[name], BATCHES, mode="upsert", key=UPSERT_KEYS[name])
+def test_upserts_by_key(spark: SparkSession, name: str) -> None:
+    check_query(spark, QUERIES[name], [RIDES], BATCHES, mode="upsert", key=UPSERT_KEYS[name])
 
 
 @pytest.mark.parametrize("mode", ["retract", "upsert"])
-def test_rows_without_before_images(spark: SparkSession, tmp_path: Path, mode: Mode) -> None:
-    upserted = Table("rides", RIDES.ddl, key=("id",), input="upsert")
+def test_rows_without_before_images(spark: SparkSession, mode: Mode) -> None:
+    upserted = Feed("rides", RIDES.columns, key=("id",), input="upsert")
     batches: list[Batch] = [
         {"rides": ["+I 1 Oslo 5", "+I 2 Rome 7"]},
         {"rides": ["+U 1 Rome 5", "+U 2 Rome 7"]},
         {"rides": ["-D 1 stale 0", "+I 3 Bern 1"]},
     ]
-    oracle = Oracle(spark, tmp_path, [upserted])
-    oracle.check(PER_CITY, batches, mode=mode, key=["city"] if mode == "upsert" else ())
+    key = ["city"] if mode == "upsert" else None
+    check_query(spark, PER_CITY, [upserted], batches, mode=mode, key=key)
 
 
-def test_an_unchanged_result_emits_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    emitted = Oracle(spark, tmp_path, [RIDES]).check(
+def test_an_unchanged_result_emits_nothing(spark: SparkSession) -> None:
+    emitted = check_query(
+        spark,
         "SELECT city, max(fare) AS highest FROM rides GROUP BY city",
+        [RIDES],
         [{"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7"]}, {"rides": ["-U 1 Oslo 5", "+U 1 Oslo 6"]}],
     )
     assert [len(changes) for changes in emitted] == [1, 0]
 
 
-def test_floating_point_comes_back_from_nan(spark: SparkSession, tmp_path: Path) -> None:
-    Oracle(spark, tmp_path, [SEEN]).check(
+def test_floating_point_comes_back_from_nan(spark: SparkSession) -> None:
+    check_query(
+        spark,
         "SELECT word, sum(score) AS total, min(score) AS lowest FROM seen GROUP BY word",
+        [SEEN],
         [
             {"seen": ["+I a 0.1", "+I a NaN", "+I b -0.0"]},
             {"seen": ["-D a NaN", "+I b 0.0"]},
@@ -123,6 +123,5 @@ def _random_row(chance: random.Random, key: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_changes(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    oracle = Oracle(spark, tmp_path, [RIDES])
-    oracle.check(QUERIES["cascade"], random_batches(seed), restart=seed % 2 == 0)
+def test_random_changes(spark: SparkSession, seed: int) -> None:
+    check_query(spark, QUERIES["cascade"], [RIDES], random_batches(seed), restart=seed % 2 == 0)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -14,9 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 
-from oracle import Batch, Oracle, Table
+from spark_changelog.testing import Batch, Feed, check_query
+from test_scalar_functions import registering
 
-RIDES = Table("rides", "id INT, city STRING, fare DOUBLE", key=("id",))
+RIDES = Feed("rides", "id INT, city STRING, fare DOUBLE", key=("id",))
 
 BATCHES: list[Batch] = [
     {"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7", "+I 3 Rome NULL", "+I 4 NULL 1"]},
@@ -54,20 +54,17 @@ QUERIES = {
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_changing_rows(
-    spark: SparkSession,
-    tmp_path: Path,
-    functions: Mapping[str, Any],
-    name: str,
-    restart: bool,
+    spark: SparkSession, functions: Mapping[str, Any], name: str, restart: bool
 ) -> None:
-    oracle = Oracle(spark, tmp_path, [RIDES], functions)
-    oracle.check(QUERIES[name], BATCHES, restart=restart)
+    prepare = registering(functions)
+    check_query(spark, QUERIES[name], [RIDES], BATCHES, restart=restart, prepare=prepare)
 
 
 def test_over_no_rows_there_is_no_row_as_in_batch(
-    spark: SparkSession, tmp_path: Path, functions: Mapping[str, Any]
+    spark: SparkSession, functions: Mapping[str, Any]
 ) -> None:
-    emitted = Oracle(spark, tmp_path, [RIDES], functions).check(QUERIES["no groups"], BATCHES)
+    prepare = registering(functions)
+    emitted = check_query(spark, QUERIES["no groups"], [RIDES], BATCHES, prepare=prepare)
     kinds = [[change.kind for change in changes] for changes in emitted]
-    assert kinds[0] == ["insert"]
-    assert kinds[4:] == [["delete"], ["insert"]]
+    assert kinds[0] == ["+I"]
+    assert kinds[4:] == [["-D"], ["+I"]]

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -16,10 +15,10 @@ from pyspark.sql.functions import udf, udtf
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from oracle import Batch, Oracle, Table
+from spark_changelog.testing import Batch, Feed, check_query
 
-RIDES = Table("rides", "id INT, city STRING, fare INT", key=("id",))
-NAMES = Table("names", "city STRING, name STRING")
+RIDES = Feed("rides", "id INT, city STRING, fare INT", key=("id",))
+NAMES = Feed("names", "city STRING, name STRING")
 
 BATCHES: list[Batch] = [
     {"rides": ["+I 1 Oslo 5", "+I 2 Oslo 7", "+I 3 Rome NULL", "+I 4 NULL 1"]},
@@ -73,33 +72,41 @@ QUERIES = {
 }
 
 
+def registering(functions: Mapping[str, Any]) -> Callable[[SparkSession], None]:
+    """Let every session that a query runs in know its functions."""
+
+    def register(session: SparkSession) -> None:
+        for name, function in functions.items():
+            if isinstance(function, UserDefinedTableFunction):
+                session.udtf.register(name, function)
+            else:
+                session.udf.register(name, function)
+
+    return register
+
+
 @pytest.mark.parametrize("name", QUERIES)
-def test_changing_rows(
-    spark: SparkSession, tmp_path: Path, functions: Mapping[str, Any], name: str
-) -> None:
-    Oracle(spark, tmp_path, [RIDES, NAMES], functions).check(QUERIES[name], BATCHES)
+def test_changing_rows(spark: SparkSession, functions: Mapping[str, Any], name: str) -> None:
+    prepare = registering(functions)
+    check_query(spark, QUERIES[name], [RIDES, NAMES], BATCHES, prepare=prepare)
 
 
-def test_a_table_function_must_be_declared_deterministic(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_table_function_must_be_declared_deterministic(spark: SparkSession) -> None:
     class Once:
         def eval(self, fare: int | None) -> Iterator[tuple[int | None]]:
             yield (fare,)
 
-    oracle = Oracle(spark, tmp_path, [RIDES], {"once": udtf(Once, returnType="fare INT")})
+    prepare = registering({"once": udtf(Once, returnType="fare INT")})
+    query = "SELECT id, o.fare FROM rides, LATERAL once(fare) o"
     with pytest.raises(Exception, match=r"(?s)CHANGELOG_NONDETERMINISTIC_EXPRESSION.*once"):
-        oracle.check("SELECT id, o.fare FROM rides, LATERAL once(fare) o", BATCHES)
+        check_query(spark, query, [RIDES, NAMES], BATCHES, prepare=prepare)
 
 
-def test_a_function_declared_non_deterministic_is_refused(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_function_declared_non_deterministic_is_refused(spark: SparkSession) -> None:
     def guess(city: str | None) -> str | None:
         return city
 
-    oracle = Oracle(
-        spark, tmp_path, [RIDES], {"guess": udf(guess, "string").asNondeterministic()}
-    )
+    prepare = registering({"guess": udf(guess, "string").asNondeterministic()})
+    query = "SELECT guess(city) AS g FROM rides"
     with pytest.raises(Exception, match=r"(?s)CHANGELOG_NONDETERMINISTIC_EXPRESSION.*guess"):
-        oracle.check("SELECT guess(city) AS g FROM rides", BATCHES)
+        check_query(spark, query, [RIDES, NAMES], BATCHES, prepare=prepare)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pages import sections
 from processes import ROOT, run
 from test_docs import readme_example, readme_output
 
@@ -79,3 +80,22 @@ def test_it_works_below_spark_submit(clean_python: Path, tmp_path: Path) -> None
     environment = {**OFFLINE, "PYSPARK_PYTHON": str(clean_python)}
     printed = run([submit, "--master", "local[1]", script], tmp_path, **environment)
     assert printed.strip() == "[Row(id=0, _change_type='insert')]"
+
+
+def test_pytest_finds_the_fixtures_and_tells_what_fails(
+    clean_python: Path, tmp_path: Path
+) -> None:
+    run(
+        [clean_python, "-m", "pip", "install", "--quiet", f"pytest=={pytest.__version__}"],
+        tmp_path,
+    )
+    right = sections("testing-your-queries")["In ten lines"].of("python")[0]
+    (tmp_path / "test_right.py").write_text(right)
+    (tmp_path / "test_wrong.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.xfail(raises=AssertionError, strict=True)\n"
+        + right.replace("Oslo 7", "Oslo 8")
+    )
+    options = ["-q", "--changelog-cuts", "2", "--changelog-seed", "7", "-p", "no:cacheprovider"]
+    printed = run([clean_python, "-m", "pytest", *options], tmp_path, **OFFLINE)
+    assert "1 passed, 1 xfailed" in printed
