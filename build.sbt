@@ -22,6 +22,7 @@ Global / concurrentRestrictions :=
   Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
 
 lazy val core = (project in file("."))
+  .aggregate(LocalProject("testkit"))
   .settings(Publishing.settings)
   .settings(
     name := "spark-changelog",
@@ -36,6 +37,8 @@ lazy val core = (project in file("."))
     Compile / resourceDirectory := baseDirectory.value / "scala" / "src" / "main" / "resources",
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
+    // the kit stands on the engine, and the engine's tests on the kit
+    Test / unmanagedClasspath ++= (LocalProject("testkit") / Compile / exportedProducts).value,
     Test / fork := true,
     Test / dependencyClasspath ~= Dependencies.onOtherSpark,
     // two processes at a time, one suite at a time in each: a test waits as often as it computes
@@ -58,3 +61,16 @@ lazy val core = (project in file("."))
     Test / testOptions ++= Seq(
       Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
       Tests.Setup { () => IO.createDirectory(target.value / "tmp") }))
+
+lazy val testkit = (project in file("scala/testkit"))
+  .dependsOn(core)
+  .settings(Publishing.settings)
+  .settings(
+    name := "spark-changelog-testkit",
+    description := "Tests Spark queries over tables that change, with ScalaTest.",
+    libraryDependencies ++= Dependencies.provided ++ Dependencies.testkit,
+    tpolecatExcludeOptions ++= unwantedOptions,
+    scalacOptions ++= Seq("-release", "17"),
+    Compile / packageBin / mappings +=
+      ((core / baseDirectory).value / "LICENSE") -> "META-INF/LICENSE",
+    Compile / unmanagedJars ++= Dependencies.unmanaged)

@@ -14,6 +14,9 @@ object Dependencies {
   val spark: Seq[ModuleID] =
     Seq("spark-core", "spark-catalyst", "spark-sql").map("org.apache.spark" %% _ % sparkVersion)
 
+  /** What the test kit needs besides Spark, as those who use it have it. */
+  val testkit: Seq[ModuleID] = Seq("org.scalatest" %% "scalatest" % "3.2.19")
+
   // no build of Iceberg is for Spark 4.2 yet: of this one the tables work there, not the catalogs
   private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
 

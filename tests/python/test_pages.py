@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_changelog as changelog
 from pages import Section, sections, write
+from processes import ROOT
 from spark_changelog.testing import ChangelogError, Feed, check, check_query
 
 TUTORIAL = sections("tutorial")
@@ -266,3 +267,10 @@ def test_queries_are_tested_as_the_page_says(spark: SparkSession) -> None:
     names = TESTING["Data frames and rows of Python"].run_python(Feed=Feed)
     names["test_totals_of_rows"](partial(check_query, spark))
     TESTING["In a session of your own"].run_python()["test_loud_cities"](spark)
+
+
+def test_the_scala_of_the_page_is_that_of_a_suite() -> None:
+    page = (ROOT / "docs" / "testing-your-queries.md").read_text()
+    suite = "tests/scala/io/sparkchangelog/testkit/ChangelogChecksSuite.scala"
+    body = page[page.index('  test("a city') : page.index("}\n```\n\n`checkChangelog")]
+    assert body in (ROOT / suite).read_text()

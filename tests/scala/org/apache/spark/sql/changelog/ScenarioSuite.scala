@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog
 import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
-import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -65,23 +64,8 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
     assert(emitted.forall(_.kind == "+I"), emitted.mkString("not only inserts: ", ", ", ""))
   }
 
-  private def checkCut(scenario: Scenario, seed: Int): Unit = {
-    val random = new Random(scenario.name.hashCode + seed)
-    val sizes = cut(scenario.program.steps.size, random)
-    val conf = Variant.Providers(random.nextInt(3))._2
-    val how = variant(scenario, conf).copy(restart = random.nextInt(4) == 0)
-    withClue(s"in batches of ${sizes.mkString(", ")} [$how]: ") {
-      oracle.check(scenario.inBatches(sizes), how)
-    }
-  }
-
-  /** Sizes of batches that together have `size` changes. */
-  private def cut(size: Int, random: Random): Seq[Int] =
-    if (size == 0) Nil
-    else {
-      val first = 1 + random.nextInt(size)
-      first +: cut(size - first, random)
-    }
+  private def checkCut(scenario: Scenario, seed: Int): Unit =
+    new ScenarioChecks(oracle).cut(scenario, scenario.name.hashCode + seed)
 
   private def numCuts(scenario: Scenario): Int =
     cutsWanted.getOrElse(if (scenario.name.hashCode % 6 == 0) 1 else 0)

@@ -52,6 +52,18 @@ final case class Scenario(
     program.copy(steps = steps)
   }
 
+  /** The changes that each batch must emit, as text; none if the text says none of any batch. */
+  def expected: Option[Seq[Seq[String]]] = {
+    val batches = lines.foldLeft(Vector.empty[Vector[String]]) { (batches, line) =>
+      if (line.startsWith(Scenario.Emits)) {
+        batches.init :+ (batches.last :+ line.stripPrefix(Scenario.Emits).trim)
+      } else if (Scenario.isChange(line) && !line.startsWith(Scenario.And))
+        batches :+ Vector.empty
+      else batches
+    }
+    Option.when(batches.exists(_.nonEmpty))(batches)
+  }
+
   /** The file's text if its batches emit these changes. */
   def emitting(changes: Seq[Seq[Change]]): String = {
     val remaining = mutable.Queue.from(changes)
