@@ -69,8 +69,10 @@ class ViewCatalog(session: SparkSession) {
   }
 
   private def view(table: CatalogTable): Option[KeptView] =
-    ViewDefinition.fromProperties(table.properties).map { definition =>
-      KeptView(table.identifier, table.schema, definition)
+    // where Hive keeps the catalog, a comment is none of the properties that it gives back
+    ViewDefinition.fromProperties(table.properties ++ table.comment.map("comment" -> _)).map {
+      definition =>
+        KeptView(table.identifier, table.schema, definition)
     }
 
   /** A table whose properties may be known to its format only, as Delta's are. */
