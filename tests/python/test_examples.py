@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import py_compile
 from pathlib import Path
 
 from processes import ROOT, run_script
@@ -61,6 +62,11 @@ def test_word_count_in_python(jar: Path, tmp_path: Path) -> None:
     assert printed.startswith("ToChangelog retract  [I,UB,UA,D]")
     assert FIRST_BATCH in printed
     assert SECOND_BATCH in printed
+
+
+def test_the_dag_is_python(tmp_path: Path) -> None:
+    path = EXAMPLES / "refresh" / "airflow_views.py"
+    py_compile.compile(str(path), cfile=str(tmp_path / "dag.pyc"), doraise=True)
 
 
 def test_word_count_in_sql(jar: Path, tmp_path: Path) -> None:

@@ -87,6 +87,15 @@ def test_python_is_built_for_the_same_spark() -> None:
     assert f"pyspark>={line},<" in text("docs/install.md")
 
 
+def test_the_dbt_package_is_of_the_same_version_and_tested_on_the_same_spark() -> None:
+    assert found(r"\nversion: (.+)\n", "dbt/dbt_project.yml") == RELEASE
+    assert found(r"\npyspark==([\d.]+)\n", "dev/requirements-dbt.txt") == SPARK
+    pins = dict(re.findall(r"^(dbt-\w+).*==([\d.]+)$", text("dev/requirements-dbt.txt"), re.M))
+    page = text("docs/dbt.md")
+    for package, version in pins.items():
+        assert f"{package} {version}" in page
+
+
 def test_workflows_pin_one_version_of_each_action() -> None:
     uses = [
         use for workflow in WORKFLOWS for use in re.findall(r"uses: (\S+)", workflow.read_text())

@@ -96,6 +96,6 @@ def test_pytest_finds_the_fixtures_and_tells_what_fails(
         "@pytest.mark.xfail(raises=AssertionError, strict=True)\n"
         + right.replace("Oslo 7", "Oslo 8")
     )
-    options = ["-q", "--changelog-cuts", "2", "--changelog-seed", "7", "-p", "no:cacheprovider"]
+    options = ["-q", "--changelog-cuts", "1", "--changelog-seed", "7", "-p", "no:cacheprovider"]
     printed = run([clean_python, "-m", "pytest", *options], tmp_path, **OFFLINE)
     assert "1 passed, 1 xfailed" in printed

@@ -1,0 +1,2 @@
+{{ config(materialized='streaming_table', file_format='parquet') }}
+SELECT city, fare FROM STREAM {{ ref('rides') }} WHERE fare > 4
