@@ -6,27 +6,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._text import call, columns, select
 from spark_changelog.functions import Mode
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class Explanation(str):
+    """A text that `explain` has given; a notebook shows it as a picture."""
+
+    _statement: Callable[[str], str]
+
+    @classmethod
+    def _of(cls, form: str, statement: Callable[[str], str]) -> Explanation:
+        explanation = cls(statement(form))
+        explanation._statement = statement
+        return explanation
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow-x: auto">{self._statement("FORMAT SVG")}</div>'
+
 
 @overload
 def explain(
-    df: DataFrame,
+    df: DataFrame | StreamingQuery,
     mode: Mode = ...,
-    format: Literal["text", "verbose"] = ...,
+    format: Literal["text", "verbose", "html", "svg"] = ...,
     key: str | Sequence[str] | None = ...,
-) -> str: ...
+) -> Explanation: ...
 
 
 @overload
 def explain(
-    df: DataFrame,
+    df: DataFrame | StreamingQuery,
     mode: Mode = ...,
     *,
     format: Literal["json"],
@@ -35,32 +53,36 @@ def explain(
 
 
 def explain(
-    df: DataFrame,
+    df: DataFrame | StreamingQuery,
     mode: Mode = "retract",
-    format: Literal["text", "verbose", "json"] = "text",
+    format: Literal["text", "verbose", "json", "html", "svg"] = "text",
     key: str | Sequence[str] | None = None,
-) -> str | dict[str, Any]:
+) -> Explanation | dict[str, Any]:
     """Tell, node by node, how ``to_changelog(df, mode, key)`` would be maintained.
 
     Each line has the kinds of change a node emits, such as ``[I,UB,UA,D]``, its unique key, the
     state it keeps and what bounds that, the strategy, and why ``update_preimage`` is sent or not.
 
+    Of a query that runs it tells what each operator has done in the last batch as well: the
+    changes that came and went, the state it keeps, and how long that took.
+
     Parameters
     ----------
-    df : DataFrame
-        The query, as it would be given to `to_changelog`.
+    df : DataFrame or StreamingQuery
+        The query, as it would be given to `to_changelog`; or one that has been started.
     mode : {"retract", "upsert", "append"}
-        As in `to_changelog`.
-    format : {"text", "verbose", "json"}
+        As in `to_changelog`. A started query has its own.
+    format : {"text", "verbose", "json", "html", "svg"}
         ``"text"`` prints the tree and returns it; ``"verbose"`` with what `from_debezium` and its
-        like are made of; ``"json"`` returns all of it as nested dicts.
+        like are made of; ``"json"`` returns all of it as nested dicts; ``"html"`` a page that
+        draws it, which needs nothing else; ``"svg"`` the picture alone.
     key : str or sequence of str, optional
-        As in `to_changelog`.
+        As in `to_changelog`. A started query has its own.
 
     Returns
     -------
-    str or dict
-        The tree, from its root down.
+    Explanation or dict
+        The tree, from its root down: a text, which notebooks show as a picture.
 
     Examples
     --------
@@ -69,14 +91,40 @@ def explain(
     >>> tree = explain(counts, mode="upsert", format="json")
     >>> tree["mode"]
     ['I', 'UA']
+    >>> explain(counts, format="svg")[:4]
+    '<svg'
     """
-    function = call("to_changelog", mode=mode, key=columns(key))
-    forms = {"text": "FORMAT TEXT", "verbose": "VERBOSE", "json": "FORMAT JSON"}
-    command = f"EXPLAIN CHANGELOG {forms[format]} {select(function)}"
-    row = df.sparkSession.sql(command, df=df).collect()[0]
+    forms = {"text": "FORMAT TEXT", "verbose": "VERBOSE"}
+    form = forms.get(format, f"FORMAT {format.upper()}")
+    statement = _of_frame(df, mode, key) if isinstance(df, DataFrame) else _of_query(df)
     if format == "json":
-        tree: dict[str, Any] = json.loads(row[0])
+        tree: dict[str, Any] = json.loads(statement(form))
         return tree
-    text: str = row[0]
-    print(text)
+    text = Explanation._of(form, statement)
+    if format in forms:
+        print(text)
     return text
+
+
+def _of_frame(df: DataFrame, mode: Mode, key: str | Sequence[str] | None) -> Callable[[str], str]:
+    query = select(call("to_changelog", mode=mode, key=columns(key)))
+
+    def explained(form: str) -> str:
+        text: str = df.sparkSession.sql(f"EXPLAIN CHANGELOG {form} {query}", df=df).collect()[0][
+            0
+        ]
+        return text
+
+    return explained
+
+
+def _of_query(query: StreamingQuery) -> Callable[[str], str]:
+    # one of Spark Connect knows its session
+    session: SparkSession = getattr(query, "_session", None) or SparkSession.active()
+
+    def explained(form: str) -> str:
+        statement = f"EXPLAIN CHANGELOG {form} QUERY '{query.runId}'"
+        text: str = session.sql(statement).collect()[0][0]
+        return text
+
+    return explained

@@ -55,10 +55,21 @@ def batch():
 def explain():
     return changelog.explain(table.groupBy("city").count(), format="json")["mode"]
 
+def running():
+    changes = changelog.to_changelog(table.groupBy("city").count())
+    writer = changes.writeStream.format("noop")
+    query = writer.option("checkpointLocation", folder + "/running").start()
+    query.processAllAvailable()
+    while query.status["isTriggerActive"]:
+        pass  # a batch is done before it is reported
+    tree = changelog.explain(query, format="json")
+    query.stop()
+    return tree["children"][0]["numbers"]["stateRows"]
+
 def error():
     changelog.from_changelog(raw, change_type="no_such_column").schema
 
-for part in (conf, sql_text, functions, batch, explain, error):
+for part in (conf, sql_text, functions, batch, explain, running, error):
     try:
         result = part()
     except Exception as failure:
@@ -88,6 +99,7 @@ def found(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, obje
         ("functions", [("Rome", 1, "insert")]),
         ("batch", [(2,), (2, "insert")]),
         ("explain", ["I", "UB", "UA", "D"]),
+        ("running", 1),
     ],
 )
 def test_connect(found: dict[str, object], part: str, expected: object) -> None:

@@ -32,6 +32,7 @@ import org.apache.spark.sql.changelog.optimizer.{
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
+import org.apache.spark.sql.changelog.status.{ChangelogStatusFunction, StatusStrategy}
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
 import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
 
@@ -56,6 +57,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ToChangelogFunction.description)
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectTableFunction(ChangesFunction.description)
+    extensions.injectTableFunction(ChangelogStatusFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveTtlHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
@@ -85,6 +87,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))
     // planning: before Spark's own strategies
     extensions.injectPlannerStrategy(new ChangelogStrategy(_))
+    extensions.injectPlannerStrategy(_ => StatusStrategy)
     // preparation: after exchanges are in place, before code is generated
     extensions.injectColumnar(_ => PrepareStages)
   }

@@ -15,7 +15,7 @@ private[changelog] trait ProcessorTest {
   protected def newMetric(): SQLMetric = new SQLMetric("sum")
 
   protected def newMetrics(): ChangeMetrics =
-    ChangeMetrics(newMetric(), newMetric(), newMetric(), newMetric())
+    ChangeMetrics(newMetric(), newMetric(), newMetric(), newMetric(), newMetric(), newMetric())
 
   /** Counts retractions of rows that were never given. */
   protected final class CountUnmatched extends UnmatchedRetractions {

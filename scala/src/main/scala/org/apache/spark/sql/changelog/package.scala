@@ -35,14 +35,18 @@ package org.apache.spark.sql
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
  *                shared, sources
+ *   status       what running queries did in their last batch, operator by operator: for EXPLAIN,
+ *                as a table function and as metrics
+ *                uses functions, plans
  *   execution    physical operators, one package each, and how they use their state
- *                uses config, errors, identity, inference, microbatch, plans, shared, sources, state
+ *                uses config, errors, identity, inference, microbatch, plans, shared, sources,
+ *                state, status
  *   sinks        what keeps tables and topics current from the changes, each batch once
  *                uses checkpoint, errors, plans
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
- *   explain      EXPLAIN CHANGELOG, and the same text in Spark's own EXPLAIN
- *                uses analysis, config, execution, functions, microbatch, plans
+ *   explain      EXPLAIN CHANGELOG as text, JSON and picture, and the text in Spark's own EXPLAIN
+ *                uses analysis, config, errors, execution, functions, microbatch, plans, status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, errors, explain, functions, plans, sinks, sources
  *   parser       what Spark's grammar doesn't have

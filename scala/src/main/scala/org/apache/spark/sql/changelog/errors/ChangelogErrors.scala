@@ -50,6 +50,11 @@ object ChangelogErrors {
         "value" -> value,
         "expected" -> expected))
 
+  /** @param running the names of those that run */
+  def queryNotFound(name: String, running: Seq[String]): AnalysisException = analysis(
+    "CHANGELOG_QUERY_NOT_FOUND",
+    Map("name" -> name, "running" -> (if (running.isEmpty) "none" else running.mkString(", "))))
+
   def columnNotFound(
       function: String,
       argument: String,

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful._
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
@@ -157,11 +158,31 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] = Seq(
     StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
     StatefulOperatorCustomSumMetric(
+      "numUpdatePostimages",
+      "number of new rows of updates emitted"),
+    StatefulOperatorCustomSumMetric("numDeletes", "number of deletes emitted"),
+    StatefulOperatorCustomSumMetric(
       "numUnmatchedRetractions",
       "number of retractions of rows never given"),
     StatefulOperatorCustomSumMetric(
       "numExpiredStateRows",
       "number of state rows forgotten for their age"))
+
+  /** Spark's numbers, and how many rows have come and of which kinds others have gone on. */
+  override def getProgress(): StateOperatorProgress = {
+    val progress = super.getProgress()
+    val emitted = longMetric("numOutputRows").value
+    val retracted = longMetric("numRetractions").value
+    val updates = longMetric("numUpdatePostimages").value
+    val counts = Seq(
+      "numOutputRows" -> emitted,
+      "numInserts" -> (emitted - retracted - updates),
+      "numUpdatePreimages" -> (retracted - longMetric("numDeletes").value))
+    (counts ++ InputRows(this).map("numInputRows" -> _)).foreach { case (name, count) =>
+      progress.customMetrics.put(name, count)
+    }
+    progress
+  }
 
   override def validateAndMaybeEvolveStateSchema(
       hadoopConf: Configuration,
@@ -256,6 +277,8 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   protected def changeMetrics: ChangeMetrics = ChangeMetrics(
     longMetric("numOutputRows"),
     longMetric("numRetractions"),
+    longMetric("numUpdatePostimages"),
+    longMetric("numDeletes"),
     longMetric("numUpdatedStateRows"),
     longMetric("numRemovedStateRows"))
 

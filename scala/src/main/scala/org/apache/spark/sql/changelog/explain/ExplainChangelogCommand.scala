@@ -37,12 +37,8 @@ import org.apache.spark.sql.changelog.plans.{
  *
  * @param query
  *   the query as parsed
- * @param asJson
- *   whether the tree is wanted as JSON
- * @param verbose
- *   whether the text shows what functions that read records are made of
  */
-case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean, verbose: Boolean = false)
+case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
     extends LeafRunnableCommand {
 
   override val output: Seq[Attribute] =
@@ -67,7 +63,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, asJson: Boolean, verbose:
     val explained = session.sessionState.optimizer.execute(joined).collect {
       case output: ChangelogOutput => withPartitions(session, output.explained)
     }
-    explained.map(tree => Row(if (asJson) tree.toJson else tree.toText(verbose)))
+    format(explained).map(Row(_))
   }
 
   private def withPartitions(session: classic.SparkSession, root: ExplainNode): ExplainNode =

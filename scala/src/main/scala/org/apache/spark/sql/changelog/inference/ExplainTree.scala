@@ -8,8 +8,23 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, FromChangelog}
 /** Tells what inference found out as EXPLAIN says it. */
 object ExplainTree {
 
-  /** What EXPLAIN says about an annotated query. */
-  def apply(annotated: AnnotatedPlan): ExplainNode = explain(annotated, isPart = false)
+  /**
+   * What EXPLAIN says about an annotated query.
+   *
+   * @param operators
+   *   the nodes that have become operators, with the numbers of those
+   */
+  def apply(
+      annotated: AnnotatedPlan,
+      operators: Seq[(AnnotatedPlan, Seq[Long])] = Nil): ExplainNode =
+    new ExplainTree(operators).explain(annotated, isPart = false)
+
+  /** The same of one that is only explained, with what its reader might ask for instead. */
+  def withAdvice(annotated: AnnotatedPlan): ExplainNode =
+    apply(annotated).copy(warnings = Hazards.ofReader(annotated))
+}
+
+private class ExplainTree(operators: Seq[(AnnotatedPlan, Seq[Long])]) {
 
   private def explain(annotated: AnnotatedPlan, isPart: Boolean): ExplainNode = {
     val isReadAgain = annotated.shared.exists(!_.computes)
@@ -28,6 +43,8 @@ object ExplainTree {
       if (isReadAgain) Nil else annotated.state,
       annotated.reasons ++ annotated.shared.map(_.toString),
       if (isReadAgain) Nil else annotated.children.map(explain(_, hasParts)),
-      isPart && annotated.children.nonEmpty)
+      isPart && annotated.children.nonEmpty,
+      operators.collectFirst { case (node, ids) if node eq annotated => ids }.getOrElse(Nil),
+      if (isReadAgain) Nil else Hazards(annotated))
   }
 }

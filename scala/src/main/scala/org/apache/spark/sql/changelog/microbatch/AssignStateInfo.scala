@@ -76,11 +76,18 @@ object AssignStateInfo {
       PlannedBatch(stream.analyzedPlan, checkpoint, execution.currentBatchId)
     }
 
-  /** Fails if two operators of the batch keep their state in one place, Spark's own included. */
-  def checkIds(session: SparkSession): Unit = planning(session).foreach { execution =>
-    val ids = execution.executedPlan.collect { case operator: StateStoreWriter =>
+  /** The query that runs in this thread, with ids and names of its operators as progress lists them. */
+  def runningQuery(session: SparkSession): Option[(StreamExecution, Seq[(Long, String)])] =
+    running(session).map { case (stream, execution) => (stream, operators(execution)) }
+
+  private def operators(execution: IncrementalExecution): Seq[(Long, String)] =
+    execution.executedPlan.collect { case operator: StateStoreWriter =>
       operator.getStateInfo.operatorId -> operator.shortName
     }
+
+  /** Fails if two operators of the batch keep their state in one place, Spark's own included. */
+  def checkIds(session: SparkSession): Unit = planning(session).foreach { execution =>
+    val ids = operators(execution)
     ids.groupMap(_._1)(_._2).collectFirst { case (id, Seq(first, second, _*)) =>
       throw SparkException.internalError(s"Operators $first and $second share the id $id")
     }

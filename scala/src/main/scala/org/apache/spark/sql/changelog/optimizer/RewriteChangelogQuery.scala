@@ -96,9 +96,10 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     else {
       CheckExecutable(annotated)
       val nodes = new RewriteNodes(ids)
-      val rewritten = OutputRewrite(annotated, nodes(annotated.children.head))
-      note(recorded(annotated, nodes.operators.toSeq))
-      rewritten
+      val input = nodes(annotated.children.head)
+      val operators = nodes.operators.toSeq
+      note(recorded(annotated, operators))
+      OutputRewrite(annotated, input, operators)
     }
   }
 

@@ -11,12 +11,16 @@ import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
-import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
+import org.apache.spark.sql.changelog.explain.{
+  ExplainChangelogCommand,
+  ExplainFormat,
+  ExplainQueryCommand
+}
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
- * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT TEXT | FORMAT JSON] query` and statements about views, and
- * hands everything else, the queries included, to Spark's parser.
+ * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
+ * runs, and statements about views, and hands everything else, the queries included, to Spark's parser.
  */
 class ChangelogParser(protected val delegate: ParserInterface) extends DelegatingParser {
   import ChangelogParser._
@@ -35,7 +39,12 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
     try
       views(sqlText, spark).getOrElse {
         sqlText match {
-          case Prefix(verbose, format, query) => explain(verbose, format, spark(query))
+          case Prefix(verbose, form, query) =>
+            val format = ExplainFormat(Seq(verbose, form, "TEXT").find(_ != null).get)
+            query match {
+              case Running(name) => ExplainQueryCommand(name.replace("''", "'"), format)
+              case _ => ExplainChangelogCommand(spark(query), format)
+            }
           case _ => ResolveViewStatements.parsed(spark(sqlText))
         }
       }
@@ -63,15 +72,10 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
   override def parseTableSchema(sqlText: String): StructType = delegate.parseTableSchema(sqlText)
 
   override def parseDataType(sqlText: String): DataType = delegate.parseDataType(sqlText)
-
-  private def explain(verbose: String, format: String, query: LogicalPlan): LogicalPlan =
-    ExplainChangelogCommand(
-      query,
-      asJson = "JSON".equalsIgnoreCase(format),
-      verbose = verbose != null)
 }
 
 private object ChangelogParser {
   private val Prefix =
-    """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON))?\s+(.*)""".r
+    """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
+  private val Running = """(?is)QUERY\s+'((?:[^']|'')*)'\s*;?\s*""".r
 }

@@ -29,6 +29,12 @@ import org.json4s.jackson.JsonMethods.{pretty, render}
  * @param isPart
  *   whether it is a part of what the function of the source above is made of, which only text that
  *   is to be verbose shows
+ * @param operators
+ *   the numbers of the operators it is run by, if it keeps state and the query is planned to run
+ * @param warnings
+ *   what of it may hurt once much has come
+ * @param numbers
+ *   what it did in the last batch, if the query runs
  */
 final case class ExplainNode(
     node: String,
@@ -41,19 +47,37 @@ final case class ExplainNode(
     state: Seq[StateTable],
     reasons: Seq[String],
     children: Seq[ExplainNode],
-    isPart: Boolean) {
+    isPart: Boolean,
+    operators: Seq[Long] = Nil,
+    warnings: Seq[String] = Nil,
+    numbers: Option[OperatorNumbers] = None) {
 
   /** One line per node, inputs indented, with the reasons below each node. */
   def toText: String = toText(verbose = false)
 
   def toText(verbose: Boolean): String = {
     val text = new StringBuilder
-    (if (verbose) this else folded).append(text, depth = 0)
+    val shown = if (verbose) this else folded
+    shown.append(text, depth = 0)
+    val warnings = shown.allWarnings
+    if (warnings.nonEmpty) text.append("\nWhat may hurt:\n")
+    warnings.foreach(warning => text.append(s"! $warning\n"))
     text.toString
   }
 
   /** The tree as JSON, root first. */
   def toJson: String = pretty(render(json))
+
+  /** All nodes, this one first. */
+  def nodes: Seq[ExplainNode] = this +: children.flatMap(_.nodes)
+
+  /** What may hurt of any node. */
+  def allWarnings: Seq[String] = nodes.flatMap(_.warnings).distinct
+
+  /** The tree with what each operator did, by its number. */
+  def running(byId: Map[Long, OperatorNumbers]): ExplainNode = copy(
+    numbers = OperatorNumbers.together(operators.sorted.flatMap(byId.get)),
+    children = children.map(_.running(byId)))
 
   private def append(text: StringBuilder, depth: Int): Unit = {
     val (lead, below) =
@@ -66,16 +90,17 @@ final case class ExplainNode(
     text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
     text.append(s"$keys$strategyText$stateText\n")
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
+    numbers.foreach(now => text.append(s"$below# ${now.flow}, ${now.kept}\n"))
     children.foreach(_.append(text, depth + 1))
   }
 
   /** The tree without parts: what they read is in their place. */
-  private def folded: ExplainNode = copy(children = children.flatMap { child =>
+  def folded: ExplainNode = copy(children = children.flatMap { child =>
     val below = child.folded
     if (child.isPart) below.children else Seq(below)
   })
 
-  private def json: JObject =
+  def json: JObject =
     ("node" -> node) ~
       ("detail" -> detail) ~
       ("mode" -> symbols) ~
@@ -87,5 +112,8 @@ final case class ExplainNode(
           ("boundedBy" -> table.boundedBy)
       }) ~
       ("reasons" -> reasons) ~
+      ("operators" -> operators) ~
+      ("warnings" -> warnings) ~
+      ("numbers" -> numbers.map(_.toJson)) ~
       ("children" -> children.map(_.json))
 }

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.start
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, WithCTE}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
@@ -15,7 +16,7 @@ import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
-import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
 /**
@@ -24,7 +25,7 @@ import org.apache.spark.sql.changelog.sinks.ChangelogSink
  * What a node can do is known only once Spark has optimized the query, so the query is optimized
  * here as it will be in each batch.
  */
-class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit) {
+class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit) with Logging {
 
   override def apply(plan: LogicalPlan): Unit = plan match {
     case write: WriteToStream =>
@@ -44,10 +45,20 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           checkCheckpoint(checkpoint, logs, query)
           val running = optimized
           CheckStateProvider(running, logs.settings, classic.sessionState.conf)
+          warn(running)
           checkSink(write, running)
         } else checkSink(write, query)
       }
     case _ =>
+  }
+
+  /** Says once, before anything has come, what may hurt when much has. */
+  private def warn(query: LogicalPlan): Unit = {
+    val warnings = query.collect { case output: ChangelogOutput => output.explained.allWarnings }
+    if (warnings.flatten.nonEmpty) {
+      logWarning(
+        s"What may hurt, of a query that starts:\n${warnings.flatten.distinct.mkString("\n")}")
+    }
   }
 
   /** What a query needs to begin again is there, and once a batch is done, it is what it was. */

@@ -26,7 +26,11 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   }
 
   /** How its changes are kept, as EXPLAIN tells. */
-  lazy val output: ChangelogOutput = explained(mode(hasKey = false))
+  lazy val output: ChangelogOutput = {
+    val output = explained(mode(hasKey = false))
+    // it has no reader who could ask for other changes
+    output.copy(explained = output.explained.copy(warnings = Nil))
+  }
 
   private def explained(mode: OutputMode): ChangelogOutput =
     optimized(toChangelog(mode).copy(explainOnly = true, streaming = true))

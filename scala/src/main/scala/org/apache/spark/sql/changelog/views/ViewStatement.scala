@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
+import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.views.commands._
 
 /**
@@ -21,7 +21,7 @@ class ViewStatement(parser: ParserInterface) {
   def apply(sqlText: String, parse: String => LogicalPlan): Option[LogicalPlan] =
     LeadingComments.replaceFirstIn(sqlText, "") match {
       case Explain(form, create) =>
-        explained(parse(withoutReplace(create)), asJson = "JSON".equalsIgnoreCase(form))
+        explained(parse(withoutReplace(create)), ExplainFormat(Option(form).getOrElse("TEXT")))
       case CreateClustered(name) =>
         // the parser of a format may take it for partitioning
         throw ViewErrors.clauseNotSupported(name, "CLUSTER BY", "Use PARTITIONED BY, or neither.")
@@ -83,7 +83,7 @@ object ViewStatement {
   private val LeadingComments = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
 
   private val Explain =
-    s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
+    s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON|HTML|SVG)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
   private val Quoted = """(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`)"""
   private val CreateClustered =
     s"""(?is)CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$Name(?:$Quoted|(?!\\bAS\\b)[^'"`])*?\\bCLUSTER\\s+BY\\b.*""".r
@@ -117,15 +117,17 @@ object ViewStatement {
   private def withoutReplace(text: String): String =
     OrReplace.replaceAllIn(text, found => found.group(1) + " " * found.group(2).length)
 
-  private def explained(plan: LogicalPlan, asJson: Boolean): Option[LogicalPlan] = plan match {
-    case create: CreatePipelineDatasetAsSelect =>
-      // a plan would show them
-      RefuseSecrets("to explain", Map.empty, create.query)
-      val otherwise = ExplainChangelogCommand(create.query, asJson)
-      creation(plan, replace = true).map {
-        case command: CreateKeptView if !asJson => ExplainKeptView(command, otherwise)
-        case _ => otherwise
-      }
-    case _ => None
-  }
+  private def explained(plan: LogicalPlan, form: ExplainFormat): Option[LogicalPlan] =
+    plan match {
+      case create: CreatePipelineDatasetAsSelect =>
+        // a plan would show them
+        RefuseSecrets("to explain", Map.empty, create.query)
+        val otherwise = ExplainChangelogCommand(create.query, form)
+        creation(plan, replace = true).map {
+          case command: CreateKeptView if form.isInstanceOf[ExplainFormat.Text] =>
+            ExplainKeptView(command, otherwise)
+          case _ => otherwise
+        }
+      case _ => None
+    }
 }

@@ -21,7 +21,7 @@ import org.apache.spark.util.collection.OpenHashSet
  *   what a change's group and value are, for each kind of values; nothing is there if the last of
  *   them is NULL
  */
-private[aggregate] case class ValueSampleExec(keys: Seq[Seq[Expression]], child: SparkPlan)
+private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child: SparkPlan)
     extends UnaryExecNode {
 
   override lazy val metrics: Map[String, SQLMetric] = Map(

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ExplainNode
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
+import org.apache.spark.sql.changelog.status.RunningPlans
 
 /**
  * Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched.
@@ -50,7 +51,12 @@ case class ChangelogOutputExec(
   override protected def doExecute(): RDD[InternalRow] = {
     val started = castToImpl(session)
     AssignStateInfo.checkIds(started)
-    if (AssignStateInfo.firstOfRun(started).isDefined) GeneratedClasses.warn(this)
+    if (AssignStateInfo.firstOfRun(started).isDefined) {
+      GeneratedClasses.warn(this)
+      AssignStateInfo.runningQuery(started).foreach { case (query, operators) =>
+        RunningPlans.note(query, explained, operators)
+      }
+    }
     child.execute()
   }
 

@@ -120,8 +120,9 @@ case class ChangelogUniqueExec(
     }
 
     private def note(change: InternalRow): Unit = {
-      metrics.emitted += 1
-      val sign = RowKind.sign(RowKind.at(change, kindOrdinal))
+      val kind = RowKind.at(change, kindOrdinal)
+      metrics.emit(kind)
+      val sign = RowKind.sign(kind)
       after += sign
       if (after > 1 && sign > 0) second = change.copy()
     }

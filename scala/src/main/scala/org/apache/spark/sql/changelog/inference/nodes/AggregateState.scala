@@ -51,14 +51,14 @@ private[inference] final case class AggregateState(
     tables)
 
   private def strategy: String =
-    if (needsRows) "rows of the group, computed again"
+    if (needsRows) AggregateState.ComputedAgain
     else if (calls.isEmpty) "groups only"
     else {
       val kept = Seq(
         Some(if (retracts) "signed buffers" else "plain buffers"),
         if (extrema.isEmpty) None else Some("counted values"),
         if (distinct.isEmpty) None
-        else Some(if (splits) "split distinct values" else "distinct values")).flatten
+        else Some(if (splits) AggregateState.SplitDistinct else "distinct values")).flatten
       kept.mkString(" and ")
     }
 
@@ -84,4 +84,9 @@ private[inference] final case class AggregateState(
 
   private def argumentsOf(of: Seq[AggregateExpression]): Seq[String] =
     of.map(_.aggregateFunction.children.map(DescribeNode.expression).mkString(", ")).distinct
+}
+
+private[inference] object AggregateState {
+  val ComputedAgain = "rows of the group, computed again"
+  val SplitDistinct = "split distinct values"
 }

@@ -27,6 +27,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * that are passed.
  */
 object RecomputeInference extends NodeInference {
+  private[inference] val OfTouched = "recompute touched partitions"
+
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case _: Window | _: WindowGroupLimit | GroupedMap(_) => true
     case _ => false
@@ -56,7 +58,7 @@ object RecomputeInference extends NodeInference {
     case plan if WindowStack.sharesRows(plan) =>
       Decision(
         Seq(Demand.takesBack(plan)),
-        Some("recompute touched partitions, over the rows of the window below"))
+        Some(s"$OfTouched, over the rows of the window below"))
     case plan =>
       keepRows(
         node,
@@ -93,7 +95,7 @@ object RecomputeInference extends NodeInference {
     val key = partitions.head.map(DescribeNode.expression) ++ row
     Decision(
       node.children.map(_ => Demand.takesBack(node.plan)),
-      Some("recompute touched partitions"),
+      Some(OfTouched),
       Seq(StateTable("rows", key, "count", bound)))
   }
 

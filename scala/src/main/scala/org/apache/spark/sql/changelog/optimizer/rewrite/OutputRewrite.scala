@@ -20,8 +20,17 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
  */
 private[optimizer] object OutputRewrite {
 
-  /** The root of the rewritten query. */
-  def apply(root: AnnotatedPlan, input: LogicalPlan): ChangelogOutput =
+  /**
+   * The root of the rewritten query.
+   *
+   * @param operators
+   *   the nodes below that have become operators, with the numbers of those
+   */
+  def apply(
+      root: AnnotatedPlan,
+      input: LogicalPlan,
+      operators: Seq[(AnnotatedPlan, Seq[Long])]): ChangelogOutput = {
+    val explained = ExplainTree(root, operators)
     netting(root) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
@@ -31,21 +40,29 @@ private[optimizer] object OutputRewrite {
         val netted =
           ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
         val nettedBy = Option.when(pairs)(key)
-        output(root, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+        output(root, explained, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
       case Netting.Neighbours(key) =>
-        output(root, RowKind.find(input.output), Some(key), Some(key), input)
+        output(root, explained, RowKind.find(input.output), Some(key), Some(key), input)
       case Netting.Alone(key) =>
-        output(root, RowKind.find(input.output), pairBy = None, Some(key), input)
+        output(root, explained, RowKind.find(input.output), pairBy = None, Some(key), input)
       case Netting.None =>
-        output(root, RowKind.find(input.output), pairBy = None, nettedBy = None, input)
+        output(root, explained, RowKind.find(input.output), pairBy = None, nettedBy = None, input)
     }
+  }
 
   /** A root that can be explained but not executed. */
   def explained(root: AnnotatedPlan): ChangelogOutput =
-    output(root, kind = None, pairBy = None, nettedBy = None, root.plan.children.head)
+    output(
+      root,
+      ExplainTree.withAdvice(root),
+      kind = None,
+      pairBy = None,
+      nettedBy = None,
+      root.plan.children.head)
 
   private def output(
       root: AnnotatedPlan,
+      explained: ExplainNode,
       kind: Option[Attribute],
       pairBy: Option[Seq[Attribute]],
       nettedBy: Option[Seq[Attribute]],
@@ -61,7 +78,7 @@ private[optimizer] object OutputRewrite {
       sink.changeType,
       if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
       query.upsertKeys.map(query.ordered),
-      ExplainTree(root),
+      explained,
       child)
   }
 

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical._
+
+import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.inference.nodes.{AggregateState, RecomputeInference}
+import org.apache.spark.sql.changelog.plans._
+
+/**
+ * Tells what of a query may hurt once much has come, and what would help, before it starts.
+ *
+ *   - state that only grows: nothing bounds it, and no row of the input ever leaves. What a table
+ *     that loses rows is kept for is as large as the table, and no hazard
+ *   - all rows kept by one task: there is nothing to distribute them by. Aggregates that are combined
+ *     before they get there are none
+ *   - all of a group computed again for each change in it
+ *   - a join without an equality, which compares all rows with all
+ *   - old rows that operators send for nobody but the reader, which could do without
+ */
+private[inference] object Hazards {
+
+  /** Those of one node, as sentences. */
+  def apply(node: AnnotatedPlan): Seq[String] =
+    if (node.state.isEmpty) Nil
+    else {
+      Seq(growth(node), oneTask(node), computedAgain(node), noEquality(node)).flatten.map {
+        hazard => s"${DescribeNode.short(node.plan)} $hazard"
+      }
+    }
+
+  /** Those of what the reader asks for. */
+  def ofReader(root: AnnotatedPlan): Seq[String] = root.plan match {
+    case reader: ToChangelog if reader.mode == OutputMode.Retract && makesOldRows(root) =>
+      root.children.head.upsertKeys
+        .map(root.children.head.ordered)
+        .find { key =>
+          val upsert = reader.copy(mode = OutputMode.Upsert, key = key)
+          !sendsOldRows(InferChangelogMode(upsert))
+        }
+        .map { key =>
+          s"nobody but the reader asks for -U: one that replaces rows by ${DescribeNode.key(key)} does " +
+            "without, with mode => 'upsert'"
+        }
+        .toSeq
+    case _ => Nil
+  }
+
+  private def makesOldRows(node: AnnotatedPlan): Boolean =
+    node.state.nonEmpty && node.mode.symbols.contains("UB") || node.children.exists(makesOldRows)
+
+  private def sendsOldRows(node: AnnotatedPlan): Boolean =
+    node.mode.symbols.contains("UB") || node.children.exists(sendsOldRows)
+
+  private def growth(node: AnnotatedPlan): Option[String] = {
+    val growing = node.state.zipWithIndex.collect {
+      case (table, index)
+          if table.boundedBy == StateTable.unbounded(ttl = 0) && table.key.nonEmpty &&
+            inputsOf(node, table, index).exists(_.mode.isInsertOnly) =>
+        s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
+    }
+    node.plan match {
+      // as many rows as the table has
+      case _: FromChangelog => None
+      case _ if growing.isEmpty => None
+      case plan =>
+        Some(
+          s"keeps ${growing.mkString(" and ")} for ever, of input that only grows. " +
+            s"${bound(plan)}, or a hint STATE_TTL, bounds that")
+    }
+  }
+
+  /** The inputs that a table holds rows of. */
+  private def inputsOf(node: AnnotatedPlan, table: StateTable, index: Int): Seq[AnnotatedPlan] =
+    node.children match {
+      case Seq(left, _) if node.state.size == 1 && table.table.startsWith("left") => Seq(left)
+      case Seq(_, right) if node.state.size == 1 && table.table.startsWith("right") =>
+        Seq(right)
+      case children if children.size == node.state.size => Seq(children(index))
+      case children => children
+    }
+
+  private def bound(plan: LogicalPlan): String = plan match {
+    case _: Join | _: MultiJoin | _: TemporalJoin =>
+      "A condition on event times of both sides, with watermarks"
+    case _: Aggregate => "An event time with a watermark among the groups"
+    case _ => "An event time with a watermark among what it is partitioned by"
+  }
+
+  private def oneTask(node: AnnotatedPlan): Option[String] = {
+    val what = node.plan match {
+      case agg: Aggregate if agg.groupingExpressions.isEmpty && keepsSeveral(node) =>
+        Some("groups")
+      case rank: Rank
+          if rank.partitionBy.isEmpty && node.strategy.contains(RankStrategy.Retract.toString) =>
+        Some("partitions")
+      case _: Rank | _: Aggregate => None
+      case plan => partitions(plan).filter(_.isEmpty).map(_ => "partitions")
+    }
+    what.map(parts => s"keeps all its rows in one task, as it has no $parts")
+  }
+
+  private def keepsSeveral(node: AnnotatedPlan): Boolean = {
+    val splits = node.strategy.exists(_.contains(AggregateState.SplitDistinct))
+    node.state.exists { table =>
+      table.key.nonEmpty && !(splits && table.table.startsWith("distinct"))
+    }
+  }
+
+  private def partitions(plan: LogicalPlan): Option[Seq[Expression]] = plan match {
+    case window: Window => Some(window.partitionSpec)
+    case limit: WindowGroupLimit => Some(limit.partitionSpec)
+    case GroupedMap(map) => map.groups.headOption
+    case _ => None
+  }
+
+  private def computedAgain(node: AnnotatedPlan): Option[String] = {
+    val strategy = node.strategy.getOrElse("")
+    if (strategy.startsWith(AggregateState.ComputedAgain)) {
+      Some(
+        "computes all of a group again for each change in it. Sums, counts, averages, min, max " +
+          "and DISTINCT of those are not computed so")
+    } else if (strategy == RecomputeInference.OfTouched) {
+      Some(
+        "computes all of a partition again for each change in it, so large ones make batches slow")
+    } else None
+  }
+
+  private def noEquality(node: AnnotatedPlan): Option[String] = {
+    val isMissing = node.plan match {
+      case join: Join => EquiJoin(join).pairs.isEmpty
+      case join: TemporalJoin => join.leftKey.isEmpty
+      case _ => false
+    }
+    Option.when(isMissing)(
+      "joins without an equality: one task keeps all rows, and compares each change with all of them. " +
+        "A condition left.x = right.x distributes them")
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.plans
+
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+
+import org.apache.spark.util.Utils
+
+/**
+ * What a node with state did in one batch of a running query, and what it keeps.
+ *
+ * @param rowsIn
+ *   the changes it was given, if they were counted
+ * @param unmatched
+ *   retractions of rows that were never given
+ * @param late
+ *   rows that came too late for the watermark
+ * @param taskMs
+ *   how long its tasks took, with what runs in the same tasks, all of them together
+ */
+final case class OperatorNumbers(
+    rowsIn: Option[Long],
+    inserts: Long,
+    updatePreimages: Long,
+    updatePostimages: Long,
+    deletes: Long,
+    unmatched: Long,
+    late: Long,
+    stateRows: Long,
+    stateBytes: Long,
+    taskMs: Long) {
+
+  def rowsOut: Long = inserts + updatePreimages + updatePostimages + deletes
+
+  /** Rows out per row in. */
+  def churn: Option[Double] = rowsIn.filter(_ > 0).map(rowsOut.toDouble / _)
+
+  /** How many rows of each kind have gone out, of kinds that have: `+I 3 -U 1 +U 1`. */
+  def kinds: String =
+    Seq("+I" -> inserts, "-U" -> updatePreimages, "+U" -> updatePostimages, "-D" -> deletes)
+      .collect { case (kind, count) if count > 0 => f"$kind $count%,d" }
+      .mkString(" ")
+
+  /** What it did, for people. */
+  def flow: String = {
+    val in = rowsIn.map(rows => f"in $rows%,d, ").mkString
+    val out = if (rowsOut == 0) "out 0" else s"out $kinds"
+    val ratio = churn.map(ratio => f" (churn $ratio%.2f)").mkString
+    val misses = Seq("unmatched" -> unmatched, "late" -> late).collect {
+      case (name, count) if count > 0 => f", $count%,d $name"
+    }
+    s"$in$out$ratio${misses.mkString}, $taskMs ms in tasks"
+  }
+
+  /** What it keeps, for people. */
+  def kept: String = f"keeps $stateRows%,d rows, ${Utils.bytesToString(stateBytes)}"
+
+  def toJson: JObject =
+    ("rowsIn" -> rowsIn) ~ ("rowsOut" -> rowsOut) ~ ("inserts" -> inserts) ~
+      ("updatePreimages" -> updatePreimages) ~ ("updatePostimages" -> updatePostimages) ~
+      ("deletes" -> deletes) ~ ("churn" -> churn) ~ ("unmatchedRetractions" -> unmatched) ~
+      ("lateRows" -> late) ~ ("stateRows" -> stateRows) ~ ("stateBytes" -> stateBytes) ~
+      ("taskMs" -> taskMs)
+}
+
+object OperatorNumbers {
+
+  /** Those of a node that is several operators, the lowest first: rows go in there, and out at the last. */
+  def together(operators: Seq[OperatorNumbers]): Option[OperatorNumbers] =
+    operators.lastOption.map { last =>
+      last.copy(
+        rowsIn = operators.head.rowsIn,
+        unmatched = operators.map(_.unmatched).sum,
+        late = operators.map(_.late).sum,
+        stateRows = operators.map(_.stateRows).sum,
+        stateBytes = operators.map(_.stateBytes).sum,
+        taskMs = operators.map(_.taskMs).sum)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.status
+
+import java.time.Instant
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumbers}
+
+/** The columns of `changelog_status()`, and the rows they have now. */
+private[status] object StatusColumns {
+
+  /**
+   * @param node
+   *   the node of the query that the operator belongs to, unless it is one of Spark's own
+   */
+  private case class Source(
+      query: RunningQuery,
+      operator: Option[RunningOperator],
+      node: Option[ExplainNode]) {
+    def numbers: Option[OperatorNumbers] = operator.map(_.numbers)
+  }
+
+  private case class Column(name: String, dataType: DataType, value: Source => Option[Any])
+
+  private def count(name: String)(value: OperatorNumbers => Long): Column =
+    Column(name, LongType, _.numbers.map(value))
+
+  private val columns: Seq[Column] = Seq(
+    Column("query", StringType, _.query.name),
+    Column("query_id", StringType, source => Some(source.query.id)),
+    Column("run_id", StringType, source => Some(source.query.runId)),
+    Column("batch_id", LongType, _.query.progress.map(_.batchId)),
+    Column(
+      "batch_time",
+      TimestampType,
+      _.query.progress.map(done => Instant.parse(done.timestamp))),
+    Column("batch_seconds", DoubleType, _.query.progress.map(_.batchDuration / 1000.0)),
+    Column("compiled_classes", LongType, source => Some(source.query.compiled)),
+    Column("operator_id", LongType, _.operator.map(_.id)),
+    Column("operator", StringType, _.operator.map(_.name)),
+    Column("node", StringType, _.node.map(node => s"${node.node} ${node.detail}".trim)),
+    Column("rows_in", LongType, _.numbers.flatMap(_.rowsIn)),
+    count("rows_out")(_.rowsOut),
+    count("inserts")(_.inserts),
+    count("update_preimages")(_.updatePreimages),
+    count("update_postimages")(_.updatePostimages),
+    count("deletes")(_.deletes),
+    Column("churn", DoubleType, _.numbers.flatMap(_.churn)),
+    count("unmatched_retractions")(_.unmatched),
+    count("late_rows")(_.late),
+    count("state_rows")(_.stateRows),
+    count("state_bytes")(_.stateBytes),
+    Column(
+      "state_bound",
+      StringType,
+      _.node.map(_.state.map(_.boundedBy).distinct.mkString("; "))),
+    Column("task_seconds", DoubleType, _.numbers.map(_.taskMs / 1000.0)))
+
+  private val schema = StructType(
+    columns.map(column => StructField(column.name, column.dataType)))
+
+  def attributes: Seq[Attribute] =
+    columns.map(column => AttributeReference(column.name, column.dataType)())
+
+  /** A row for each operator, and one for a query that has none. */
+  def rows: Seq[InternalRow] = {
+    val toCatalyst = CatalystTypeConverters.createToCatalystConverter(schema)
+    RunningPlans.all
+      .filter(_.isActive)
+      .sortBy(query => (query.name, query.id))
+      .flatMap(sources)
+      .map { source =>
+        val values = columns.map(column => column.value(source).orNull)
+        toCatalyst(Row.fromSeq(values)).asInstanceOf[InternalRow]
+      }
+  }
+
+  private def sources(query: RunningQuery): Seq[Source] = {
+    val nodes = query.trees.flatMap(_.nodes)
+    val ofOperators = query.operators.map { operator =>
+      Source(query, Some(operator), nodes.find(_.operators.contains(operator.id)))
+    }
+    if (ofOperators.isEmpty) Seq(Source(query, None, None)) else ofOperators
+  }
+}

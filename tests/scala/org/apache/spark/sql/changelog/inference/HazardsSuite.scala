@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference
+
+import scala.collection.mutable
+
+import org.apache.logging.log4j.core.appender.AbstractAppender
+import org.apache.logging.log4j.core.config.Property
+import org.apache.logging.log4j.core.{LogEvent, Logger}
+import org.apache.logging.log4j.{Level, LogManager}
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.DataFrame
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.testing._
+
+/** What EXPLAIN and a start say may hurt, and for each of it what does not. */
+class HazardsSuite extends AnyFunSuite with ChangelogSession {
+
+  private def views(): Unit = {
+    val columns = "id INT, city STRING, fare INT, at TIMESTAMP"
+    new RawStream(spark, "raw", s"op STRING, $columns")
+    val rides = new RawStream(spark, "rides", columns)
+    rides.toDF.withWatermark("at", "1 hour").createOrReplaceTempView("timed")
+    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
+    spark
+      .sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id', 'upsert')")
+      .createOrReplaceTempView("u")
+    spark
+      .range(5)
+      .selectExpr("CAST(id AS INT) AS id", "'a' AS name")
+      .createOrReplaceTempView("fixed")
+  }
+
+  /** What may hurt of a query, but for what only its reader can change. */
+  private def warnings(sql: String): Seq[String] = {
+    views()
+    val text = spark.sql(s"EXPLAIN CHANGELOG $sql").head().getString(0)
+    text.linesIterator.filter(_.startsWith("! ")).map(_.drop(2)).toSeq
+  }
+
+  private def ofNodes(sql: String): Seq[String] =
+    warnings(sql).filterNot(_.startsWith("nobody but the reader"))
+
+  private def hurts(sql: String)(said: String*): Unit = {
+    val found = ofNodes(sql)
+    assert(found.size == said.size, found)
+    said.zip(found).foreach { case (part, warning) => assert(warning.contains(part), sql) }
+  }
+
+  private def isFine(sql: String): Unit = assert(ofNodes(sql).isEmpty, sql)
+
+  private val groups = "SELECT city, count(*) FROM"
+
+  test("groups of what only comes are kept for ever, unless something bounds them") {
+    hurts(s"$groups rides GROUP BY city")(
+      "ChangelogAggregate [city] keeps groups by (city) for ever, of input that only grows. " +
+        "An event time with a watermark among the groups, or a hint STATE_TTL, bounds that")
+    hurts("SELECT DISTINCT city FROM rides")("keeps groups by (city) for ever")
+    // the groups of a table are no more than it has rows
+    isFine(s"$groups t GROUP BY city")
+    isFine(s"$groups u GROUP BY city")
+    isFine("SELECT count(*), max(fare) FROM rides")
+    isFine("SELECT window, count(*) FROM timed GROUP BY window(at, '1 hour')")
+    isFine(s"SELECT /*+ STATE_TTL(rides, '1 day') */ city, count(*) FROM rides GROUP BY city")
+    hurts(s"SELECT n, count(*) FROM ($groups rides GROUP BY city) AS c(city, n) GROUP BY n")(
+      "ChangelogAggregate [city] keeps")
+  }
+
+  test("the side of a join whose rows only come is kept for ever, unless time bounds it") {
+    hurts("SELECT * FROM rides JOIN t ON rides.id = t.id")(
+      "keeps left rows by (id, batch) for ever, of input that only grows. " +
+        "A condition on event times of both sides")
+    hurts("SELECT * FROM t LEFT JOIN rides ON rides.id = t.id")("keeps right rows by (id, batch)")
+    hurts("SELECT * FROM rides a JOIN rides b ON a.id = b.id")(
+      "left rows by (id, batch) and right")
+    isFine("SELECT * FROM t a JOIN t b ON a.id = b.id")
+    isFine("SELECT * FROM rides JOIN fixed ON rides.id = fixed.id")
+    isFine("SELECT rides.*, name FROM rides JOIN lookup(TABLE(fixed)) f ON rides.id = f.id")
+    isFine(
+      "SELECT * FROM timed a JOIN timed b ON a.id = b.id AND b.at BETWEEN a.at AND a.at + INTERVAL 1 HOUR")
+  }
+
+  test("one task keeps all rows where nothing distributes them") {
+    val best =
+      "SELECT * FROM (SELECT id, row_number() OVER (%s ORDER BY fare) AS r FROM %s) WHERE r < 9"
+    hurts(best.format("", "t"))("ChangelogRank row_number [] keeps all its rows in one task")
+    isFine(best.format("PARTITION BY city", "t"))
+    isFine(best.format("", "rides"))
+    hurts("SELECT min(fare) FROM t")(
+      "ChangelogAggregate [] keeps all its rows in one task, as it has no groups")
+    isFine("SELECT min(fare) FROM rides")
+    isFine("SELECT sum(fare), count(*) FROM t")
+    isFine("SELECT city, min(fare) FROM t GROUP BY city")
+    val distinct = "SELECT count(DISTINCT fare) FROM t"
+    hurts(distinct)("ChangelogAggregate [] keeps all its rows in one task")
+    spark.conf.set(ChangelogConf.DISTINCT_SPLIT_ENABLED.key, true)
+    try isFine(distinct)
+    finally spark.conf.unset(ChangelogConf.DISTINCT_SPLIT_ENABLED.key)
+  }
+
+  test("a group is computed again for each change where its function asks for that") {
+    hurts("SELECT city, median(fare) FROM t GROUP BY city")("computes all of a group again")
+    isFine("SELECT city, avg(fare), max(fare), count(DISTINCT id) FROM t GROUP BY city")
+    val window = "SELECT id, sum(fare) OVER (PARTITION BY city) AS s FROM t"
+    hurts(window)("ChangelogWindow [city] computes all of a partition again")
+    hurts("SELECT id, sum(fare) OVER () AS s FROM t")(
+      "in one task",
+      "computes all of a partition again")
+    isFine("SELECT city, sum(fare) FROM t GROUP BY city")
+  }
+
+  test("a join compares all rows with all where there is no equality") {
+    hurts("SELECT * FROM t a JOIN t b ON a.fare < b.fare")(
+      "ChangelogJoin Inner joins without an equality")
+    hurts("SELECT * FROM t a CROSS JOIN t b")("joins without an equality")
+    isFine("SELECT * FROM t a JOIN t b ON a.city = b.city AND a.fare < b.fare")
+    isFine("SELECT * FROM t CROSS JOIN fixed")
+  }
+
+  test("old rows that nobody but the reader asks for are told of") {
+    def advice(sql: String) = warnings(sql).filter(_.startsWith("nobody but the reader"))
+    val totals = "SELECT city, sum(fare) AS total FROM t GROUP BY city"
+    // the aggregate itself must take old rows of the table back
+    assert(advice(totals).isEmpty)
+    assert(
+      advice("SELECT city, count(*) AS n FROM rides GROUP BY city") == Seq(
+        "nobody but the reader asks for -U: one that replaces rows by (city) does without, " +
+          "with mode => 'upsert'"))
+    assert(advice(
+      "SELECT * FROM to_changelog(TABLE(SELECT city, count(*) FROM rides GROUP BY city), 'upsert')").isEmpty)
+    // none of these do less if they send less
+    Seq(
+      "SELECT city FROM rides",
+      "SELECT * FROM t",
+      "SELECT t.*, name FROM t JOIN fixed ON t.id = fixed.id")
+      .foreach(sql => assert(advice(sql).isEmpty))
+    // there is nothing to replace rows by
+    assert(advice("SELECT n FROM (SELECT city, count(*) AS n FROM rides GROUP BY city)").isEmpty)
+  }
+
+  private def logged(body: => Unit): Seq[String] = {
+    val texts = mutable.ArrayBuffer.empty[String]
+    val appender = new AbstractAppender("hazards", null, null, true, Property.EMPTY_ARRAY) {
+      override def append(event: LogEvent): Unit =
+        if (event.getLevel == Level.WARN) {
+          texts.synchronized(texts += event.getMessage.getFormattedMessage)
+          ()
+        }
+    }
+    val root = LogManager.getRootLogger.asInstanceOf[Logger]
+    appender.start()
+    root.addAppender(appender)
+    try body
+    finally root.removeAppender(appender)
+    texts.synchronized(texts.filter(_.startsWith("What may hurt")).toSeq)
+  }
+
+  private def run(sql: String): Unit = {
+    val rides = new RawStream(spark, "rides", "id INT, city STRING, fare INT")
+    val query = spark
+      .sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+      .writeStream
+      .foreachBatch { (batch: DataFrame, _: Long) =>
+        batch.collect()
+        ()
+      }
+      .start()
+    try
+      (1 to 2).foreach { number =>
+        rides.add(s"$number a 1")
+        query.processAllAvailable()
+      }
+    finally query.stop()
+  }
+
+  test("a start says what may hurt, once") {
+    val warned = logged(run(s"$groups rides GROUP BY city"))
+    assert(warned.size == 1 && warned.head.contains("keeps groups by (city) for ever"), warned)
+    assert(logged(run("SELECT city FROM rides")).isEmpty)
+  }
+}
