@@ -12,12 +12,15 @@ import org.apache.logging.log4j.{Level, LogManager}
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.testing._
 
 /** What EXPLAIN and a start say may hurt, and for each of it what does not. */
 class HazardsSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Quick)
 
   private def views(): Unit = {
     val columns = "id INT, city STRING, fare INT, at TIMESTAMP"

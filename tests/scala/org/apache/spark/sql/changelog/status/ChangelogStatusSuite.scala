@@ -17,11 +17,12 @@ import org.apache.spark.sql.changelog.testing._
 class ChangelogStatusSuite extends AnyFunSuite with ChangelogSession with Eventually {
   override implicit val patienceConfig: PatienceConfig = PatienceConfig(Span(20, Seconds))
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = Map(
-    "spark.sql.streaming.metricsEnabled" -> "true",
-    "spark.metrics.conf.*.sink.prometheusServlet.class" ->
-      "org.apache.spark.metrics.sink.PrometheusServlet",
-    "spark.metrics.conf.*.sink.prometheusServlet.path" -> "/metrics/prometheus"))
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.Quick ++ Map(
+      "spark.sql.streaming.metricsEnabled" -> "true",
+      "spark.metrics.conf.*.sink.prometheusServlet.class" ->
+        "org.apache.spark.metrics.sink.PrometheusServlet",
+      "spark.metrics.conf.*.sink.prometheusServlet.path" -> "/metrics/prometheus"))
 
   private lazy val raw = new RawStream(spark, "raw", "op STRING, id INT, city STRING, fare INT")
   private val rides = "from_changelog(TABLE(raw), 'op', 'id')"
