@@ -18,7 +18,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.changelog.testing.QuickFileSystem
 
 /** The table against a map: entries, prefixes, what is taken back, and pages given back. */
-class StateTableSuite extends AnyFunSuite {
+class PagedTableSuite extends AnyFunSuite {
   private val keySchema = new StructType().add("group", IntegerType).add("name", StringType)
   private val toKey = UnsafeProjection.create(keySchema)
   private val toPrefix = UnsafeProjection.create(StructType(keySchema.take(1)))
