@@ -8,7 +8,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 
-import org.apache.spark.sql.changelog.execution.StateStoreWrapper
+import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 
 /**
  * A store that is nothing but a map, and counts what is read of it and written to it.

@@ -8,30 +8,33 @@ package org.apache.spark.sql
  * here, and what stands right here, such as `RowKind`; a test sees to it.
  *
  * {{{
- *   compat       what differs from one version of Spark to the next, a folder of sources for each
+ *   compat       Spark's internals that another version may have otherwise, behind functions and
+ *                traits; what differs in a version that is built for is in a folder of its own
  *   config       settings
+ *                uses compat
  *   errors       everything a user can be told
  *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
- *                uses errors
+ *                uses compat, errors
  *   state        a state store that keeps rows in pages, for any streaming query
- *                uses errors
+ *                uses compat, errors
  *   microbatch   what Spark knows of a batch while it plans and runs it
- *                uses config
+ *                uses compat, config
  *   shared       what nodes of a plan know each other by that work together when they run
+ *                uses compat
  *   plans        logical nodes: those of from_changelog and to_changelog, those a query is
  *                rewritten to, and what EXPLAIN says of one
  *                uses config, errors, shared
  *   sources      change types into row kinds, records into changes, tables that are followed
- *                uses checkpoint, errors, plans
+ *                uses checkpoint, compat, errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
  *                updates from the root down, when rows are final, what is kept; and what is refused
- *                uses config, errors, plans
+ *                uses compat, config, errors, plans
  *   analysis     rules and checks of Spark's analysis
- *                uses config, errors, inference, plans
+ *                uses compat, config, errors, inference, plans
  *   functions    from_changelog, to_changelog and their like, as SQL table functions
- *                uses analysis, errors, plans, sources
+ *                uses analysis, compat, errors, plans, sources
  *   identity     what a query is, written down in its checkpoint so that it can be begun again
- *                uses analysis, checkpoint, config, errors, microbatch, plans, sources
+ *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
  *                shared, sources
@@ -39,16 +42,17 @@ package org.apache.spark.sql
  *                as a table function and as metrics
  *                uses functions, plans
  *   execution    physical operators, one package each, and how they use their state
- *                uses config, errors, identity, inference, microbatch, plans, shared, sources,
- *                state, status
+ *                uses checkpoint, compat, config, errors, identity, inference, microbatch, plans,
+ *                shared, sources, status
  *   sinks        what keeps tables and topics current from the changes, each batch once
- *                uses checkpoint, errors, plans
+ *                uses checkpoint, compat, errors, plans
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, and the text in Spark's own EXPLAIN
  *                uses analysis, config, errors, execution, functions, microbatch, plans, status
  *   views        statements that keep a query's table under one name
- *                uses analysis, checkpoint, errors, explain, functions, plans, sinks, sources
+ *                uses analysis, checkpoint, compat, errors, explain, functions, plans, sinks,
+ *                sources
  *   parser       what Spark's grammar doesn't have
  *                uses compat, explain, views
  * }}}

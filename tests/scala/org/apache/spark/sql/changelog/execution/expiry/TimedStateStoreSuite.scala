@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 
-import org.apache.spark.sql.changelog.execution.StateStoreWrapper
+import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 import org.apache.spark.sql.changelog.state.{PagedStateProvider, ProviderFixture}
 import org.apache.spark.sql.changelog.testing.QuickFileSystem
 

@@ -3,8 +3,9 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, NearestByJoin}
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 
+import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.InferenceErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
@@ -19,7 +20,7 @@ object CheckNearestBy extends (LogicalPlan => Unit) {
     AnalysisHelper.allowInvokingTransformsInAnalyzer(LowerSources(plan)).foreach {
       case root: ToChangelog if root.streaming =>
         root.child.foreachWithSubqueries {
-          case join: NearestByJoin if FromChangelog.streamsIn(join) =>
+          case join @ NearestBy() if FromChangelog.streamsIn(join) =>
             throw InferenceErrors.nodeNotSupported(
               join,
               "Spark tells the rows of its left side apart by random numbers",

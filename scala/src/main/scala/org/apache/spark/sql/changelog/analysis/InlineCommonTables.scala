@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.{
   AnalysisHelper,
   CTERelationRef,
@@ -12,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
@@ -35,7 +35,7 @@ object InlineCommonTables extends Rule[LogicalPlan] {
     if (!plan.exists(isOurs)) plan
     else {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        InlineCTE(alwaysInline = true)(plan).transformUp { case root: ToChangelog =>
+        SparkRules.inlineCommonTables(plan).transformUp { case root: ToChangelog =>
           ReadStreams(root)
         }
       }

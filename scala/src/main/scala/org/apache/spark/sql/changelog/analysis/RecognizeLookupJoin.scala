@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{LookupJoin, LookupTable, StateTtl, ToChangelog}
@@ -33,7 +33,7 @@ object RecognizeLookupJoin extends Rule[LogicalPlan] {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         plan.transformUp {
           case root: ToChangelog if isOurs(root) =>
-            val found = InlineCTE(alwaysInline = true)(root.child).transformUp(recognize)
+            val found = SparkRules.inlineCommonTables(root.child).transformUp(recognize)
             root.copy(child = check(found))
         }
       }

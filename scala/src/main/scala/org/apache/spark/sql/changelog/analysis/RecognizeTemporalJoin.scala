@@ -3,14 +3,13 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.{AS_OF_JOIN, LATERAL_JOIN}
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{TemporalJoin, ToChangelog}
@@ -41,7 +40,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
         plan.transformUp {
           case root: ToChangelog if root.streaming =>
-            root.copy(child = recognize(InlineCTE(alwaysInline = true)(root.child)))
+            root.copy(child = recognize(SparkRules.inlineCommonTables(root.child)))
         }
       }
     }
@@ -56,7 +55,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
   private def areStatic(plans: LogicalPlan*): Boolean = plans.forall(StaticInference.isStatic)
 
   private def ofLateral(join: LateralJoin, subquery: LogicalPlan): Option[LogicalPlan] = {
-    val plan = EliminateView(EliminateSubqueryAliases(subquery))
+    val plan = SparkRules.withoutNames(subquery)
     for {
       query <- VersionSubquery(plan, join.left)
       order <- query.order.headOption

@@ -6,15 +6,9 @@ package org.apache.spark.sql.changelog.checkpoint
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CheckpointFileManager,
-  CommitLog,
-  OffsetSeq,
-  OffsetSeqBase,
-  OffsetSeqLog
-}
-import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
+import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
 /**
@@ -26,6 +20,7 @@ import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
  */
 class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
+  private val logs = new StreamLogs(session, checkpoint)
   private val files = CheckpointFileManager.create(checkpoint, hadoopConf)
 
   def apply(): Unit = {
@@ -33,7 +28,7 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
     val done = batches("commits")
     val begun = batches("offsets")
     if (begun.nonEmpty || done.nonEmpty) {
-      ReadableFile(new Path(checkpoint, "metadata"))(StreamMetadata.read(_, hadoopConf))
+      ReadableFile(new Path(checkpoint, "metadata"))(StreamLogs.checkIdentity(_, hadoopConf))
       // a run begins with the last batch in the log, and where the one before it has ended
       val last = begun.maxOption.getOrElse(-1L)
       done.filter(batch => batch >= last - 1 && !begun(batch)).maxOption.foreach { batch =>
@@ -43,29 +38,24 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
       }
       val offsets = Seq(last - 1, last).filter(begun).map(readOffsets)
       done.maxOption.foreach(readCommit)
-      offsets.last match {
-        case several: OffsetSeq => new CheckSourceLogs(session, checkpoint, files)(several)
-        case _ =>
-      }
+      offsets.last.foreach(new CheckSourceLogs(session, checkpoint, files)(_))
     }
   }
 
-  private def readOffsets(batch: Long): OffsetSeqBase =
-    ReadableFile(file("offsets", batch)) { file =>
-      val log = new OffsetSeqLog(session, file.getParent.toString)
-      val offsets = log.get(batch).getOrElse(throw new IllegalStateException("it has gone"))
-      offsets match {
-        case several: OffsetSeq =>
-          require(several.offsets.nonEmpty, "it has no offsets")
-          several.offsets.flatten.map(_.json).foreach(ReadableFile.checkJson)
-        case _ =>
+  /** The offsets of each source in their order, if that is how they are kept. */
+  private def readOffsets(batch: Long): Option[Seq[Option[String]]] =
+    ReadableFile(file("offsets", batch)) { _ =>
+      val logged = logs.offsets(batch).getOrElse(throw new IllegalStateException("it has gone"))
+      logged.inOrder.foreach { offsets =>
+        require(offsets.nonEmpty, "it has no offsets")
+        offsets.flatten.foreach(ReadableFile.checkJson)
       }
-      offsets
+      logged.inOrder
     }
 
   private def readCommit(batch: Long): Unit =
-    ReadableFile(file("commits", batch)) { file =>
-      new CommitLog(session, file.getParent.toString).get(batch)
+    ReadableFile(file("commits", batch)) { _ =>
+      logs.watermarkAfter(batch)
       ()
     }
 

@@ -12,7 +12,7 @@ import scala.util.Using
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileManager, OffsetSeq}
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
@@ -29,9 +29,9 @@ private class CheckSourceLogs(
     files: CheckpointFileManager) {
   private val folder = new Path(checkpoint, "sources")
 
-  def apply(offsets: OffsetSeq): Unit = {
+  def apply(offsets: Seq[Option[String]]): Unit = {
     val sources = names(folder).flatMap(_.toIntOption)
-    val ends = offsets.offsets.map(_.map(_.json).collect { case LogOffset(end) => end.toLong })
+    val ends = offsets.map(_.collect { case LogOffset(end) => end.toLong })
     // of several that read one source only Spark knows whose folder is whose
     if (sources.maxOption.exists(_ + 1 == ends.size)) {
       sources.foreach(source => ends(source).foreach(check(new Path(folder, s"$source"), _)))

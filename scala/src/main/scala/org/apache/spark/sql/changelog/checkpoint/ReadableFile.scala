@@ -11,7 +11,7 @@ import org.json4s.jackson.JsonMethods.parse
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /** Says which file it was that could not be read, and what to do, whatever reading it throws. */
-private object ReadableFile {
+private[changelog] object ReadableFile {
   def apply[T](file: Path)(read: Path => T): T =
     try read(file)
     catch {

@@ -5,121 +5,107 @@ package org.apache.spark.sql.changelog.config
 
 import java.util.concurrent.TimeUnit
 
-import org.apache.spark.internal.config.{ConfigBindingPolicy, ConfigEntry}
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.internal.config.ConfigEntry
+
+import org.apache.spark.sql.changelog.compat.Setting
 
 /** Every setting of this extension. The page `docs/configuration.md` is generated from it. */
 object ChangelogConf {
 
-  val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.sql.changelog.twoPhase.enabled")
+  val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.twoPhase.enabled")
     .doc(
       "Whether a group aggregate first combines the changes of a batch where they are read, so " +
         "that one row per group and task is shuffled. Pays off unless nearly every change has a " +
         "group of its own.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .booleanConf
     .createWithDefault(true)
 
-  val UNMATCHED_RETRACTION: ConfigEntry[String] = SQLConf
-    .buildConf("spark.sql.changelog.unmatchedRetraction")
+  val UNMATCHED_RETRACTION: ConfigEntry[String] = Setting(
+    "spark.sql.changelog.unmatchedRetraction")
     .doc(
       "What to do when a change takes back a row that was never given: 'ignore' counts it in the " +
         "metric numUnmatchedRetractions, 'warn' also logs it once per task, 'fail' stops the " +
         "query before the batch is committed.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
     .checkValues(UnmatchedRetraction.values.map(_.toString).toSet)
     .createWithDefault(UnmatchedRetraction.Warn.toString)
 
-  val AGGREGATE_HEAD_SIZE: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.sql.changelog.aggregate.headSize")
+  val AGGREGATE_HEAD_SIZE: ConfigEntry[Int] = Setting("spark.sql.changelog.aggregate.headSize")
     .doc(
       "How many of a group's best values min and max keep in the group's own record when values " +
         "can be taken back. Other values are kept one record each and read only when the best " +
         "ones are used up.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .intConf
     .checkValue(_ > 0, "at least one value must be kept")
     .createWithDefault(16)
 
-  val DISTINCT_SPLIT_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.sql.changelog.aggregate.distinctSplit.enabled")
+  val DISTINCT_SPLIT_ENABLED: ConfigEntry[Boolean] = Setting(
+    "spark.sql.changelog.aggregate.distinctSplit.enabled")
     .doc(
       "Whether the distinct values of a group are spread over all partitions, so that a group " +
         "with very many of them is not the work of one task. Costs a second, small shuffle. A " +
         "query that has started keeps the setting it started with.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .booleanConf
     .createWithDefault(false)
 
-  val COMBINE_VALUES: ConfigEntry[String] = SQLConf
-    .buildConf("spark.sql.changelog.aggregate.combineValues")
+  val COMBINE_VALUES: ConfigEntry[String] = Setting("spark.sql.changelog.aggregate.combineValues")
     .doc(
       "Whether changes of one group and value are combined where they are read, for min and max " +
         "that take values back and for DISTINCT over rows that only come: 'always', 'never' " +
         "(each change is shuffled once), or 'auto', which looks at every sixteenth batch whether " +
         "values repeat so much that it pays.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
     .checkValues(Set("auto", "always", "never"))
     .createWithDefault("auto")
 
-  val JOIN_ROWS_AT_ONCE: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.sql.changelog.join.rowsAtOnce")
+  val JOIN_ROWS_AT_ONCE: ConfigEntry[Int] = Setting("spark.sql.changelog.join.rowsAtOnce")
     .doc(
       "How many changed rows of one join key a join holds in memory, of each side. Where a batch " +
         "changes more of them, they are joined some at a time; each time the stored rows of the " +
         "key are read once more.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .intConf
     .checkValue(_ > 0, "at least one row must be held")
     .createWithDefault(10000)
 
-  val JOIN_MULTI_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.sql.changelog.join.multiJoin.enabled")
+  val JOIN_MULTI_ENABLED: ConfigEntry[Boolean] = Setting(
+    "spark.sql.changelog.join.multiJoin.enabled")
     .doc(
       "Whether inner joins of three inputs or more on one key are done as one, which keeps each " +
         "input once and no results in between. Not where rows are forgotten for their age or a " +
         "watermark bounds them. A query that has started must keep the setting it started with.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .booleanConf
     .createWithDefault(true)
 
-  val SHARE_EQUAL_PARTS_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.sql.changelog.shareEqualParts.enabled")
+  val SHARE_EQUAL_PARTS_ENABLED: ConfigEntry[Boolean] = Setting(
+    "spark.sql.changelog.shareEqualParts.enabled")
     .doc(
       "Whether parts of a query that are equal, such as a common table expression that is read " +
         "several times, are computed once per batch and kept once, if they keep state. Costs a " +
         "shuffle of their changes. A query that has started must keep the setting it started with.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .booleanConf
     .createWithDefault(true)
 
-  val STATE_PARTITIONS: ConfigEntry[Option[Int]] = SQLConf
-    .buildConf("spark.sql.changelog.state.partitions")
+  val STATE_PARTITIONS: ConfigEntry[Option[Int]] = Setting("spark.sql.changelog.state.partitions")
     .doc("In how many partitions a query keeps its state, and by how many it shuffles changes. Where " +
       "this is not set, spark.sql.shuffle.partitions says it; where that isn't either, there are " +
       "as many as the application has cores when the query starts, if their number is fixed. A " +
       "query that has started keeps its number.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .intConf
     .checkValue(_ > 0, "at least one partition is needed")
     .createOptional
 
-  val STATE_TTL: ConfigEntry[Long] = SQLConf
-    .buildConf("spark.sql.changelog.state.ttl")
+  val STATE_TTL: ConfigEntry[Long] = Setting("spark.sql.changelog.state.ttl")
     .doc(
       "How long a stateful operator remembers what nothing has changed, such as '36h'. What is " +
         "older is forgotten as if it had never been given, counted in the metric " +
@@ -128,7 +114,6 @@ object ChangelogConf {
         "what a hint STATE_TTL names. A query can change the length, but not between 0 and " +
         "another value, after it started.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .timeConf(TimeUnit.MILLISECONDS)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0L)

@@ -10,21 +10,32 @@ import scala.reflect.ClassTag
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.internal.LogKeys
-import org.apache.spark.rdd.{RDD, ZippedPartitionsRDD2}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution}
+import org.apache.spark.sql.catalyst.plans.physical.Distribution
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StateStoreWriter,
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  NoPrefixKeyStateEncoderSpec,
+  OperatorStateMetadata,
+  StateSchemaValidationResult,
+  StateStore,
+  UnsafeRowPair
+}
 import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateStores}
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
@@ -76,8 +87,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   private lazy val expiry: Option[StateExpiry] =
     if (ttls.forall(_ == 0)) None else Some(new StateExpiry(stateValueSchema, ttls))
 
-  private def storedValueSchema: StructType =
-    expiry.map(_.storedSchema).getOrElse(stateValueSchema)
+  private def storedColumns: StateStores.Columns = StateStores.Columns(
+    stateKeySchema,
+    expiry.map(_.storedSchema).getOrElse(stateValueSchema),
+    keyEncoder)
 
   /** The watermark by which it is decided what is emitted once, as it is closed. */
   protected def closingBound: Option[EventTimeBound] = eventTimeBound
@@ -117,7 +130,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Rows that agree on `key` together; all of them, if it has no columns. */
   protected def clusteredBy(key: Seq[Expression]): Distribution =
-    ChangelogStateWriter.clusteredBy(key, getStateInfo.numPartitions, conf)
+    StatePlacement.clusteredBy(key, getStateInfo.numPartitions, conf)
 
   /** When entries of the state are over, or are to be looked at, if a watermark says so. */
   protected def entryTimes: Option[EntryTimes] = None
@@ -188,53 +201,28 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       hadoopConf: Configuration,
       batchId: Long,
       stateSchemaVersion: Int): List[StateSchemaValidationResult] = {
-    val schema = StateStoreColFamilySchema(
-      StateStore.DEFAULT_COL_FAMILY_NAME,
-      0,
-      stateKeySchema,
-      0,
-      storedValueSchema,
-      Some(keyEncoder))
-    CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, schema)
+    CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, storedColumns)
     List(
-      StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema(
+      StateStores.validate(
         getStateInfo,
+        storedColumns,
         hadoopConf,
-        List(schema),
         session.sessionState,
         stateSchemaVersion))
   }
 
   /** Tells Spark's `statestore` reader how keys are encoded. */
   override def operatorStateMetadata(
-      stateSchemaPaths: List[List[String]] = Nil): OperatorStateMetadata = {
-    val info = getStateInfo
-    val numColsPrefixKey = keyEncoder match {
-      case PrefixKeyScanStateEncoderSpec(_, columns) => columns
-      case _ => 0
-    }
-    val store =
-      StateStoreMetadataV1(StateStoreId.DEFAULT_STORE_NAME, numColsPrefixKey, info.numPartitions)
-    OperatorStateMetadataV1(OperatorInfoV1(info.operatorId, shortName), Array(store))
-  }
+      stateSchemaPaths: List[List[String]] = Nil): OperatorStateMetadata =
+    StateStores.metadata(getStateInfo, shortName, keyEncoder)
 
   /** The rows of several inputs, with those of one partition together. */
   protected def zipped(inputs: Seq[RDD[InternalRow]]): RDD[Seq[Iterator[InternalRow]]] = {
-    // the methods of an RDD would clean the functions
     val firstTwo: RDD[Seq[Iterator[InternalRow]]] =
-      new ZippedPartitionsRDD2(
-        sparkContext,
-        (first: Iterator[InternalRow], second: Iterator[InternalRow]) =>
-          Iterator.single(Vector(first, second)),
-        inputs(0),
-        inputs(1))
+      SparkRDDs.zip(inputs(0), inputs(1))((first, second) =>
+        Iterator.single(Vector(first, second)))
     inputs.drop(2).foldLeft(firstTwo) { (zipped, input) =>
-      new ZippedPartitionsRDD2(
-        sparkContext,
-        (before: Iterator[Seq[Iterator[InternalRow]]], rows: Iterator[InternalRow]) =>
-          before.map(_ :+ rows),
-        zipped,
-        input)
+      SparkRDDs.zip(zipped, input)((before, rows) => before.map(_ :+ rows))
     }
   }
 
@@ -267,9 +255,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       castToImpl(session),
       input,
       getStateInfo,
-      stateKeySchema,
-      storedValueSchema,
-      keyEncoder,
+      storedColumns,
       processAndCommit)
   }
 
@@ -309,12 +295,4 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       }
     }
   }
-}
-
-object ChangelogStateWriter {
-
-  /** Rows that agree on `key` together, as state in so many partitions needs it. */
-  def clusteredBy(key: Seq[Expression], numPartitions: Int, conf: SQLConf): Distribution =
-    if (key.isEmpty) AllTuples
-    else StatefulOperatorPartitioning.getCompatibleDistribution(key, numPartitions, conf)
 }

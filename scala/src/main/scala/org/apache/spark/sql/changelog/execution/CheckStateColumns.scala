@@ -3,21 +3,16 @@
 
 package org.apache.spark.sql.changelog.execution
 
-import scala.util.control.NonFatal
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.errors.{
-  ChangelogRuntimeException,
-  CheckpointErrors,
-  CheckpointFileErrors
-}
+import org.apache.spark.sql.changelog.checkpoint.ReadableFile
+import org.apache.spark.sql.changelog.compat.StateStores
+import org.apache.spark.sql.changelog.errors.CheckpointErrors
 import org.apache.spark.sql.changelog.identity.QueryRecordFile
 
 /**
@@ -38,21 +33,20 @@ private[execution] object CheckStateColumns {
       info: StatefulOperatorStateInfo,
       batchId: Long,
       hadoopConf: Configuration,
-      wanted: StateStoreColFamilySchema): Unit = {
-    val storeId = StateStoreId(info.checkpointLocation, info.operatorId, 0)
-    val file = StateSchemaCompatibilityChecker.schemaFile(storeId.storeCheckpointLocation())
+      wanted: StateStores.Columns): Unit = {
+    val file = StateStores.columnsFile(info)
     val files = CheckpointFileManager.create(file, hadoopConf)
     def record = new QueryRecordFile(new Path(info.checkpointLocation).getParent, hadoopConf)
     if (files.exists(file.getParent) && files.exists(file)) {
       if (batchId == 0) files.delete(file)
       else {
-        readSchema(files, file)
-          .find(_.colFamilyName == wanted.colFamilyName)
-          .filterNot(_ => record.exists)
-          .foreach { stored =>
-            check("key", stored.keySchema, wanted.keySchema)
-            check("value", stored.valueSchema, wanted.valueSchema)
+        val stored = ReadableFile(file)(file => StateStores.readColumns(files.open(file)))
+        if (!record.exists) {
+          stored.foreach { case (key, value) =>
+            check("key", key, wanted.key)
+            check("value", value, wanted.value)
           }
+        }
       }
     }
 
@@ -66,19 +60,6 @@ private[execution] object CheckStateColumns {
           names(wanted))
       }
   }
-
-  private def readSchema(
-      files: CheckpointFileManager,
-      file: Path): Seq[StateStoreColFamilySchema] =
-    try StateSchemaCompatibilityChecker.readSchemaFile(files.open(file))
-    catch {
-      case error: ChangelogRuntimeException => throw error
-      case NonFatal(e) =>
-        throw CheckpointFileErrors.fileDamaged(
-          file.toString,
-          s"reading it fails with $e",
-          cause = e)
-    }
 
   /** The names of all columns, and of those within rows that are kept as they are. */
   private def names(schema: StructType): Seq[String] = schema.flatMap { field =>

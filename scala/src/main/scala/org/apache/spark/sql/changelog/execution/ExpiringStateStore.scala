@@ -6,9 +6,14 @@ package org.apache.spark.sql.changelog.execution
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStore,
+  StateStoreIterator,
+  UnsafeRowPair
+}
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
+import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 
 /**

@@ -6,12 +6,14 @@ package org.apache.spark.sql.changelog.execution
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import org.apache.spark.TaskContext
-import org.apache.spark.rdd.{MapPartitionsRDD, RDD}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder, UnsafeRow}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.{SortExec, SparkPlan, UnaryExecNode}
+
+import org.apache.spark.sql.changelog.compat.SparkRDDs
 
 /**
  * Sorts the rows of each partition as Spark does, and makes what that needs when there is something to sort.
@@ -48,16 +50,14 @@ case class LazySortExec(sortOrder: Seq[SortOrder], child: SparkPlan) extends Una
       result
     }
 
-    // the methods of an RDD would clean the function
-    new MapPartitionsRDD[InternalRow, InternalRow](
-      child.execute(),
-      (_: TaskContext, _: Int, rows: Iterator[InternalRow]) =>
-        if (!rows.hasNext) Iterator.empty
-        else {
-          // to ask for a second row may overwrite it
-          val first = rows.next().copy()
-          if (rows.hasNext) sorted(Iterator.single(first) ++ rows) else Iterator.single(first)
-        })
+    SparkRDDs.map(child.execute()) { rows =>
+      if (!rows.hasNext) Iterator.empty
+      else {
+        // to ask for a second row may overwrite it
+        val first = rows.next().copy()
+        if (rows.hasNext) sorted(Iterator.single(first) ++ rows) else Iterator.single(first)
+      }
+    }
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): LazySortExec =

@@ -7,8 +7,9 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.CoalesceExec.EmptyRDDWithPartitions
 import org.apache.spark.sql.execution.LeafExecNode
+
+import org.apache.spark.sql.changelog.compat.SparkRDDs
 
 /** Stands for a shuffle to which nothing comes in a batch: its partitions, without rows. */
 case class NoRowsExec(
@@ -18,5 +19,5 @@ case class NoRowsExec(
     extends LeafExecNode {
 
   override protected def doExecute(): RDD[InternalRow] =
-    new EmptyRDDWithPartitions(sparkContext, outputPartitioning.numPartitions)
+    SparkRDDs.empty(sparkContext, outputPartitioning.numPartitions)
 }

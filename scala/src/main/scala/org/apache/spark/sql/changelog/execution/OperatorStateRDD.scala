@@ -14,10 +14,11 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreConf}
 import org.apache.spark.util.SerializableConfiguration
 import org.apache.spark.{Partition, TaskContext}
+
+import org.apache.spark.sql.changelog.compat.StateStores
 
 /**
  * Gives each partition of `input` its state store of the batch, and what `process` makes of both.
@@ -30,9 +31,7 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
     @transient session: SparkSession,
     input: RDD[T],
     state: StatefulOperatorStateInfo,
-    keySchema: StructType,
-    valueSchema: StructType,
-    keyEncoder: KeyStateEncoderSpec,
+    columns: StateStores.Columns,
     process: (StateStore, Iterator[T]) => Iterator[InternalRow])
     extends RDD[InternalRow](input) {
 
@@ -44,39 +43,21 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
 
   /** Where the store was in the batch before. */
   override protected def getPreferredLocations(partition: Partition): Seq[String] =
-    coordinator.getLocation(providerId(partition)).toSeq
+    coordinator.getLocation(StateStores.idOf(state, partition.index)).toSeq
 
   override def compute(partition: Partition, context: TaskContext): Iterator[InternalRow] = {
     // operators below it in the task open their stores, and end, before it
     val rows = input.iterator(partition, context)
-    val id = providerId(partition)
+    val id = StateStores.idOf(state, partition.index)
     val failures = new StateReadFailures(id.storeId, state.storeVersion, hadoopConf.value.value)
-    val store = failures.whileOpening(open(id, partition))
+    val store = failures.whileOpening(
+      StateStores.open(state, partition.index, columns, storeConf, hadoopConf.value.value))
     if (storeConf.unloadOnCommit) {
       context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
     }
     // called before the one above
     context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
     failures.whileReading(process(store, rows))
-  }
-
-  /** The state of a partition as the batch before has left it. */
-  private def open(id: StateStoreProviderId, partition: Partition): StateStore =
-    StateStore.get(
-      id,
-      keySchema,
-      valueSchema,
-      keyEncoder,
-      state.storeVersion,
-      state.stateStoreCkptIds.map(_(partition.index).head),
-      state.stateSchemaMetadata,
-      useColumnFamilies = false,
-      storeConf,
-      hadoopConf.value.value)
-
-  private def providerId(partition: Partition): StateStoreProviderId = {
-    val storeId = StateStoreId(state.checkpointLocation, state.operatorId, partition.index)
-    StateStoreProviderId(storeId, state.queryRunId)
   }
 }
 

@@ -4,9 +4,19 @@
 package org.apache.spark.sql.changelog.execution
 
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.{
+  ColumnarRule,
+  ExpandExec,
+  FilterExec,
+  GenerateExec,
+  LocalTableScanExec,
+  ProjectExec,
+  SortExec,
+  SparkPlan,
+  UnionExec
+}
 
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.functions
 import scala.util.Try
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.analysis.UpdateAttributeNullability
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -15,6 +14,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
@@ -48,7 +48,8 @@ private[functions] class FunctionArguments(
         "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
         "its rows are taken as they come, as in TABLE(t)")
     // Spark sets right only later which columns can be NULL
-    case table: FunctionTableSubqueryArgumentExpression => UpdateAttributeNullability(table.plan)
+    case table: FunctionTableSubqueryArgumentExpression =>
+      SparkRules.updateNullability(table.plan)
     case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
   }
 

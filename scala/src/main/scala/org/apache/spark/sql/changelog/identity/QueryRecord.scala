@@ -11,11 +11,11 @@ import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, parse, pretty, render}
 
 import org.apache.spark.SPARK_VERSION
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
@@ -76,7 +76,7 @@ private[changelog] object QueryRecord {
 
   /** The query of a stream, as it has been analyzed with `conf`. */
   def apply(query: LogicalPlan, conf: SQLConf): QueryRecord = {
-    val lifted = InlineCTE(alwaysInline = true)(query)
+    val lifted = SparkRules.inlineCommonTables(query)
     val inlined = LowerSources(lifted)
     QueryRecord(
       RecordedSettings.valuesIn(conf),

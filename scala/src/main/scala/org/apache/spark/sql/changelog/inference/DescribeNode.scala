@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.NumericType
 import org.apache.spark.util.Utils
 
+import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{
   EmitOnClose,
@@ -52,7 +53,7 @@ object DescribeNode {
     case _: Rank => "ChangelogRank"
     case _: Window | _: WindowGroupLimit => "ChangelogWindow"
     case _: RecursiveQuery => "ChangelogRecursion"
-    case _: NearestByJoin => "JOIN ... NEAREST BY"
+    case NearestBy() => "JOIN ... NEAREST BY"
     case GroupedMap(_) => s"Changelog${plan.nodeName}"
     case _ => plan.nodeName
   }

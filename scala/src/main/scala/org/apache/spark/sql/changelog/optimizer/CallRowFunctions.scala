@@ -7,9 +7,8 @@ import org.apache.spark.api.java.function.MapFunction
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.internal.UDFAdaptors
-import org.apache.spark.util.IndylambdaScalaClosures
 
+import org.apache.spark.sql.changelog.compat.TypedFunctions
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{ObjectFunction, RowFunctions}
 
@@ -61,7 +60,7 @@ private[optimizer] object CallRowFunctions {
           after(child, new MapObject(function.asInstanceOf[MapFunction[Any, Any]].call))
         case MapElements(function, _, _, _, child) =>
           after(child, new MapObject(function.asInstanceOf[Any => Any]))
-        case MapPartitions(function, _, child) if isOfRows(function) =>
+        case MapPartitions(function, _, child) if TypedFunctions.isFlatMap(function) =>
           after(child, new FlatMapObject(function))
         case Filter(condition, child) =>
           after(child, new FilterObject(BindReferences.bindReference(condition, child.output)))
@@ -75,12 +74,6 @@ private[optimizer] object CallRowFunctions {
       unapply(child).map { case (source, functions) => source -> (functions :+ function) }
   }
 
-  /** Whether a function over partitions is what `flatMap` makes of one over rows. */
-  private def isOfRows(function: Iterator[Any] => Iterator[Any]): Boolean =
-    IndylambdaScalaClosures.getSerializationProxy(function).exists { lambda =>
-      lambda.getImplClass == UDFAdaptors.getClass.getName.replace('.', '/') &&
-      lambda.getImplMethodName.contains("flatMapToMapPartitions")
-    }
 }
 
 private class MapObject(function: Any => Any) extends ObjectFunction("map") {

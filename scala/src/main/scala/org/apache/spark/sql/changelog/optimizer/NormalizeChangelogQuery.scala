@@ -3,13 +3,12 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.analysis.UpdateAttributeNullability
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
-import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 
 import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**
@@ -40,7 +39,7 @@ object NormalizeChangelogQuery {
     val called = joinSubqueries(root).mapChildren { child =>
       PullOutPythonFunctions(CallRowFunctions(child))
     }
-    val joined = ColumnPruning(called)
+    val joined = SparkRules.pruneColumns(called)
     val separated = ReadSourcesOnce
       .withoutMarks(joined)
       .mapChildren(child => SeparateSources(CompareSourcesByNumber(child)))
@@ -55,17 +54,9 @@ object NormalizeChangelogQuery {
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
       val placed = LiftSubqueryFilters(LimitBelowSubqueries(root))
-      val joined = JoinScalarSubqueries(RewritePredicateSubquery(placed))
-      tidying.foldLeft(joined)((plan, rule) => rule(plan))
+      SparkRules.tidyJoins(JoinScalarSubqueries(SparkRules.joinPredicateSubqueries(placed)))
     }
   }
-
-  private val tidying = Seq(
-    EliminateOuterJoin,
-    PushPredicateThroughJoin,
-    ColumnPruning,
-    CollapseProject,
-    RemoveNoopOperators)
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
     val grouped = HideStaticRows.during(LiftStateTtl(RecognizeTemporalFilter(plan))) { changing =>
@@ -73,7 +64,7 @@ object NormalizeChangelogQuery {
       GroupByCollationKey(unsorted)
     }
     val prepared = PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped)))
-    UpdateAttributeNullability(pruneSources(CombineInnerJoins(prepared)))
+    SparkRules.updateNullability(pruneSources(CombineInnerJoins(prepared)))
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

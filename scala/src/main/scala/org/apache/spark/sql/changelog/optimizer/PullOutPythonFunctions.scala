@@ -7,10 +7,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, NamedExpression, PythonUDF}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
-import org.apache.spark.sql.execution.python.{
-  ExtractGroupingPythonUDFFromAggregate,
-  ExtractPythonUDFFromAggregate
-}
+
+import org.apache.spark.sql.changelog.compat.SparkRules
 
 /**
  * Calls scalar functions of Python below or above an aggregate, not within it.
@@ -24,7 +22,7 @@ import org.apache.spark.sql.execution.python.{
 private[optimizer] object PullOutPythonFunctions {
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    ExtractGroupingPythonUDFFromAggregate(ExtractPythonUDFFromAggregate(plan)).transformUp {
+    SparkRules.extractPythonFromAggregates(plan).transformUp {
       case aggregate: Aggregate if aggregate.aggregateExpressions.exists(callsPython) =>
         val calls = mutable.LinkedHashMap.empty[Expression, Alias]
         val results = aggregate.aggregateExpressions.map(_.transformDown {

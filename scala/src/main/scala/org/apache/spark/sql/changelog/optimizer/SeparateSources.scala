@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.optimizer
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.analysis.{DeduplicateRelations, MultiInstanceRelation}
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
@@ -14,19 +14,16 @@ import org.apache.spark.sql.catalyst.expressions.{
   ExprId,
   NamedExpression
 }
-import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases
-import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{
   Aggregate,
   Generate,
-  Join,
-  JoinHint,
   LogicalPlan,
   Project,
   Union
 }
 import org.apache.spark.sql.catalyst.rules.Rule
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
@@ -50,7 +47,7 @@ object SeparateSources extends Rule[LogicalPlan] {
       // columns made below it, as of records
       case source: FromChangelog =>
         if (source.output.exists(column => read.contains(column.exprId))) {
-          val own = withNewColumns(source)
+          val own = SparkRules.withNewColumns(source)
           own -> source.output.zip(own.output)
         } else {
           read ++= source.output.map(_.exprId)
@@ -142,7 +139,7 @@ object SeparateSources extends Rule[LogicalPlan] {
   def withoutAliases(plan: LogicalPlan): LogicalPlan = withoutAliases(plan, plan.output)
 
   private def withoutAliases(plan: LogicalPlan, wanted: Seq[Attribute]): LogicalPlan = {
-    val plain = RemoveRedundantAliases(plan).transformUp { case union: Union =>
+    val plain = SparkRules.removeRedundantAliases(plan).transformUp { case union: Union =>
       // Spark passes by an input that would have a column twice, until that is a projection's matter
       union.mapChildren(input => withEachColumnOnce(withoutAliases(input)))
     }
@@ -168,8 +165,4 @@ object SeparateSources extends Rule[LogicalPlan] {
         },
         plan)
     }
-
-  /** A copy of the plan all of whose columns are new, as Spark copies a common table expression. */
-  def withNewColumns(plan: LogicalPlan): LogicalPlan =
-    DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children.last
 }

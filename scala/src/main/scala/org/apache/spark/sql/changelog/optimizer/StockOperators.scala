@@ -3,8 +3,9 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.isStatefulOperation
 import org.apache.spark.sql.catalyst.plans.logical._
+
+import org.apache.spark.sql.changelog.compat.SparkRules
 
 /**
  * Counts the operators of a plan that keep state of Spark's own making, below `from_changelog` or
@@ -16,7 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 private[optimizer] object StockOperators {
   def count(plan: LogicalPlan): Long = plan
     .collect {
-      case node if isStatefulOperation(node) => node
+      case node if SparkRules.keepsState(node) => node
       case limit: GlobalLimit if limit.isStreaming => limit
       case deduplicated: Deduplicate if deduplicated.isStreaming => deduplicated
     }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.compat.SparkPlanMerger
+import org.apache.spark.sql.changelog.compat.{SparkPlanMerger, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
 
@@ -92,7 +92,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     if (result.mergedPlanIndex > 0) None
     else {
       val (merged, columns) = withoutAliases(result.mergedPlan.plan)
-      val copy = SeparateSources.withNewColumns(merged)
+      val copy = SparkRules.withNewColumns(merged)
       val known = AttributeMap(result.mergedPlan.plan.output.zip(columns))
       val copied = AttributeMap(merged.output.zip(copy.output))
       val first = left.reading(merged, known)

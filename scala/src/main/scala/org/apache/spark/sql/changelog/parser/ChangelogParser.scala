@@ -4,11 +4,8 @@
 package org.apache.spark.sql.changelog.parser
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
 import org.apache.spark.sql.changelog.explain.{
@@ -22,20 +19,12 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
  * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
  * runs, and statements about views, and hands everything else, the queries included, to Spark's parser.
  */
-class ChangelogParser(protected val delegate: ParserInterface) extends DelegatingParser {
+class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   import ChangelogParser._
 
-  private val views = new ViewStatement(delegate)
+  private val views = new ViewStatement(spark)
 
-  override def parsePlan(sqlText: String): LogicalPlan =
-    parse(sqlText, delegate.parsePlan)
-
-  override def parsePlanWithParameters(
-      sqlText: String,
-      parameterContext: ParameterContext): LogicalPlan =
-    parse(sqlText, delegate.parsePlanWithParameters(_, parameterContext))
-
-  private def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
+  override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
     try
       views(sqlText, spark).getOrElse {
         sqlText match {
@@ -53,25 +42,6 @@ class ChangelogParser(protected val delegate: ParserInterface) extends Delegatin
       case error: AnalysisException => RefusedStatement()(error)
     }
 
-  override def parseQuery(sqlText: String): LogicalPlan = delegate.parseQuery(sqlText)
-
-  override def parseExpression(sqlText: String): Expression = delegate.parseExpression(sqlText)
-
-  override def parseTableIdentifier(sqlText: String): TableIdentifier =
-    delegate.parseTableIdentifier(sqlText)
-
-  override def parseFunctionIdentifier(sqlText: String): FunctionIdentifier =
-    delegate.parseFunctionIdentifier(sqlText)
-
-  override def parseMultipartIdentifier(sqlText: String): Seq[String] =
-    delegate.parseMultipartIdentifier(sqlText)
-
-  override def parseRoutineParam(sqlText: String): StructType =
-    delegate.parseRoutineParam(sqlText)
-
-  override def parseTableSchema(sqlText: String): StructType = delegate.parseTableSchema(sqlText)
-
-  override def parseDataType(sqlText: String): DataType = delegate.parseDataType(sqlText)
 }
 
 private object ChangelogParser {

@@ -8,9 +8,10 @@ import scala.collection.mutable
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{Partition, SparkException, TaskContext}
+
+import org.apache.spark.sql.changelog.compat.SpillingRows
 
 /**
  * Lets several computations of one task read what a replay gives out, each the rows of its version
@@ -29,7 +30,7 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
 
   @transient private var replayed: RDD[InternalRow] = _
   @transient private lazy val partitions =
-    mutable.Map.empty[Int, mutable.Map[VersionOfSide, ExternalAppendOnlyUnsafeRowArray]]
+    mutable.Map.empty[Int, mutable.Map[VersionOfSide, SpillingRows]]
 
   /** Says on the driver what is read. */
   def readFrom(rows: RDD[InternalRow]): Unit = replayed = rows
@@ -37,30 +38,26 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
   /** The rows of one version and side. */
   def rows(version: Byte, side: Option[Int]): RDD[InternalRow] = {
     if (replayed == null) throw SparkException.internalError("A version is read by itself")
-    val conf = SQLConf.get
-    val limits = Limits(
-      conf.windowExecBufferInMemoryThreshold,
-      conf.windowExecBufferSpillThreshold,
-      conf.windowExecBufferSpillSizeThreshold)
+    val limits = SpillingRows.Limits.ofWindows(SQLConf.get)
     new VersionRDD(replayed, this, VersionOfSide(version, side), limits)
   }
 
   private def read(
       partition: Int,
       version: VersionOfSide,
-      limits: Limits,
+      limits: SpillingRows.Limits,
       all: => Iterator[InternalRow]): Iterator[InternalRow] = {
     val rowsOf = partitions.getOrElseUpdate(partition, separate(all, limits))
-    rowsOf.get(version).map(_.generateIterator()).getOrElse(Iterator.empty)
+    rowsOf.get(version).map(_.iterator).getOrElse(Iterator.empty)
   }
 
   private def separate(
       rows: Iterator[InternalRow],
-      limits: Limits): mutable.Map[VersionOfSide, ExternalAppendOnlyUnsafeRowArray] = {
-    val rowsOf = mutable.Map.empty[VersionOfSide, ExternalAppendOnlyUnsafeRowArray]
+      limits: SpillingRows.Limits): mutable.Map[VersionOfSide, SpillingRows] = {
+    val rowsOf = mutable.Map.empty[VersionOfSide, SpillingRows]
     rows.foreach { row =>
       val version = VersionOfSide(row.getByte(kindOrdinal), sideOrdinal.map(row.getInt))
-      rowsOf.getOrElseUpdate(version, limits.newArray()).add(row.asInstanceOf[UnsafeRow])
+      rowsOf.getOrElseUpdate(version, new SpillingRows(limits)).add(row.asInstanceOf[UnsafeRow])
     }
     rowsOf
   }
@@ -69,20 +66,11 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
 private object ReplayedVersions {
   final case class VersionOfSide(version: Byte, side: Option[Int])
 
-  /** When arrays go to disk: as those of Spark's window functions do. */
-  final case class Limits(rowsInMemory: Int, rowsBeforeSpill: Int, bytesBeforeSpill: Long) {
-    def newArray(): ExternalAppendOnlyUnsafeRowArray = new ExternalAppendOnlyUnsafeRowArray(
-      rowsInMemory,
-      bytesBeforeSpill,
-      rowsBeforeSpill,
-      bytesBeforeSpill)
-  }
-
   final class VersionRDD(
       replayed: RDD[InternalRow],
       versions: ReplayedVersions,
       version: VersionOfSide,
-      limits: Limits)
+      limits: SpillingRows.Limits)
       extends RDD[InternalRow](replayed) {
 
     override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions

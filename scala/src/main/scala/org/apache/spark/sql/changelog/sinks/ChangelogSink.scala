@@ -9,8 +9,9 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+import org.apache.spark.sql.changelog.compat.RunningStream
 
 /**
  * Writes the changes of a query, batch by batch, so that a batch that is written twice changes
@@ -52,7 +53,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
     // the optimizer gives the columns of a batch other ids
     val optimized = execution.optimizedPlan
     val input = accepted.getOrElse(accept(optimized.output, optimized))
-    val queryId = session.sparkContext.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+    val queryId = RunningStream.queryId(session.sparkContext)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
     val changeType = data.schema.fieldIndex(input.changeType.name)
     val counted = counts.count(session, execution.toRdd, changeType)

@@ -11,16 +11,18 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 
-import org.apache.spark.internal.config.ConfigBindingPolicy
 import org.apache.spark.internal.{LogKeys, Logging}
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStore,
+  StateStoreConf,
+  StateStoreCustomMetric
+}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.util.{NextIterator, Utils}
+import org.apache.spark.util.Utils
 import org.apache.spark.{SparkConf, SparkEnv}
 
+import org.apache.spark.sql.changelog.compat.{DelegatingStateProvider, Setting}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
 /**
@@ -33,18 +35,13 @@ import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
  * The files are those of Spark's provider, which also cleans them up here: a query may go from one
  * provider to the other.
  */
-class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedReplay with Logging {
+class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvider") with Logging {
   import PagedStateProvider._
 
   private var newTable: () => PagedTable = _
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
   private var snapshots: StateSnapshots = _
-  private var hadoopConf: Configuration = _
-  private var storeId: StateStoreId = _
-
-  /** Removes files that are no longer needed, and reads for those who look into a checkpoint. */
-  private var sparkProvider: HDFSBackedStateStoreProvider = _
 
   // guarded by this
   private var table: PagedTable = _
@@ -52,85 +49,58 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
   private var canRollBack = false
   private var store: PagedStateStore = _
 
-  override def init(
-      stateStoreId: StateStoreId,
+  override protected def check(storeConf: StateStoreConf): Unit =
+    if (storeConf.enableStateStoreCheckpointIds) {
+      throw CheckpointFileErrors.formatNotSupported(storeConf.stateStoreCheckpointFormatVersion)
+    }
+
+  override protected def begin(
       keySchema: StructType,
       valueSchema: StructType,
-      keyStateEncoderSpec: KeyStateEncoderSpec,
-      useColumnFamilies: Boolean,
-      storeConfs: StateStoreConf,
-      hadoopConf: Configuration,
-      useMultipleValuesPerKey: Boolean,
-      stateSchemaProvider: Option[StateSchemaProvider]): Unit = {
-    val numPrefixColumns = keyStateEncoderSpec match {
-      case PrefixKeyScanStateEncoderSpec(_, numColumns) => numColumns
-      case _ => 0
-    }
-    if (storeConfs.enableStateStoreCheckpointIds) {
-      throw CheckpointFileErrors.formatNotSupported(storeConfs.stateStoreCheckpointFormatVersion)
-    }
-    // Spark's provider refuses what neither of the two can do
-    sparkProvider = new HDFSBackedStateStoreProvider
-    sparkProvider.init(
-      stateStoreId,
-      keySchema,
-      valueSchema,
-      keyStateEncoderSpec,
-      useColumnFamilies,
-      storeConfs,
-      hadoopConf,
-      useMultipleValuesPerKey,
-      stateSchemaProvider)
-    val fraction = storeConfs.sqlConfs.get(HeapFraction.key).map(HeapFraction.valueConverter)
+      numPrefixColumns: Int,
+      storeConf: StateStoreConf,
+      hadoopConf: Configuration): Unit = {
+    val fraction = storeConf.sqlConfs.get(HeapFraction.key).map(HeapFraction.valueConverter)
     val heapBytes = fraction.getOrElse(DefaultHeapFraction) * Runtime.getRuntime.maxMemory
     newTable = () => {
       val memory = new StateMemory(heapBytes.toLong, () => localDirectory, toString)
       new PagedTable(keySchema, valueSchema.length, numPrefixColumns, memory)
     }
-    storeConf = storeConfs
-    storeId = stateStoreId
-    this.hadoopConf = hadoopConf
+    this.storeConf = storeConf
     files = new StateFiles(
       stateStoreId.storeCheckpointLocation(),
-      new RowLayout(stateStoreId, keySchema, valueSchema, storeConfs),
-      storeConfs,
+      new RowLayout(stateStoreId, keySchema, valueSchema, storeConf),
+      storeConf,
       hadoopConf)
-    snapshots = new StateSnapshots(files, stateStoreId, storeConfs, hadoopConf)
+    snapshots = new StateSnapshots(files, stateStoreId, storeConf, hadoopConf)
   }
-
-  override def stateStoreId: StateStoreId = storeId
 
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] =
     Seq(PagedStateStore.EntryBytes, PagedStateStore.FileBytes)
 
-  override def getStore(
-      version: Long,
-      stateStoreCkptId: Option[String],
-      forceSnapshotOnCommit: Boolean,
-      loadEmpty: Boolean): StateStore = synchronized {
-    refuseIds(stateStoreCkptId)
-    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
-    awaitStore()
-    if (store != null) store.abort()
-    load(version)
-    table.begin()
-    canRollBack = false
-    store = new PagedStateStore(storeId, version, table, finish(_, _, forceSnapshotOnCommit))
-    store
-  }
-
-  override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
+  override protected def storeOf(version: Long, forceSnapshotOnCommit: Boolean): StateStore =
     synchronized {
-      refuseIds(uniqueId)
+      awaitStore()
+      if (store != null) store.abort()
+      load(version)
+      table.begin()
+      canRollBack = false
+      store =
+        new PagedStateStore(stateStoreId, version, table, finish(_, _, forceSnapshotOnCommit))
+      store
+    }
+
+  override protected def storeToRead(version: Long): StateStore =
+    synchronized {
       awaitStore()
       load(version)
-      new WrappedReadStateStore(new PagedStateStore(storeId, version, table, (_, _) => ()))
+      new PagedStateStore(stateStoreId, version, table, (_, _) => ())
     }
 
   override def doMaintenance(): Unit =
     try {
       snapshots.maintain()
-      sparkProvider.doMaintenance()
+      super.doMaintenance()
     } catch {
       case NonFatal(e) =>
         logWarning(log"Error in maintenance of ${MDC(LogKeys.STATE_STORE_PROVIDER, this)}", e)
@@ -140,10 +110,10 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
     if (table != null) table.close()
     forget()
     snapshots.close()
-    sparkProvider.close()
+    super.close()
   }
 
-  override def toString: String = s"PagedStateProvider[id=$storeId]"
+  override def toString: String = s"PagedStateProvider[id=$stateStoreId]"
 
   /** One task at a time: another attempt waits until the one before it has ended. */
   private def awaitStore(): Unit = {
@@ -212,45 +182,11 @@ class PagedStateProvider extends StateStoreProvider with SupportsFineGrainedRepl
       canRollBack = true
     }
     snapshots.afterCommit(newVersion, forceSnapshot, () => table.view())
-    if (storeConf.commitValidationEnabled) {
-      StateStore.reportCommitToCoordinator(newVersion, storeId, hadoopConf)
-    }
+    reportCommit(newVersion, storeConf)
   }
-
-  private def refuseIds(stateStoreCkptId: Option[String]): Unit =
-    if (stateStoreCkptId.isDefined) {
-      throw StateStoreErrors.stateStoreCheckpointIdsNotSupported(
-        s"$Name does not support checkpointFormatVersion > 1")
-    }
-
-  override def replayStateFromSnapshot(
-      snapshotVersion: Long,
-      endVersion: Long,
-      readOnly: Boolean,
-      snapshotVersionStateStoreCkptId: Option[String],
-      endVersionStateStoreCkptId: Option[String]): StateStore =
-    sparkProvider.replayStateFromSnapshot(
-      snapshotVersion,
-      endVersion,
-      readOnly,
-      snapshotVersionStateStoreCkptId,
-      endVersionStateStoreCkptId)
-
-  override def getStateStoreChangeDataReader(
-      startVersion: Long,
-      endVersion: Long,
-      colFamilyNameOpt: Option[String],
-      endVersionStateStoreCkptId: Option[String])
-      : NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] =
-    sparkProvider.getStateStoreChangeDataReader(
-      startVersion,
-      endVersion,
-      colFamilyNameOpt,
-      endVersionStateStoreCkptId)
 }
 
 private[state] object PagedStateProvider {
-  private val Name = "PagedStateStoreProvider"
 
   /** How long a task waits for another to let go of the state, in ms. */
   private val LongestWait = 60000L
@@ -258,13 +194,11 @@ private[state] object PagedStateProvider {
   /** What Spark's own memory, a fraction of 0.6, leaves to others. */
   private val DefaultHeapFraction = 0.4
 
-  private val HeapFraction = SQLConf
-    .buildConf("spark.sql.streaming.stateStore.pages.heapFraction")
+  private val HeapFraction = Setting("spark.sql.streaming.stateStore.pages.heapFraction")
     .doc(
       "How much of an executor's heap the state of all its partitions may take; what is more goes to " +
         "files in its local directories. 0 leaves on the heap only what is being written.")
     .version("0.1.0")
-    .withBindingPolicy(ConfigBindingPolicy.SESSION)
     .doubleConf
     .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")
     .createWithDefault(DefaultHeapFraction)

@@ -6,8 +6,21 @@ package org.apache.spark.sql.changelog.state
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  StateStore,
+  StateStoreCheckpointInfo,
+  StateStoreCustomMetric,
+  StateStoreCustomSizeMetric,
+  StateStoreErrors,
+  StateStoreId,
+  StateStoreIterator,
+  StateStoreMetrics,
+  UnsafeRowPair
+}
 import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.compat.SingleValueStateStore
 
 /**
  * The table of a provider while one task changes it from one version to the next.
@@ -37,11 +50,6 @@ private[state] final class PagedStateStore(
   override def get(key: UnsafeRow, family: String): UnsafeRow = {
     checkFamily(family)
     table.get(key)
-  }
-
-  override def multiGet(keys: Array[UnsafeRow], family: String): Iterator[UnsafeRow] = {
-    checkFamily(family)
-    keys.iterator.map(table.get)
   }
 
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
@@ -109,8 +117,6 @@ private[state] final class PagedStateStore(
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
     StateStoreCheckpointInfo(id.partitionId, version + 1, None, None)
-
-  override def allColumnFamilyNames: Set[String] = Set(StateStore.DEFAULT_COL_FAMILY_NAME)
 
   override def removeColFamilyIfExists(family: String): Boolean =
     throw StateStoreErrors.removingColumnFamiliesNotSupported(Name)

@@ -14,9 +14,9 @@ import org.apache.hadoop.fs.{FSError, Path}
 
 import org.apache.spark.SparkRuntimeException
 import org.apache.spark.io.{CompressionCodec, LZ4CompressionCodec}
-import org.apache.spark.sql.execution.streaming.state.{ArrayIndexRange, KeyValueIntegrityVerifier}
 import org.apache.spark.unsafe.Platform
 
+import org.apache.spark.sql.changelog.compat.RowChecksums
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /**
@@ -32,10 +32,8 @@ private[state] final class StateFileReader(
     isSnapshot: Boolean) {
   import StateFileReader._
 
-  private val verifier = KeyValueIntegrityVerifier.create(
-    layout.storeId.toString,
-    hasRowChecksums,
-    verificationRatio = 1)
+  private val verifier =
+    if (hasRowChecksums) Some(new RowChecksums.Verifier(layout.storeId.toString)) else None
   private val checksum = new CRC32C
   private val number = new Array[Byte](4)
   private var keyBytes = new Array[Byte](256)
@@ -108,16 +106,14 @@ private[state] final class StateFileReader(
   }
 
   /** Of the checksum before the bytes of a row. */
-  private def sumSize: Int = if (hasRowChecksums) 4 else 0
+  private def sumSize: Int = if (hasRowChecksums) RowChecksums.Size else 0
 
   private def verify(bytes: Array[Byte], start: Int, end: Int, keySize: Option[Int]): Unit =
     verifier.foreach { verifier =>
       val expected = Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET)
-      val row = ArrayIndexRange(bytes, start, end)
       keySize match {
-        case Some(size) =>
-          verifier.verify(ArrayIndexRange(keyBytes, 0, size), Some(row), expected)
-        case None => verifier.verify(row, None, expected)
+        case Some(size) => verifier.checkEntry(keyBytes, size, bytes, start, end, expected)
+        case None => verifier.checkRemoved(bytes, start, end, expected)
       }
     }
 

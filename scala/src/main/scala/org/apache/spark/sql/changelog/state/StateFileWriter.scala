@@ -7,7 +7,8 @@ import java.io.{BufferedOutputStream, DataOutputStream, OutputStream}
 import java.util.zip.{CRC32C, CheckedOutputStream}
 
 import org.apache.spark.io.CompressionCodec
-import org.apache.spark.sql.execution.streaming.state.{KeyValueChecksum, KeyValueChecksumEncoder}
+
+import org.apache.spark.sql.changelog.compat.RowChecksums
 
 /**
  * Writes entries as Spark's in-memory provider does: key size, key, value size or -1, value; at
@@ -45,9 +46,7 @@ private[state] final class StateFileWriter(
   private def writeKey(records: RowPages.View, address: Long, isRemoved: Boolean): Unit = {
     val size = records.keySizeOf(address)
     if (isRemoved && hasRowChecksums) {
-      val key = records.bytes(address, 0, size)
-      val checksum = KeyValueChecksum.create(key, None)
-      writeBytes(KeyValueChecksumEncoder.encodeKeyRowWithChecksum(key, checksum))
+      writeBytes(RowChecksums.ofRemoved(records.bytes(address, 0, size)))
     } else {
       output.writeInt(size)
       records.write(address, 0, size, output)
@@ -58,9 +57,8 @@ private[state] final class StateFileWriter(
     val keySize = records.keySizeOf(address)
     val size = records.valueSizeOf(address)
     if (hasRowChecksums) {
-      val value = records.bytes(address, keySize, size)
-      val checksum = KeyValueChecksum.create(records.bytes(address, 0, keySize), Some(value))
-      writeBytes(KeyValueChecksumEncoder.encodeSingleValueRowWithChecksum(value, checksum))
+      val key = records.bytes(address, 0, keySize)
+      writeBytes(RowChecksums.ofEntry(key, records.bytes(address, keySize, size)))
     } else {
       output.writeInt(size)
       records.write(address, keySize, size, output)

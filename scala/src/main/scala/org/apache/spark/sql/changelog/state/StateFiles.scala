@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 import org.apache.spark.{SparkConf, SparkEnv}
 
+import org.apache.spark.sql.changelog.compat.RowChecksums
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /**
@@ -95,7 +96,7 @@ private[state] final class StateFiles(
     }
 
   private def readInto(table: PagedTable, file: Path, isSnapshot: Boolean): Unit =
-    new StateFileReader(file, layout, storeConf.rowChecksumEnabled, isSnapshot)
+    new StateFileReader(file, layout, RowChecksums.areWanted(storeConf), isSnapshot)
       .read(() => open(file), codec, table)
 
   private def open(file: Path): FSDataInputStream =
@@ -111,7 +112,7 @@ private[state] final class StateFiles(
       // closing it makes it the version's, which a stream does even if its last bytes can't be
       // written
       val shielded = CloseShieldOutputStream.wrap(file)
-      new StateFileWriter(shielded, codec, storeConf.rowChecksumEnabled).write(entries)
+      new StateFileWriter(shielded, codec, RowChecksums.areWanted(storeConf)).write(entries)
       file.close()
     } catch {
       case e: Throwable =>

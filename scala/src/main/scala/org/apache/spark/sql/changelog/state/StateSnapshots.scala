@@ -3,17 +3,15 @@
 
 package org.apache.spark.sql.changelog.state
 
-import java.util.UUID
-
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 
-import org.apache.spark.SparkEnv
 import org.apache.spark.internal.{LogKeys, Logging}
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.{StateStoreConf, StateStoreId}
 import org.apache.spark.util.ThreadUtils
+
+import org.apache.spark.sql.changelog.compat.StateStores
 
 /**
  * Writes a snapshot of a store every so many versions: by the next maintenance, or without it if there
@@ -115,25 +113,11 @@ private[state] final class StateSnapshots(
     }
   }
 
-  /**
-   * Tells Spark's coordinator of a snapshot. Of a store that it takes to be behind it wants one with every
-   * batch.
-   */
+  /** Without it Spark's coordinator would take the store to be behind, and want one with every batch. */
   private def report(version: Long): Unit =
     if (storeConf.reportSnapshotUploadLag) {
-      try {
-        for {
-          env <- Option(SparkEnv.get)
-          run <- Option(hadoopConf.get(StreamExecution.RUN_ID_KEY))
-        } {
-          StateStoreCoordinatorRef
-            .forExecutor(env)
-            .snapshotUploaded(
-              StateStoreProviderId(storeId, UUID.fromString(run)),
-              version,
-              System.currentTimeMillis())
-        }
-      } catch {
+      try StateStores.reportSnapshot(storeId, version, hadoopConf)
+      catch {
         case NonFatal(e) =>
           logWarning(
             log"Could not report the snapshot of version ${MDC(LogKeys.VERSION_NUM, version)} of " +

@@ -5,13 +5,13 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, LookupJoin, LookupTable, RowTtl}
 import org.apache.spark.sql.changelog.sources.tables.FollowedWay
@@ -30,7 +30,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     val parsed = session.sessionState.sqlParser.parsePlan(definition.query)
     val plan = session.sessionState.analyzer.execute(reader.replaceViews(parsed))
     if (!plan.resolved) session.sessionState.analyzer.checkAnalysis(plan)
-    InlineCTE(alwaysInline = true)(plan)
+    SparkRules.inlineCommonTables(plan)
   }
 
   /** Whether it reads a view of that name. */

@@ -9,11 +9,12 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.{NamedStreamingRelation, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.NamedStream
 
 /**
  * Reads the views that a query names, with `STREAM` or without, as tables that change.
@@ -45,7 +46,7 @@ class ViewReader(session: SparkSession) {
         query.copy(cteRelations = query.cteRelations.map { case (name, alias, depth) =>
           (name, alias.copy(child = replace(alias.child, hidden)), depth)
         })
-      case named @ NamedStreamingRelation(relation: UnresolvedRelation, _) =>
+      case named @ NamedStream(relation: UnresolvedRelation) =>
         read(relation, hidden).getOrElse(named)
       case relation: UnresolvedRelation => read(relation, hidden).getOrElse(relation)
     }

@@ -5,11 +5,11 @@ package org.apache.spark.sql.changelog.execution.aggregate
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.{LongType, StringType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.execution.aggregate.signed.{SignedCount, SignedFunction}
 import org.apache.spark.sql.changelog.inference.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.plans.GroupValue
@@ -216,7 +216,7 @@ private[aggregate] object CallsByForm {
     })
 
   private def normalized(call: AggregateExpression, argument: Expression): Expression = {
-    val value = NormalizeFloatingNumbers.normalize(argument)
+    val value = SparkRules.normalizeFloats(argument)
     call.filter match {
       case Some(condition) => If(condition, value, Literal(null, value.dataType))
       case None => value

@@ -5,13 +5,11 @@ package org.apache.spark.sql.changelog.execution.aggregate
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate
-import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.{ExpandExec, ProjectExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.{SparkAggregates, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.RowOrder
 import org.apache.spark.sql.changelog.inference.DescribeNode
@@ -86,7 +84,7 @@ private[aggregate] final class PlanChangelogAggregate(
     (named.map(_.toAttribute), input)
   }
   private val keys: Seq[NamedExpression] = grouping.map { key =>
-    NormalizeFloatingNumbers.normalize(key) match {
+    SparkRules.normalizeFloats(key) match {
       case named: NamedExpression => named
       case other => Alias(other, key.name)(exprId = key.exprId)
     }
@@ -139,16 +137,7 @@ private[aggregate] final class PlanChangelogAggregate(
       RowOrder(layout.grouping.map(SortOrder(_, Ascending)), input.output.filter(read.contains))
     val sorted = SortedRowsExec(layout.grouping, numPartitions, order, input)
     val functions = calls.combined.map(_.copy(mode = Partial))
-    SortAggregateExec(
-      Some(layout.grouping),
-      true,
-      Some(numPartitions),
-      layout.grouping,
-      functions,
-      functions.map(_.resultAttribute),
-      0,
-      layout.grouping ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes),
-      sorted)
+    SparkAggregates.inOrder(layout.grouping, functions, numPartitions, sorted)
   }
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
@@ -200,7 +189,7 @@ private[aggregate] final class PlanChangelogAggregate(
       else layout.grouping
     val functions = calls.combined.map(merging) ++ calls.distinct.map(_.copy(mode = Partial))
     if (splits) aggregate(grouping, functions, layout.grouping, distinct, meets)
-    else operator(grouping, functions, Some(layout.grouping), distinct)
+    else SparkAggregates(grouping, functions, Some(layout.grouping), distinct)
   }
 
   /** A row per change; where values are spread one per value, the first of which is the group's. */
@@ -252,49 +241,18 @@ private[aggregate] final class PlanChangelogAggregate(
       clustering: Seq[Attribute],
       input: SparkPlan,
       meets: Boolean): SparkPlan =
-    if (!twoPhase) operator(grouping, functions, Some(clustering), input)
-    else if (!meets) operator(grouping, functions, None, input)
+    if (!twoPhase) SparkAggregates(grouping, functions, Some(clustering), input)
+    else if (!meets) SparkAggregates(grouping, functions, None, input)
     else {
-      operator(
+      SparkAggregates(
         grouping.map(_.toAttribute),
         functions.map(merging),
         Some(clustering),
-        operator(grouping, functions, None, input))
+        SparkAggregates(grouping, functions, None, input))
     }
 
   private def merging(function: AggregateExpression): AggregateExpression =
     function.copy(mode = PartialMerge, filter = None)
-
-  private def operator(
-      grouping: Seq[NamedExpression],
-      functions: Seq[AggregateExpression],
-      clustering: Option[Seq[Attribute]],
-      input: SparkPlan): SparkPlan = {
-    val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
-    val results =
-      grouping.map(_.toAttribute) ++ functions.flatMap(
-        _.aggregateFunction.inputAggBufferAttributes)
-    val offset = functions
-      .find(_.mode == PartialMerge)
-      .flatMap(_.aggregateFunction.inputAggBufferAttributes.headOption)
-      .map(first => input.output.indexWhere(_.exprId == first.exprId))
-      .getOrElse(0)
-    val operator =
-      if (Aggregate.supportsHashAggregate(buffers, grouping)) HashAggregateExec.apply _
-      else if (Aggregate.supportsObjectHashAggregate(functions, grouping)) {
-        ObjectHashAggregateExec.apply _
-      } else SortAggregateExec.apply _
-    operator(
-      clustering,
-      false, // of streaming ones Spark says the number of partitions, for its own operators
-      None,
-      grouping,
-      functions,
-      functions.map(_.resultAttribute),
-      offset,
-      results,
-      input)
-  }
 }
 
 object PlanChangelogAggregate {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
-import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.compat.StatePlacement
 
 /**
  * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
@@ -28,7 +28,7 @@ private[aggregate] case class SortedRowsExec(
   override def output: Seq[Attribute] = child.output
 
   override def requiredChildDistribution: Seq[Distribution] =
-    Seq(ChangelogStateWriter.clusteredBy(clustering, numPartitions, conf))
+    Seq(StatePlacement.clusteredBy(clustering, numPartitions, conf))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(order)
 

@@ -4,10 +4,14 @@
 package org.apache.spark.sql.changelog.execution.expiry
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStore,
+  StateStoreMetrics,
+  UnsafeRowPair
+}
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.execution.StateStoreWrapper
+import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 
 /**
  * A state store that finds the entries that are due without looking at all of them.

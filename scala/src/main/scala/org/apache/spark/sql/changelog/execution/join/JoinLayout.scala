@@ -4,10 +4,10 @@
 package org.apache.spark.sql.changelog.execution.join
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.{JoinedSide, SideForm}
@@ -127,8 +127,8 @@ object JoinLayout {
   /** What a column is called, without what makes equal values have equal bytes. */
   private[join] def nameOf(column: Expression): String =
     DescribeNode.expression(column.transform {
-      case NormalizeNaNAndZero(child) => child
       case CollationKey(child) => child
+      case other => SparkRules.withoutNormalization(other)
     })
 
   /** The type under which state keeps values: texts by their bytes, whatever their collation. */

@@ -6,8 +6,15 @@ package org.apache.spark.sql.changelog.execution.join
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec,
+  StateStore
+}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.UpdateKind

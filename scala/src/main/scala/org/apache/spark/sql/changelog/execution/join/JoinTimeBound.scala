@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.execution.join
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport
-import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
+import org.apache.spark.sql.changelog.compat.JoinBound
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark.Sometime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
@@ -62,20 +62,16 @@ private[join] object JoinSideTimeBound {
       time: BatchTime): Seq[JoinSideTimeBound] = {
     val bounds = watermark(left, right, condition)
     val sometime =
-      bounds.fold(Seq.fill(2)(Option.empty[JoinStateWatermarkPredicate]))(_.over(Sometime))
-    val ordinalInKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
-      key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
-    }
+      bounds.fold(Seq.fill(2)(Option.empty[JoinBound]))(_.over(Sometime))
     val eventTimes = bounds.fold(Seq.fill(2)(Option.empty[Expression]))(_.lateBy)
-    Seq(left, right).zip(sometime).zip(eventTimes).map { case ((side, predicate), eventTime) =>
+    Seq(left, right).zip(sometime).zip(eventTimes).map { case ((side, bound), eventTime) =>
       JoinSideTimeBound(
         side,
         olderThan(eventTime, time.lateWatermark),
-        if (predicate.exists(_.isInstanceOf[JoinStateKeyWatermarkPredicate])) ordinalInKey
-        else None,
-        predicate.collect { case row: JoinStateValueWatermarkPredicate =>
+        bound.collect { case JoinBound.InKey(ordinal, _) => ordinal },
+        bound.collect { case row: JoinBound.InRow =>
           // a row may come to be over before changes of it come too late
-          val delay = math.max(0L, Sometime - row.stateWatermark)
+          val delay = math.max(0L, Sometime - row.watermark)
           (eventTime.get.asInstanceOf[Attribute], DateTimeUtils.millisToMicros(delay))
         })
     }

@@ -6,8 +6,8 @@ package org.apache.spark.sql.changelog.execution.rank
 import org.apache.spark.sql.catalyst.expressions.{DenseRank, Expression, Rank, RowNumber}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
 
+import org.apache.spark.sql.changelog.compat.RankLimit
 import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
 import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy, Ranking}
 
@@ -43,7 +43,7 @@ object PlanChangelogRank {
           case RankFunction.RowNumber => layout.rowOrder
           case _ => ranking.order
         }
-        WindowGroupLimitExec(Nil, order, function(ranking), end, Partial, child)
+        RankLimit(order, function(ranking), end, child)
       case _ => input
     }
   }

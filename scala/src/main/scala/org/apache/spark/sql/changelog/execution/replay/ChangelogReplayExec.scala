@@ -8,8 +8,16 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric,
+  StatefulOperatorStateInfo
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec,
+  StateStore
+}
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.execution.replay
 
 import org.apache.spark.SparkException
-import org.apache.spark.rdd.{RDD, SQLPartitioningAwareUnionRDD}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
   Attribute,
@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkRDDs
 import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
@@ -64,7 +65,8 @@ case class ChangelogVersionsExec(
         rows.map(UnsafeProjection.create(plan.output :+ Literal(kind), plan.output))
       }
     }
-    new SQLPartitioningAwareUnionRDD(sparkContext, both, replayed.getNumPartitions)
+    SparkRDDs
+      .concatenate(both, replayed.getNumPartitions)
       .mapPartitionsInternal { rows =>
         // runs the replay, whether or not anybody reads on
         rows.hasNext

@@ -8,13 +8,8 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.aggregate.{
-  HashAggregateExec,
-  MergingSessionsExec,
-  ObjectHashAggregateExec,
-  SortAggregateExec
-}
 
+import org.apache.spark.sql.changelog.compat.SparkAggregates
 import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
 import org.apache.spark.sql.changelog.execution.session.PlanChangelogSession
 import org.apache.spark.sql.changelog.inference.AggregateForm
@@ -44,18 +39,12 @@ object PlanReplayedAggregate {
     val planned = session.sessionState.planner
       .Aggregation(if (keepsSessions) inAnyOrder(aggregate) else aggregate)
       .head
-    def inOrder(sorted: SortAggregateExec) = sorted.copy(groupingExpressions =
-      sorted.groupingExpressions.map(normalizedBelow(_, replay)))
-    val overReplay = planned.transform {
-      case hash: HashAggregateExec => inOrder(hash.toSortAggregate)
-      case hash: ObjectHashAggregateExec => inOrder(hash.toSortAggregate)
-      case sort: SortAggregateExec => inOrder(sort)
-    }
-    planned.collectFirst { case merging: MergingSessionsExec => merging } match {
+    val overReplay = SparkAggregates.sorted(planned, normalizedBelow(_, replay))
+    SparkAggregates.sessionsOf(planned) match {
       case Some(merging) if keepsSessions =>
         val state = AssignStateInfo(session, replay.operatorId)
         val sessions = PlanChangelogSession(aggregate, replay, merging, state, plan)
-        overReplay.transform { case _: MergingSessionsExec => sessions }
+        SparkAggregates.withSessions(overReplay, sessions)
       case _ => overReplay
     }
   }

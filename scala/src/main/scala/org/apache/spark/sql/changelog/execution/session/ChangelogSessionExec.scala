@@ -11,14 +11,22 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.aggregate.MergingSessionsIterator
-import org.apache.spark.sql.execution.streaming.operators.stateful._
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric,
+  StatefulOperatorStateInfo
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec,
+  StateStore
+}
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkAggregates
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
@@ -175,17 +183,13 @@ case class ChangelogSessionExec(
     private def endOf(row: UnsafeRow): Long = sessionOf(row).getStruct(0, 2).getLong(1)
 
     private def merge(rows: Iterator[InternalRow]): Iterator[InternalRow] =
-      new MergingSessionsIterator(
+      SparkAggregates.mergeSessions(
         TaskContext.getPartitionId(),
         columns,
         sessionColumn,
         input,
         rows,
         calls,
-        calls.map(_.resultAttribute),
-        columns.size,
-        input,
-        (expressions, schema) => MutableProjection.create(expressions, schema),
         longMetric("numMergedSessions"))
 
     /** Keeps the sessions of one partition as they are now, and tells what changed. */

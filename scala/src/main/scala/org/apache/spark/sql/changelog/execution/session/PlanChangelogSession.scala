@@ -3,13 +3,11 @@
 
 package org.apache.spark.sql.changelog.execution.session
 
-import org.apache.spark.SparkException
-import org.apache.spark.sql.catalyst.expressions.NamedExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 
+import org.apache.spark.sql.changelog.compat.{MergedSessions, SparkAggregates}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
@@ -38,26 +36,27 @@ private[execution] object PlanChangelogSession {
   def apply(
       aggregate: Aggregate,
       replay: ChangelogReplay,
-      merging: MergingSessionsExec,
+      merging: MergedSessions,
       state: StatefulOperatorStateInfo,
       plan: LogicalPlan => SparkPlan): ChangelogSessionExec = {
-    val columns = merging.groupingExpressions.map(_.toAttribute)
-    val session = merging.sessionExpression.toAttribute
+    val columns = merging.grouping
+    val session = merging.session
     val partition =
       columns.filterNot(c => c.exprId == session.exprId || c.exprId == replay.outputKind.exprId)
     val buffers =
-      merging.aggregateExpressions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
+      merging.functions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
     ChangelogSessionExec(
       partition,
       session,
-      merging.aggregateExpressions,
+      merging.functions,
       buffers,
       replay.dropsLate,
       replay.emitsClosed,
       replay.outputKind,
       Some(AssignStateInfo.placed(state, partition)),
       replay.ttl,
-      partial(merging.child, replay, plan(rowsBelow(aggregate.child, replay))))
+      SparkAggregates
+        .over(merging.input, plan(rowsBelow(aggregate.child, replay)), replay.outputKind))
   }
 
   /** What the aggregate reads, without the replay. */
@@ -71,28 +70,5 @@ private[execution] object PlanChangelogSession {
           Project(list.filterNot(_.exprId == replay.outputKind.exprId), rows)
         case _ => other.withNewChildren(Seq(rows))
       }
-  }
-
-  private def partial(plan: SparkPlan, replay: ChangelogReplay, rows: SparkPlan): SparkPlan = {
-    def without(all: Seq[NamedExpression]) =
-      all.filterNot(_.exprId == replay.outputKind.exprId)
-    plan match {
-      case hash: HashAggregateExec =>
-        hash.copy(
-          groupingExpressions = without(hash.groupingExpressions),
-          resultExpressions = without(hash.resultExpressions),
-          child = rows)
-      case hash: ObjectHashAggregateExec =>
-        hash.copy(
-          groupingExpressions = without(hash.groupingExpressions),
-          resultExpressions = without(hash.resultExpressions),
-          child = rows)
-      case sort: SortAggregateExec =>
-        sort.copy(
-          groupingExpressions = without(sort.groupingExpressions),
-          resultExpressions = without(sort.resultExpressions),
-          child = rows)
-      case other => throw SparkException.internalError(s"Sessions are aggregated by $other")
-    }
   }
 }

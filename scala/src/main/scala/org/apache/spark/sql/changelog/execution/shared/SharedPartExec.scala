@@ -11,12 +11,9 @@ import org.apache.spark.sql.catalyst.plans.physical.{
   Partitioning,
   SinglePartition
 }
-import org.apache.spark.sql.execution.exchange.{
-  REQUIRED_BY_STATEFUL_OPERATOR,
-  ShuffleExchangeExec
-}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
+import org.apache.spark.sql.changelog.compat.StatePlacement
 import org.apache.spark.sql.changelog.plans.SharedPart
 import org.apache.spark.sql.changelog.shared.SharedChanges
 
@@ -51,9 +48,6 @@ object SharedPartExec {
 
   def apply(part: SharedPart, numPartitions: Int, child: SparkPlan): SharedPartExec = {
     val placed = partitioning(part.placedBy, numPartitions)
-    // of an origin that Spark leaves as it is, though the rows may be so distributed already
-    SharedPartExec(
-      part.changes,
-      ShuffleExchangeExec(placed, child, REQUIRED_BY_STATEFUL_OPERATOR))
+    SharedPartExec(part.changes, StatePlacement.shuffle(placed, child))
   }
 }

@@ -6,7 +6,10 @@ package org.apache.spark.sql.changelog.execution.time
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.execution.UnaryExecNode
-import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec
+}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, RowsByKey}

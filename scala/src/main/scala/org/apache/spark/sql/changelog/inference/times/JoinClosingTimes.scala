@@ -3,11 +3,11 @@
 
 package org.apache.spark.sql.changelog.inference.times
 
-import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
 
+import org.apache.spark.sql.changelog.compat.JoinBounds
 import org.apache.spark.sql.changelog.inference.EquiJoin
 
 /**
@@ -113,13 +113,7 @@ private[inference] object JoinClosingTimes {
       }
       if (equal) Some(0L)
       else {
-        StreamingJoinHelper
-          .getStateValueWatermark(
-            AttributeSet(own),
-            AttributeSet(met),
-            join.condition,
-            Some(Sometime))
-          .map(Sometime - _)
+        JoinBounds.ofCondition(own, Seq(met), join.condition, Sometime).map(Sometime - _)
       }
     }
   }

@@ -3,12 +3,10 @@
 
 package org.apache.spark.sql.changelog.inference.times
 
-import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.Join
-import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
-import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
+import org.apache.spark.sql.changelog.compat.{JoinBound, JoinBounds}
 import org.apache.spark.sql.changelog.inference.EquiJoin
 
 /**
@@ -37,20 +35,10 @@ final case class JoinWatermark(
    * @param watermark
    *   in ms since 1970
    */
-  def over(watermark: Long): Seq[Option[JoinStateWatermarkPredicate]] = {
-    def predicates(left: Seq[Attribute], right: Seq[Attribute]) =
-      StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
-        left,
-        right,
-        leftKey,
-        rightKey,
-        condition,
-        eventTimeWatermarkForEviction = Some(watermark),
-        eventTimeWatermarkForLateEvents = None,
-        useFirstEventTimeColumn = true)
-    Seq(
-      predicates(leftTime.toSeq, rightColumns).left,
-      predicates(leftColumns, rightTime.toSeq).right)
+  def over(watermark: Long): Seq[Option[JoinBound]] = {
+    def bounds(left: Seq[Attribute], right: Seq[Attribute]) =
+      JoinBounds(left, right, leftKey, rightKey, condition, watermark)
+    Seq(bounds(leftTime.toSeq, rightColumns)._1, bounds(leftColumns, rightTime.toSeq)._2)
   }
 
   /**
@@ -59,9 +47,8 @@ final case class JoinWatermark(
    */
   private def eventTime(own: Seq[Attribute], other: Seq[Attribute]): Option[Attribute] = {
     val times = own.filter(EventTime.columnOf(_).isDefined)
-    def isBounded(time: Attribute) = StreamingJoinHelper
-      .getStateValueWatermark(AttributeSet(time), AttributeSet(other), condition, Some(Sometime))
-      .isDefined
+    def isBounded(time: Attribute) =
+      JoinBounds.ofCondition(time, other, condition, Sometime).isDefined
     (if (times.size > 1) times.find(isBounded) else None).orElse(times.headOption)
   }
 
@@ -71,9 +58,7 @@ final case class JoinWatermark(
    */
   def lateBy: Seq[Option[Expression]] = {
     val sometime = over(Sometime)
-    val inKey = sometime.flatten.collectFirst { case key: JoinStateKeyWatermarkPredicate =>
-      key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
-    }
+    val inKey = sometime.flatten.collectFirst { case JoinBound.InKey(ordinal, _) => ordinal }
     if (sometime.forall(_.isEmpty)) Seq(None, None)
     else if (inKey.isDefined) Seq(leftKey, rightKey).map(key => inKey.map(key(_)))
     else Seq(leftTime, rightTime)
@@ -85,13 +70,8 @@ final case class JoinWatermark(
    */
   def delay: Long =
     over(Sometime).flatten
-      .map(Sometime - waitsUntil(_))
+      .map(Sometime - _.watermark)
       .foldLeft(0L)(math.max)
-
-  private def waitsUntil(predicate: JoinStateWatermarkPredicate): Long = predicate match {
-    case key: JoinStateKeyWatermarkPredicate => key.stateWatermark
-    case row: JoinStateValueWatermarkPredicate => row.stateWatermark
-  }
 
   /** The event time that bounds the rows of each side, where one does. */
   def columns: Seq[Option[String]] =
@@ -99,9 +79,9 @@ final case class JoinWatermark(
       .zip(lateBy.zip(Seq(leftKey, rightKey)))
       .map {
         case (None, _) => None
-        case (Some(predicate), (time, key)) =>
-          val named = predicate match {
-            case _: JoinStateKeyWatermarkPredicate => key
+        case (Some(bound), (time, key)) =>
+          val named = bound match {
+            case _: JoinBound.InKey => key
             case _ => time.toSeq
           }
           named

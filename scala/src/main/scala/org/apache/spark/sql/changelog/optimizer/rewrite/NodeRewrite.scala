@@ -4,10 +4,10 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
@@ -102,7 +102,7 @@ private[optimizer] object NodeRewrite {
   /** What rows are partitioned by, as columns that are equal exactly if their bytes are. */
   def partitionColumns(partition: Seq[Expression], input: LogicalPlan): Seq[NamedExpression] =
     partition.filterNot(_.foldable).map { expression =>
-      NormalizeFloatingNumbers.normalize(CollationKey.injectCollationKey(expression)) match {
+      SparkRules.normalizeFloats(CollationKey.injectCollationKey(expression)) match {
         case column: Attribute => input.output.find(_.exprId == column.exprId).get
         case value => Alias(value, "partition")()
       }
@@ -122,7 +122,7 @@ private[optimizer] object NodeRewrite {
 
   /** An expression that has equal bytes where `key` has equal values. */
   def sameBytes(key: Expression): Expression =
-    if (UnsafeRowUtils.isBinaryStable(key.dataType)) NormalizeFloatingNumbers.normalize(key)
+    if (UnsafeRowUtils.isBinaryStable(key.dataType)) SparkRules.normalizeFloats(key)
     else CollationKey(key)
 
   /** The row kind of a rewritten plan, `+I` where it has none. */

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
   AggregateExpression,
   AggregateFunction
 }
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.BooleanType
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
 import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
 
@@ -117,7 +117,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
         if (found.exists(_.semanticEquals(next))) found else found :+ next
       }
       .map { group =>
-        NormalizeFloatingNumbers.normalize(group) match {
+        SparkRules.normalizeFloats(group) match {
           case column: Attribute => Group(group, column)
           case alias: Alias => Group(group, alias)
           case value => Group(group, Alias(value, nameOf(group))())

@@ -6,12 +6,11 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.compat.GroupByMaps
+import org.apache.spark.sql.changelog.compat.{GroupByMaps, SparkRules}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -128,7 +127,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {
       case column if key.contains(column) =>
-        NormalizeFloatingNumbers.normalize(column) match {
+        SparkRules.normalizeFloats(column) match {
           case same: NamedExpression => same
           case other => Alias(other, column.name)(exprId = column.exprId)
         }

@@ -6,12 +6,10 @@ package org.apache.spark.sql.changelog.sinks.jdbc
 import java.sql.{Connection, SQLException}
 import java.util.Locale
 
-import scala.util.Using
-
-import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcDialects}
 import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.compat.JdbcTable
 
 /**
  * What a database does in its own way, where Spark's dialects don't say.
@@ -29,31 +27,27 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
   /** Creates a table with the columns of the query, and its key. */
   def createTable(
       connection: Connection,
-      options: JdbcOptionsInWrite,
+      table: JdbcTable,
       schema: StructType,
       key: Seq[String]): Unit = {
-    val caseSensitive = SQLConf.get.caseSensitiveAnalysis
-    val columns = options.createTableColumnTypes match {
+    val columns = table.columnTypes match {
       case None =>
         schema.map { field =>
           val ownType = columnType(connection, field.dataType, key.contains(field.name))
           val notNull = if (field.nullable) "" else " NOT NULL"
           ownType.map(name => s"${quote(field.name)} $name$notNull").getOrElse {
-            JdbcUtils.schemaString(dialect, StructType(Seq(field)), caseSensitive)
+            table.definitions(dialect, StructType(Seq(field)))
           }
         }
-      case types => Seq(JdbcUtils.schemaString(dialect, schema, caseSensitive, types))
+      case types => Seq(table.definitions(dialect, schema, types))
     }
     // a primary key can't be NULL
     val constraint = if (key.exists(schema(_).nullable)) "UNIQUE" else "PRIMARY KEY"
     val keys = if (key.isEmpty) Nil else Seq(s"$constraint (${key.map(quote).mkString(", ")})")
-    try
-      Using.resource(connection.createStatement()) { statement =>
-        dialect.createTable(statement, options.table, (columns ++ keys).mkString(", "), options)
-      }
+    try table.create(connection, dialect, (columns ++ keys).mkString(", "))
     catch {
       // another writer has been faster
-      case _: SQLException if JdbcUtils.tableExists(connection, options) =>
+      case _: SQLException if table.exists(connection) =>
     }
   }
 

@@ -7,8 +7,8 @@ import java.sql.{Connection, SQLException}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
 
+import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch,
@@ -41,8 +41,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   private val jdbc =
     try
-      new JdbcOptionsInWrite(
-        Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
+      new JdbcTable(Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
     catch {
       // the class that the option names, or any that takes the address
       case _: ClassNotFoundException | _: SQLException =>
@@ -54,13 +53,13 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
-    JdbcUtils.withConnection(jdbc)(checkTable)
+    jdbc.withConnection(checkTable)
     ()
   }
 
   /** Whether the table is there; else it is to be created. */
   private def checkTable(connection: Connection): Boolean = {
-    val exists = JdbcUtils.tableExists(connection, jdbc)
+    val exists = jdbc.exists(connection)
     if (!exists && !createsTable) throw SinkErrors.tableNotFound(format, table)
     exists
   }
@@ -71,20 +70,20 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
       target = Some(opened)
       opened
     }
-    val count = JdbcUtils.withConnection(jdbc) { connection =>
+    val count = jdbc.withConnection { connection =>
       ledger.partitionsOf(connection, batch.queryId, batch.batchId).getOrElse(partitions)
     }
     val (queryId, batchId) = (batch.queryId, batch.batchId)
-    val (ledgerOfAll, options) = (ledger, jdbc)
+    val (ledgerOfAll, ofSpark) = (ledger, jdbc)
     val rows = opened.actions(batch, count)
     rows.foreachPartition { (rows: Iterator[Row]) =>
       val place = Ledger.Place(queryId, TaskContext.getPartitionId(), count)
-      new JdbcTransaction(options, opened, ledgerOfAll).write(rows.buffered, place, batchId)
+      new JdbcTransaction(ofSpark, opened, ledgerOfAll).write(rows.buffered, place, batchId)
     }
   }
 
   private def open(batch: ChangelogBatch): TargetTable =
-    JdbcUtils.withConnection(jdbc) { connection =>
+    jdbc.withConnection { connection =>
       val key = batch.input.key(options.key)
       if (!checkTable(connection)) {
         database.createTable(connection, jdbc, batch.schema, key.getOrElse(Nil))

@@ -9,12 +9,12 @@ import scala.collection.mutable
 import scala.util.Using
 
 import org.apache.spark.sql.classic.DataFrame
-import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{Column, Row}
 
+import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 
@@ -106,11 +106,11 @@ object TargetTable {
   /** Looks at the table as it is. */
   def apply(
       connection: Connection,
-      options: JdbcOptionsInWrite,
+      table: JdbcTable,
       database: DatabaseSyntax,
       schema: StructType,
       key: Option[Seq[String]]): TargetTable = {
-    val existing = JdbcUtils.getSchemaOption(connection, options)
+    val existing = table.columns(connection)
     val resolver = SQLConf.get.resolver
     val columns = StructType(schema.map { field =>
       val found = existing.flatMap(_.find(column => resolver(column.name, field.name)))
@@ -118,11 +118,11 @@ object TargetTable {
     })
     val ordinals = key.map(_.map(name => schema.fieldIndex(name)))
     val onConflict = ordinals.filter(_.nonEmpty).map(_.map(columns(_).name)).flatMap { names =>
-      val indexes = uniqueIndexes(connection, options.table, database)
+      val indexes = uniqueIndexes(connection, table.name, database)
       val others = columns.fieldNames.filterNot(names.contains).toSeq
       if (indexes == Set(names.toSet)) database.onConflict(names, others) else None
     }
-    TargetTable(options.table, database, columns, ordinals, onConflict)
+    TargetTable(table.name, database, columns, ordinals, onConflict)
   }
 
   /** The columns of each unique index. The database is asked what table the name stands for. */

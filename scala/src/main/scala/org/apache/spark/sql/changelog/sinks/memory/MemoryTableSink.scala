@@ -9,11 +9,11 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers.normalize
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch,
@@ -89,7 +89,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
 
   /** Equal keys have equal bytes. */
   private def keyProjection(key: Seq[Attribute], output: Seq[Attribute]): UnsafeProjection =
-    UnsafeProjection.create(key.map(normalize(_)), output)
+    UnsafeProjection.create(key.map(SparkRules.normalizeFloats), output)
 
   /** The rows as the batch before this one has left them. */
   private def continued(batch: ChangelogBatch): CurrentRows = {

@@ -14,11 +14,11 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
-import org.apache.spark.sql.execution.streaming.runtime.{MicroBatchExecution, StreamExecution}
 import org.apache.spark.sql.types.{ArrayType, ObjectType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.{SparkEnv, SparkException, TaskContext}
 
+import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.sources.ChangeTypes
 
 /**
@@ -90,8 +90,8 @@ private[changelog] object DeadLetters {
 private class DeadLetterFile(val context: TaskContext, letters: DeadLetters) {
   private val conf = SparkHadoopUtil.get.newConfiguration(SparkEnv.get.conf)
   private val target = letters.file(
-    context.getLocalProperty(StreamExecution.QUERY_ID_KEY),
-    context.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY),
+    RunningStream.queryId(context),
+    RunningStream.batchId(context),
     context.partitionId())
   private val out = {
     val files = CheckpointFileManager.create(target.getParent, conf)

@@ -4,17 +4,17 @@
 package org.apache.spark.sql.changelog.views.changes
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.NamedStreamingRelation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
+import org.apache.spark.sql.changelog.compat.NamedStream
 import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewStorage}
 
 /** Reads the changes of a view from where it is stored, as a table or as a stream. */
 class ResolveViewChanges(creator: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsDown {
-    case NamedStreamingRelation(changes: ViewChanges, _) => read(changes, isStream = true)
+    case NamedStream(changes: ViewChanges) => read(changes, isStream = true)
     case changes: ViewChanges => read(changes, isStream = false)
   }
 

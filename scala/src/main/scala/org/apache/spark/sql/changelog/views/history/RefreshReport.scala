@@ -5,9 +5,9 @@ package org.apache.spark.sql.changelog.views.history
 
 import java.time.Instant
 
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.streaming.StreamingQuery
 
+import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
 /** What a refresh tells of itself while it runs, as far as it has come. */
@@ -49,15 +49,11 @@ class RefreshReport {
       val ends = last.sources.map(source => source.description -> source.endOffset)
       reads(ends.filter(_._2 != null).toMap -- record.versions.keySet)
     }
-    query match {
-      case wrapper: StreamingQueryWrapper =>
-        wrapper.streamingQuery.sink match {
-          case sink: ChangelogSink =>
-            record = record.copy(
-              rowsWritten = Some(sink.counts.written),
-              rowsTakenBack = Some(sink.counts.takenBack))
-          case _ =>
-        }
+    RunningStream.sinkOf(query) match {
+      case Some(sink: ChangelogSink) =>
+        record = record.copy(
+          rowsWritten = Some(sink.counts.written),
+          rowsTakenBack = Some(sink.counts.takenBack))
       case _ =>
     }
   }

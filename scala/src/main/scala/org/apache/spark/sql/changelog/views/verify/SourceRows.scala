@@ -10,18 +10,11 @@ import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.execution.LogicalRDD
-import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
-import org.apache.spark.sql.execution.streaming.runtime.{StreamMetadata, StreamingRelation}
-import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
-import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
-import org.apache.spark.sql.streaming.OutputMode
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.compat.{OneBatch, StreamLogs}
 import org.apache.spark.sql.changelog.sources.tables.TableRows
 
 /**
@@ -63,16 +56,9 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
       // what the query computes is never computed: it only names the sources, in their order
       val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
       val plan = if (inputs.size == 1) inputs.head else Union(inputs)
-      val query = session.sessionState.streamingQueryManager.startQuery(
-        userSpecifiedName = None,
-        userSpecifiedCheckpointLocation = Some(copy.toString),
-        df = Dataset.ofRows(session, plan),
-        extraOptions = Map.empty,
-        sink = new ReadOnce(streams, read),
-        outputMode = OutputMode.Append(),
-        trigger = OneTimeTrigger)
-      try query.awaitTermination()
-      finally query.stop()
+      OneBatch.run(session, plan, copy) { (batch, query) =>
+        read(streams.zip(inputsOf(query).map(atRest(batch, _))))
+      }
     } finally files.delete(copy, true)
   }
 
@@ -87,43 +73,22 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
     files.mkdirs(new Path(copy, "offsets"))
     copyTo(s"offsets/$batchId", "offsets/0")
     copyTo("sources", "sources")
-    val identity = StreamMetadata(UUID.randomUUID.toString)
-    StreamMetadata.write(
-      identity,
-      new Path(copy, "metadata"),
-      session.sessionState.newHadoopConf())
+    StreamLogs.writeIdentity(new Path(copy, "metadata"), session.sessionState.newHadoopConf())
   }
-}
 
-/** Takes the plan of the first batch apart into the rows of each stream. */
-private class ReadOnce(streams: Seq[LogicalPlan], read: Seq[(LogicalPlan, LogicalPlan)] => Unit)
-    extends Sink {
-
-  override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
-    val session = castToImpl(data.sparkSession)
-    val query = castToImpl(data).queryExecution.logical match {
-      case write: WriteToMicroBatchDataSourceV1 => write.child
-      case other => other
-    }
+  /** Takes the plan of the batch apart into the rows of each stream. */
+  private def inputsOf(query: LogicalPlan): Seq[LogicalPlan] = {
     val inputs = query match {
       case union: Union => union.children
       case single => Seq(single)
     }
-    val rows = inputs.map {
-      case Project(_, input) => atRest(session, input)
+    inputs.map {
+      case Project(_, input) => input
       case other => throw new IllegalStateException(s"unexpected input:\n$other")
     }
-    read(streams.zip(rows))
   }
 
   /** The plan of a batch as one that is no stream. */
-  private def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
-    case relation: LogicalRelation => relation.copy(isStreaming = false)
-    case rows: TableRows => rows.atRest
-    case rows: LogicalRDD =>
-      LogicalRDD(rows.output, rows.rdd, rows.outputPartitioning, rows.outputOrdering)(session)
-    case rows: LocalRelation => rows.copy(isStreaming = false)
-    case scan: StreamingDataSourceV2ScanRelation =>
-      LogicalRDD(scan.output, session.sessionState.planner.plan(scan).next().execute())(session)
-  }
+  private def atRest(batch: SparkSession, plan: LogicalPlan): LogicalPlan =
+    OneBatch.atRest(batch, plan.transform { case rows: TableRows => rows.atRest })
 }

@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.execution
+package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
-
-import org.apache.spark.sql.changelog.state.SingleValueStateStore
 
 /** Does what another state store does, as far as operators here use one: a value per key. */
 abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStore {
@@ -38,8 +36,6 @@ abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStor
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo =
     store.getStateStoreCheckpointInfo()
-
-  override def allColumnFamilyNames: Set[String] = store.allColumnFamilyNames
 
   override def removeColFamilyIfExists(family: String): Boolean = unused
 

@@ -5,8 +5,8 @@ package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.sql.catalyst.parser.{ParserInterface, SqlStatementSplitResult}
 
-/** Hands to another parser what only this version's parsers can do. */
-trait DelegatingParser extends ParserInterface {
+/** What only this version's parsers can do, handed to another parser. */
+trait VersionParser extends ParserInterface {
   protected def delegate: ParserInterface
 
   override def splitStatements(sqlText: String): SqlStatementSplitResult =

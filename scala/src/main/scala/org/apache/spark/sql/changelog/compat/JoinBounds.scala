@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeSet,
+  BoundReference,
+  Expression
+}
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
+
+/** Up to which event time no row of the other side of a join can meet those of a side any more. */
+sealed trait JoinBound {
+
+  /** That time, in ms since 1970. */
+  def watermark: Long
+}
+
+object JoinBound {
+
+  /** By an event time, or a window of one, in the join key: which column of the key that is. */
+  final case class InKey(ordinal: Int, watermark: Long) extends JoinBound
+
+  /** By an event time of rows. */
+  final case class InRow(watermark: Long) extends JoinBound
+}
+
+/** Finds [[JoinBound]]s as Spark does for joins of streams of its own. */
+object JoinBounds {
+
+  /** The bounds of the left and of the right side, for a watermark in ms. */
+  def apply(
+      left: Seq[Attribute],
+      right: Seq[Attribute],
+      leftKey: Seq[Expression],
+      rightKey: Seq[Expression],
+      condition: Option[Expression],
+      watermark: Long): (Option[JoinBound], Option[JoinBound]) = {
+    val predicates = StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
+      left,
+      right,
+      leftKey,
+      rightKey,
+      condition,
+      eventTimeWatermarkForEviction = Some(watermark),
+      eventTimeWatermarkForLateEvents = None,
+      useFirstEventTimeColumn = true)
+    (predicates.left.map(boundOf), predicates.right.map(boundOf))
+  }
+
+  private def boundOf(predicate: JoinStateWatermarkPredicate): JoinBound = predicate match {
+    case key: JoinStateKeyWatermarkPredicate =>
+      val ordinal = key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
+      JoinBound.InKey(ordinal, key.stateWatermark)
+    case row: JoinStateValueWatermarkPredicate => JoinBound.InRow(row.stateWatermark)
+  }
+
+  /**
+   * How old rows with the time `own` are, in ms, that can meet no row any more whose time `other` is after
+   * `watermark`; none if the condition doesn't say.
+   */
+  def ofCondition(
+      own: Attribute,
+      other: Seq[Attribute],
+      condition: Option[Expression],
+      watermark: Long): Option[Long] =
+    StreamingJoinHelper.getStateValueWatermark(
+      AttributeSet(own),
+      AttributeSet(other),
+      condition,
+      Some(watermark))
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
+import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+/** Runs the one batch of a query that its checkpoint says was begun, to get at its plan. */
+object OneBatch {
+
+  /**
+   * Runs the batch; `read` is called while it runs.
+   *
+   * @param query
+   *   a streaming query
+   * @param read
+   *   given the session, and the query with what its sources have in that batch
+   */
+  def run(session: SparkSession, query: LogicalPlan, checkpoint: Path)(
+      read: (SparkSession, LogicalPlan) => Unit): Unit = {
+    val running = session.sessionState.streamingQueryManager.startQuery(
+      userSpecifiedName = None,
+      userSpecifiedCheckpointLocation = Some(checkpoint.toString),
+      df = Dataset.ofRows(session, query),
+      extraOptions = Map.empty,
+      sink = new PlanSink(read),
+      outputMode = OutputMode.Append(),
+      trigger = OneTimeTrigger)
+    try {
+      running.awaitTermination()
+      ()
+    } finally running.stop()
+  }
+
+  /** The plan of a batch as one that is no stream, as far as Spark's own sources go. */
+  def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
+    case relation: LogicalRelation => relation.copy(isStreaming = false)
+    case rows: LogicalRDD =>
+      LogicalRDD(rows.output, rows.rdd, rows.outputPartitioning, rows.outputOrdering)(session)
+    case rows: LocalRelation => rows.copy(isStreaming = false)
+    case scan: StreamingDataSourceV2ScanRelation =>
+      LogicalRDD(scan.output, session.sessionState.planner.plan(scan).next().execute())(session)
+  }
+
+  private class PlanSink(read: (SparkSession, LogicalPlan) => Unit) extends Sink {
+    override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
+      val query = castToImpl(data).queryExecution.logical match {
+        case write: WriteToMicroBatchDataSourceV1 => write.child
+        case other => other
+      }
+      read(castToImpl(data.sparkSession), query)
+    }
+  }
+}

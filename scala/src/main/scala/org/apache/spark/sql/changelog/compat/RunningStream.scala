@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.runtime.{
+  IncrementalExecution,
+  MicroBatchExecution,
+  StreamExecution,
+  StreamingQueryWrapper
+}
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.{SparkContext, TaskContext}
+
+/** The query that runs in this thread, and the batch of it that is planned or run. */
+final class RunningStream private (
+    val stream: StreamExecution,
+    execution: IncrementalExecution) {
+
+  /** The whole query, as it has been analyzed. */
+  def query: LogicalPlan = stream.analyzedPlan
+
+  /** The folder that holds the offset log. */
+  def checkpoint: Path = new Path(stream.resolvedCheckpointRoot)
+
+  def batchId: Long = execution.currentBatchId
+
+  /** Whether it is the first batch of this run of the query. */
+  def isFirstOfRun: Boolean = execution.isFirstBatch
+
+  /** In how many partitions Spark's own operators keep their state. */
+  def numStateStores: Int = execution.numStateStores
+
+  /** Where the state of an operator is. */
+  def stateInfo(operatorId: Long, numPartitions: Int): StatefulOperatorStateInfo =
+    StatefulOperatorStateInfo(
+      execution.checkpointLocation,
+      execution.runId,
+      operatorId,
+      execution.currentBatchId,
+      numPartitions,
+      execution.stateSchemaMetadatas.get(operatorId),
+      execution.currentStateStoreCkptId.get(operatorId))
+
+  def executedPlan: SparkPlan = execution.executedPlan
+
+  /** The time of the batch. */
+  def time: StreamTime = RunningStream.timeOf(execution.offsetSeqMetadata)
+
+  /** That of the batch before, if there was one. */
+  def previousTime: Option[StreamTime] =
+    execution.prevOffsetSeqMetadata.map(RunningStream.timeOf)
+
+  /** That of the batch that comes next. */
+  def nextTime: StreamTime =
+    RunningStream.timeOf(stream.getLatestExecutionContext().offsetSeqMetadata)
+}
+
+/**
+ * The time of a batch.
+ *
+ * @param timestamp
+ *   when it was begun, in ms since 1970
+ * @param watermark
+ *   in ms since 1970, 0 for none yet
+ */
+final case class StreamTime(timestamp: Long, watermark: Long)
+
+object RunningStream {
+
+  /** None outside a running query. Spark tells a stream's thread which query it belongs to. */
+  def apply(session: SparkSession): Option[RunningStream] = for {
+    id <- Option(queryId(session.sparkContext))
+    stream <- Option(session.sharedState.activeStreamingQueries.get(UUID.fromString(id)))
+    execution <- Option(stream.lastExecution)
+  } yield new RunningStream(stream, execution)
+
+  /** The id of the query that runs in this thread, or null. */
+  def queryId(context: SparkContext): String =
+    context.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+
+  /** The id of the query whose task this is, or null. */
+  def queryId(task: TaskContext): String = task.getLocalProperty(StreamExecution.QUERY_ID_KEY)
+
+  /** The number of the batch whose task this is, or null. */
+  def batchId(task: TaskContext): String =
+    task.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY)
+
+  /** The id of the run of a query to which Hadoop's settings belong. */
+  def runId(hadoopConf: Configuration): Option[UUID] =
+    Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
+
+  /** Does something as if no query ran in this thread. */
+  def outside[T](context: SparkContext)(body: => T): T = {
+    val query = queryId(context)
+    context.setLocalProperty(StreamExecution.QUERY_ID_KEY, null)
+    try body
+    finally context.setLocalProperty(StreamExecution.QUERY_ID_KEY, query)
+  }
+
+  /** The sink that a query writes to, where Spark tells. */
+  def sinkOf(query: StreamingQuery): Option[Table] = query match {
+    case wrapper: StreamingQueryWrapper => Some(wrapper.streamingQuery.sink)
+    case _ => None
+  }
+
+  private def timeOf(batch: OffsetSeqMetadataBase): StreamTime =
+    StreamTime(batch.batchTimestampMs, batch.batchWatermarkMs)
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import scala.reflect.ClassTag
+
+import org.apache.spark.rdd.{
+  MapPartitionsRDD,
+  RDD,
+  SQLPartitioningAwareUnionRDD,
+  ZippedPartitionsRDD2
+}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.CoalesceExec.EmptyRDDWithPartitions
+import org.apache.spark.{SparkContext, TaskContext}
+
+/**
+ * Puts rows of partitions together. The methods of an RDD would clean the functions, for which Spark
+ * reads class files.
+ */
+object SparkRDDs {
+
+  /** What a function makes of each partition. */
+  def map[T: ClassTag, U: ClassTag](rows: RDD[T])(of: Iterator[T] => Iterator[U]): RDD[U] =
+    new MapPartitionsRDD[U, T](rows, (_: TaskContext, _: Int, all: Iterator[T]) => of(all))
+
+  /** What a function makes of partitions of the same number. */
+  def zip[A: ClassTag, B: ClassTag, T: ClassTag](first: RDD[A], second: RDD[B])(
+      of: (Iterator[A], Iterator[B]) => Iterator[T]): RDD[T] =
+    new ZippedPartitionsRDD2(first.sparkContext, of, first, second)
+
+  /** The rows of partitions of the same number, one after the other, in one task. */
+  def concatenate(all: Seq[RDD[InternalRow]], numPartitions: Int): RDD[InternalRow] =
+    new SQLPartitioningAwareUnionRDD(all.head.sparkContext, all, numPartitions)
+
+  /** Partitions without rows. */
+  def empty(context: SparkContext, numPartitions: Int): RDD[InternalRow] =
+    new EmptyRDDWithPartitions(context, numPartitions)
+}
