@@ -39,7 +39,7 @@ private[optimizer] object ShareEqualParts {
     shared = readings.collectFirst { case (reader, reading) if reader eq node => reading })
 
   /** What must be the same of two parts. */
-  private case class Part(
+  private case class PartKey(
       plan: LogicalPlan,
       required: UpdateKind,
       requiredKey: Option[Seq[Boolean]],
@@ -47,16 +47,16 @@ private[optimizer] object ShareEqualParts {
 
   /** Walks as the rewrite does, which sees only the lowest of nodes that it takes together. */
   private class Readers {
-    private val places = mutable.LinkedHashMap.empty[Part, mutable.Buffer[AnnotatedPlan]]
+    private val places = mutable.LinkedHashMap.empty[PartKey, mutable.Buffer[AnnotatedPlan]]
 
     def visit(node: AnnotatedPlan): Unit =
       if (!node.plan.isInstanceOf[FromChangelog] || node.state.nonEmpty) {
-        val part = if (mayBeShared(node)) Some(partOf(node)) else None
-        part.flatMap(places.get) match {
+        val key = if (mayBeShared(node)) Some(keyOf(node)) else None
+        key.flatMap(places.get) match {
           // what lies below is not computed here
           case Some(others) => others += node
           case None =>
-            part.foreach(places(_) = mutable.Buffer(node))
+            key.foreach(places(_) = mutable.Buffer(node))
             if (!node.plan.isInstanceOf[FromChangelog])
               NodeRewrite.forNode(node).inputs(node).foreach(visit)
         }
@@ -85,7 +85,7 @@ private[optimizer] object ShareEqualParts {
     case _ => plan.children.forall(readsStreamsOnly)
   }
 
-  private def partOf(node: AnnotatedPlan): Part = Part(
+  private def keyOf(node: AnnotatedPlan): PartKey = PartKey(
     node.plan.canonicalized,
     node.required,
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
