@@ -79,7 +79,7 @@ class ChangelogConf:
     Examples
     --------
     >>> conf = ChangelogConf(spark)
-    >>> conf.two_phase
+    >>> conf.share_equal_parts
     True
     >>> conf.aggregate_head_size = 32
     >>> spark.conf.get("spark.sql.changelog.aggregate.headSize")
@@ -87,13 +87,6 @@ class ChangelogConf:
     >>> conf.reset("aggregate_head_size")
     """
 
-    two_phase = Entry(
-        "spark.sql.changelog.twoPhase.enabled",
-        _boolean,
-        "Whether a group aggregate first combines the changes of a batch where they are read, so "
-        "that one row per group and task is shuffled. Pays off unless nearly every change has a "
-        "group of its own.",
-    )
     unmatched_retraction = Entry(
         "spark.sql.changelog.unmatchedRetraction",
         str,
@@ -134,14 +127,6 @@ class ChangelogConf:
         "with very many of them is not the work of one task. Costs a second, small shuffle. A "
         "query that has started keeps the setting it started with.",
     )
-    aggregate_combine_values = Entry(
-        "spark.sql.changelog.aggregate.combineValues",
-        str,
-        "Whether changes of one group and value are combined where they are read, for min and "
-        "max that take values back and for DISTINCT over rows that only come: 'always', 'never' "
-        "(each change is shuffled once), or 'auto', which looks at every sixteenth batch whether "
-        "values repeat so much that it pays.",
-    )
     join_multi_join = Entry(
         "spark.sql.changelog.join.multiJoin.enabled",
         _boolean,
@@ -175,8 +160,8 @@ class ChangelogConf:
 
         Examples
         --------
-        >>> ChangelogConf.entries()["two_phase"].key
-        'spark.sql.changelog.twoPhase.enabled'
+        >>> ChangelogConf.entries()["share_equal_parts"].key
+        'spark.sql.changelog.shareEqualParts.enabled'
         """
         return {name: entry for name, entry in vars(cls).items() if isinstance(entry, Entry)}
 

@@ -45,11 +45,11 @@ def test_every_setting_reads_back_what_it_was_given(conf: ChangelogConf, name: s
 
 
 def test_switches_are_booleans(conf: ChangelogConf) -> None:
-    conf.two_phase = False
-    assert conf.two_phase is False
-    assert conf.spark.conf.get(f"{PREFIX}twoPhase.enabled") == "false"
-    conf.reset("two_phase")
-    assert conf.two_phase is True
+    conf.share_equal_parts = False
+    assert conf.share_equal_parts is False
+    assert conf.spark.conf.get(f"{PREFIX}shareEqualParts.enabled") == "false"
+    conf.reset("share_equal_parts")
+    assert conf.share_equal_parts is True
 
 
 def test_a_value_that_is_not_allowed_is_refused(conf: ChangelogConf) -> None:
@@ -58,8 +58,8 @@ def test_a_value_that_is_not_allowed_is_refused(conf: ChangelogConf) -> None:
 
 
 def test_the_class_gives_the_entry_itself() -> None:
-    assert isinstance(ChangelogConf.two_phase, Entry)
-    assert ChangelogConf.two_phase.__doc__
+    assert isinstance(ChangelogConf.share_equal_parts, Entry)
+    assert ChangelogConf.share_equal_parts.__doc__
 
 
 def test_the_number_of_partitions_may_be_set_and_taken_back(conf: ChangelogConf) -> None:

@@ -34,8 +34,8 @@ def run(name, changes):
 
 def conf():
     settings = changelog.ChangelogConf(spark)
-    settings.two_phase = False
-    return settings.two_phase, settings.aggregate_head_size
+    settings.share_equal_parts = False
+    return settings.share_equal_parts, settings.aggregate_head_size
 
 def sql_text():
     return run("sql", spark.sql('''

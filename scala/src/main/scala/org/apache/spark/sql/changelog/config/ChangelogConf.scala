@@ -13,6 +13,7 @@ import org.apache.spark.sql.changelog.compat.Setting
 object ChangelogConf {
 
   val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.twoPhase.enabled")
+    .internal()
     .doc(
       "Whether a group aggregate first combines the changes of a batch where they are read, so " +
         "that one row per group and task is shuffled. Pays off unless nearly every change has a " +
@@ -54,6 +55,7 @@ object ChangelogConf {
     .createWithDefault(false)
 
   val COMBINE_VALUES: ConfigEntry[String] = Setting("spark.sql.changelog.aggregate.combineValues")
+    .internal()
     .doc(
       "Whether changes of one group and value are combined where they are read, for min and max " +
         "that take values back and for DISTINCT over rows that only come: 'always', 'never' " +
@@ -121,13 +123,14 @@ object ChangelogConf {
   /** Makes the entries known to Spark, which happens when this object is first touched. */
   def register(): Unit = ()
 
-  /** All entries, in the order of their names. */
+  /**
+   * All entries that users may set, in the order of their names. Those that aren't here are for tests, which
+   * compare both ways.
+   */
   val entries: Seq[ConfigEntry[_]] =
     Seq(
-      TWO_PHASE_ENABLED,
       UNMATCHED_RETRACTION,
       AGGREGATE_HEAD_SIZE,
-      COMBINE_VALUES,
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,
