@@ -21,11 +21,19 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val tables = feeds.map(feed => feed.name -> new RetractTable).toMap
   private var numFiles = 0
+  private var numCheckpoints = 0
 
-  val checkpoint: Path = home.resolve("checkpoint")
+  /** The one that its runs go on from. */
+  var checkpoint: Path = home.resolve("checkpoint")
 
   /** The rows of each of the statement's `to_changelog`, told apart by their first column. */
-  val result = new RowMultiset
+  var result = new RowMultiset
+
+  /** Where a changed query may have a checkpoint of its own. */
+  def anotherCheckpoint(): Path = {
+    numCheckpoints += 1
+    home.resolve(s"checkpoint-$numCheckpoints")
+  }
 
   def folder(feed: Feed): Path = Files.createDirectories(home.resolve(feed.name))
 

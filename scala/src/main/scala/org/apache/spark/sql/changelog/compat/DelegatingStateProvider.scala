@@ -35,8 +35,16 @@ abstract class DelegatingStateProvider(name: String)
       storeConf: StateStoreConf,
       hadoopConf: Configuration): Unit
 
-  /** The store of a version, to be changed. */
-  protected def storeOf(version: Long, forceSnapshotOnCommit: Boolean): StateStore
+  /**
+   * The store of a version, to be changed.
+   *
+   * @param isEmpty
+   *   whether it holds nothing, whatever there is of that version
+   */
+  protected def storeOf(
+      version: Long,
+      isEmpty: Boolean,
+      forceSnapshotOnCommit: Boolean): StateStore
 
   /** The store of a version that is only read. */
   protected def storeToRead(version: Long): StateStore
@@ -81,8 +89,7 @@ abstract class DelegatingStateProvider(name: String)
       forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean): StateStore = {
     refuseIds(stateStoreCkptId)
-    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", name)
-    storeOf(version, forceSnapshotOnCommit)
+    storeOf(version, loadEmpty, forceSnapshotOnCommit)
   }
 
   override final def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore = {

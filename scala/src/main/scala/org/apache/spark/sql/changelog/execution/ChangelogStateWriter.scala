@@ -9,6 +9,7 @@ import scala.reflect.ClassTag
 
 import org.apache.hadoop.conf.Configuration
 
+import org.apache.spark.SparkException
 import org.apache.spark.internal.LogKeys
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -41,7 +42,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
-import org.apache.spark.sql.changelog.plans.StateTtl
+import org.apache.spark.sql.changelog.plans.{StateTtl, StoredResult}
 
 /**
  * An operator that keeps one state store per partition.
@@ -234,13 +235,20 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     eventTimeBound
     closingBound
     val time = if (expiry.isDefined) Some(batchTime) else None
+    val emitsAll = StoredResult.isWanted(this)
     val processAndCommit = (store: StateStore, rows: Iterator[T]) => {
       val started = System.nanoTime()
       val expiring = expiry.zip(time).map { case (expiry, time) =>
         new ExpiringStateStore(store, expiry, time, longMetric("numExpiredStateRows"))
       }
       val timed = entryTimes.map(TimeIndexes.open(expiring.getOrElse(store), _, getStateInfo))
-      val output = process(timed.orElse(expiring).getOrElse(store), rows)
+      val used = timed.orElse(expiring).getOrElse(store)
+      val changes = process(used, rows)
+      val output =
+        if (emitsAll) {
+          changes.foreach(_ => ())
+          storedResult(used)
+        } else changes
       CompletionIterator[InternalRow, Iterator[InternalRow]](
         output, {
           longMetric("allUpdatesTimeMs") += NANOSECONDS.toMillis(System.nanoTime() - started)
@@ -258,6 +266,13 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       storedColumns,
       processAndCommit)
   }
+
+  /**
+   * All rows of the result there are, as the state tells it, each as an insert. Called on executors, of
+   * operators of which [[org.apache.spark.sql.changelog.optimizer.rewrite.KnownResult]] says that it can.
+   */
+  protected def storedResult(store: StateStore): Iterator[InternalRow] =
+    throw SparkException.internalError(s"$shortName does not keep its result")
 
   /** Counts what the operator emits and what it does to its state. */
   protected def changeMetrics: ChangeMetrics = ChangeMetrics(

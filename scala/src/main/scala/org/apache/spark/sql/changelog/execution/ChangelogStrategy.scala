@@ -44,7 +44,16 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
 /** Plans the nodes of a rewritten changelog query; one case per operator. */
 class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
 
-  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = {
+    val planned = planNode(plan)
+    if (StoredResult.isWanted(plan)) {
+      val operators = planned.flatMap(_.collectFirst { case last: ChangelogStateWriter => last })
+      operators.foreach(StoredResult.mark(_))
+    }
+    planned
+  }
+
+  private def planNode(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case IdleSource(output) => LocalTableScanExec(output, Nil, None) :: Nil
 
     case aggregate: ChangelogAggregate =>

@@ -32,7 +32,7 @@ import org.apache.spark.sql.changelog.plans._
 private[changelog] object CanonicalPlan {
 
   def apply(plan: LogicalPlan): CanonicalNode = {
-    val described = new Writer(isOptimized = false).describe(plan, Map.empty)
+    val described = new Writer(isOptimized = false, _.toString).describe(plan, Map.empty)
     val columns = plan.output.map(column => described.columns(column.exprId))
     CanonicalNode(columns.mkString("result [", ", ", "]"), described.nodes)
   }
@@ -41,9 +41,14 @@ private[changelog] object CanonicalPlan {
    * What each node of an optimized query is, of one batch among others: what lies below
    * `from_changelog` is left out, which Spark has simplified if it brings nothing, as are constants
    * that tell what time it is.
+   *
+   * @param source
+   *   what a source of that number is called
    */
-  def texts(plan: LogicalPlan): LogicalPlan => String = {
-    val writer = new Writer(isOptimized = true)
+  def texts(
+      plan: LogicalPlan,
+      source: Int => String = _.toString): LogicalPlan => String = {
+    val writer = new Writer(isOptimized = true, source)
     writer.describe(plan, Map.empty)
     node => Option(writer.texts.get(node)).getOrElse(node.nodeName)
   }
@@ -53,7 +58,7 @@ private[changelog] object CanonicalPlan {
   /** What a plan is, and what its columns are. A projection has no node of its own. */
   private case class Described(nodes: Seq[CanonicalNode], columns: Columns)
 
-  private class Writer(isOptimized: Boolean) {
+  private class Writer(isOptimized: Boolean, source: Int => String) {
     val texts = new java.util.IdentityHashMap[LogicalPlan, String]
     private var numNodes = 0
     private var numSources = 0
@@ -71,11 +76,11 @@ private[changelog] object CanonicalPlan {
         val subqueries = new Subqueries(below.columns, outer)
         val columns = expressions.map(column => column.exprId -> subqueries.text(column)).toMap
         Described(below.nodes ++ subqueries.nodes, columns)
-      case source: FromChangelog if isOptimized =>
-        val columns = Seq(source.key, source.sequence, source.output)
+      case changes: FromChangelog if isOptimized =>
+        val columns = Seq(changes.key, changes.sequence, changes.output)
         val names = columns.map(_.map(_.name).mkString("[", ", ", "]")).mkString(" ")
-        val rows = s"${source.input} ${source.duplicates}"
-        leaf(s"from_changelog ${source.number} $rows $names", source)
+        val rows = s"${changes.input} ${changes.duplicates}"
+        leaf(s"from_changelog ${source(changes.number)} $rows $names", changes)
       // where it comes from stands beside the query, and may change
       case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
       case LogicalRelation(_, _, Some(table), _, _) => ofTable(table.identifier, plan)

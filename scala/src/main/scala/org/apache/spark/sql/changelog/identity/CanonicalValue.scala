@@ -11,7 +11,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Writes values of Catalyst's by what they are, and texts so that they are never taken for more. */
-private[identity] object CanonicalValue {
+private[changelog] object CanonicalValue {
 
   def apply(value: Any, dataType: DataType): String = (value, dataType) match {
     case (null, _) => "NULL"

@@ -17,17 +17,21 @@ import org.json4s.JsonDSL._
  *   the same for people
  * @param tables
  *   what it keeps, and what bounds that
+ * @param part
+ *   what tells the node, with all that lies below it, from those of other queries; none in records of
+ *   earlier versions
  */
 private[changelog] final case class OperatorRecord(
     ids: Seq[Long],
     node: String,
     shown: String,
     mode: String,
-    tables: Seq[String]) {
+    tables: Seq[String],
+    part: Option[PartRecord] = None) {
 
   def toJson: JObject =
     ("ids" -> ids) ~ ("node" -> node) ~ ("shown" -> shown) ~ ("mode" -> mode) ~
-      ("tables" -> tables)
+      ("tables" -> tables) ~ ("part" -> part.map(_.toJson))
 
   /** What must be the same at a restart. */
   def line: String = s"${ids.mkString(", ")}: $node"
@@ -49,12 +53,17 @@ private[changelog] object OperatorRecord {
       val JArray(values) = json \ field: @unchecked
       values.collect { case JString(value) => value }
     }
-    val JArray(ids) = json \ "ids": @unchecked
     OperatorRecord(
-      ids.collect { case JInt(id) => id.toLong },
+      numbers(json, "ids"),
       text("node"),
       text("shown"),
       text("mode"),
-      texts("tables"))
+      texts("tables"),
+      (json \ "part").toOption.map(PartRecord.fromJson))
+  }
+
+  private[identity] def numbers(json: JValue, field: String): Seq[Long] = {
+    val JArray(values) = json \ field: @unchecked
+    values.collect { case JInt(value) => value.toLong }
   }
 }

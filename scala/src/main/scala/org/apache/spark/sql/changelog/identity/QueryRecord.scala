@@ -29,12 +29,15 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *   what is below each `to_changelog`, as it was written by the user
  * @param operators
  *   the nodes that keep state; none before the query is optimized
+ * @param readings
+ *   which source each of the offsets of a batch is of; none in records of earlier versions
  */
 private[changelog] final case class QueryRecord(
     settings: Map[String, String],
     sources: Seq[String],
     queries: Seq[CanonicalNode],
-    operators: Seq[OperatorRecord] = Nil) {
+    operators: Seq[OperatorRecord] = Nil,
+    readings: Seq[Int] = Nil) {
 
   def lines: Seq[String] = queries.flatMap(_.lines)
 
@@ -48,6 +51,7 @@ private[changelog] final case class QueryRecord(
           key -> (JString(value): JValue)
         }.toList)) ~
         ("sources" -> sources) ~
+        ("readings" -> readings) ~
         ("queries" -> JArray(queries.map(_.toJson).toList)) ~
         ("operators" -> JArray(operators.map(_.toJson).toList))
     pretty(render(json ~ (QueryRecord.Checksum -> QueryRecord.checksum(json))))
@@ -81,7 +85,8 @@ private[changelog] object QueryRecord {
     QueryRecord(
       RecordedSettings.valuesIn(conf),
       SourceNames(lifted),
-      inlined.collect { case root: ToChangelog => CanonicalPlan(root) })
+      inlined.collect { case root: ToChangelog => CanonicalPlan(root) },
+      readings = SourceNames.readings(lifted))
   }
 
   /** Throws whatever a text that is no record makes it throw. */
@@ -102,6 +107,8 @@ private[changelog] object QueryRecord {
       settings.collect { case (key, JString(value)) => key -> value }.toMap,
       sources.collect { case JString(source) => source },
       queries.map(CanonicalNode.fromJson),
-      operators.map(OperatorRecord.fromJson))
+      operators.map(OperatorRecord.fromJson),
+      for (JArray(readings) <- (json \ "readings").toOption.toSeq; JInt(source) <- readings)
+        yield source.toInt)
   }
 }

@@ -21,6 +21,24 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   private val recorded = if (batch.batchId == 0) None else file.read()
   private val current = QueryRecord(batch.query, conf)
 
+  /** What the query's sources are, by their numbers. */
+  lazy val sources: Map[Int, String] = SourceNames.byNumber(batch.query)
+
+  /** What is taken over from an earlier query, if that happens in this batch. */
+  lazy val takenOver: Option[TakenOver] =
+    if (batch.batchId == 0) None
+    else {
+      TakenOver
+        .file(batch.checkpoint, session.sessionState.newHadoopConf())
+        .find()
+        .map(TakenOver.fromJson)
+        .filter(_.batch == batch.batchId)
+    }
+
+  /** The folder with the rows that the target holds, if it is not to be filled from nothing. */
+  def heldRows: Option[String] =
+    takenOver.filter(_.hasResult).map(_ => TakenOver.resultIn(batch.checkpoint).toString)
+
   /** Refuses another query than the recorded one, and goes on with the settings of that. */
   def begin(): Unit = {
     recorded match {

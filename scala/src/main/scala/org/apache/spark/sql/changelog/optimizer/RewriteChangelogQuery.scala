@@ -3,20 +3,18 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Subquery}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.identity.{CanonicalPlan, OperatorRecord, RecordedRun}
+import org.apache.spark.sql.changelog.identity.RecordedRun
 import org.apache.spark.sql.changelog.inference.{
   AnnotatedPlan,
   CheckExecutable,
-  DescribeNode,
   InferChangelogMode
 }
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -50,30 +48,23 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
   private def rewriteQuery(plan: LogicalPlan): LogicalPlan = {
     val roots = plan.collect { case root: ToChangelog if root.streaming => root }
     if (!plan.exists(isOurs)) plan
-    else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan)
+    else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan, None)
     else {
+      // only when a run begins: later batches are planned as its first one
       val run = AssignStateInfo
         .firstOfRun(castToImpl(session))
         .map(new RecordedRun(castToImpl(session), _))
       run.foreach(_.begin())
-      val operators = mutable.ArrayBuffer.empty[OperatorRecord]
-      // only when a run begins: later batches are planned as its first one
-      val rewritten = rewrite(plan, found => if (run.isDefined) operators ++= found)
-      run.foreach(_.rewrittenTo(operators.toSeq))
-      rewritten
+      val rewritten = rewrite(plan, run)
+      run.foreach(run => run.rewrittenTo(RewrittenOperators.in(rewritten, run.sources)))
+      run.filter(_.takenOver.isDefined).fold(rewritten)(_ => FirstBatchOnState(rewritten))
     }
   }
 
-  /**
-   * @param note
-   *   is told the operators of each `to_changelog`
-   */
-  private def rewrite(
-      plan: LogicalPlan,
-      note: (=> Seq[OperatorRecord]) => Unit = _ => ()): LogicalPlan = {
+  private def rewrite(plan: LogicalPlan, run: Option[RecordedRun]): LogicalPlan = {
     val ids = new OperatorIds(StockOperators.count(plan))
     plan.transformDown {
-      case root: ToChangelog if root.streaming => rewrite(root, ids, note)
+      case root: ToChangelog if root.streaming => rewrite(root, ids, run)
       case ToChangelog(_, _, _, changeType, child, _) =>
         val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
         Project(
@@ -90,33 +81,43 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
   private def rewrite(
       root: ToChangelog,
       ids: OperatorIds,
-      note: (=> Seq[OperatorRecord]) => Unit): LogicalPlan = {
+      run: Option[RecordedRun]): LogicalPlan = {
     val annotated = ShareEqualParts(InferChangelogMode(normalized(root)))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
-      val nodes = new RewriteNodes(ids)
-      val input = nodes(annotated.children.head)
+      val nodes = new RewriteNodes(ids, takesOver(annotated, run))
+      val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
-      note(recorded(annotated, operators))
-      OutputRewrite(annotated, input, operators)
+      val numbers = operators.map(found => found.node -> found.ids)
+      val rewritten = run.flatMap(held(root, _)) match {
+        case Some(rows) => OutputRewrite.replacing(annotated, changes, rows, numbers)
+        case None => OutputRewrite(annotated, changes, numbers)
+      }
+      RewrittenOperators.note(rewritten, annotated, operators)
+      rewritten
     }
   }
+
+  /** Which nodes begin with the state of an earlier query, if any do. */
+  private def takesOver(
+      root: AnnotatedPlan,
+      run: Option[RecordedRun]): RewrittenNode => Boolean =
+    run.flatMap(run => run.takenOver.map(run -> _)) match {
+      case Some((run, takenOver)) =>
+        val fingerprints = new Fingerprints(root, run.sources)
+        found => found.givesRows && fingerprints(found.node).exists(takenOver.parts)
+      case None => _ => false
+    }
+
+  /** The rows that the target of a query holds that takes over from an earlier one. */
+  private def held(root: ToChangelog, run: RecordedRun): Option[LogicalPlan] =
+    run.heldRows.map { folder =>
+      val columns = root.child.output
+      val rows = castToImpl(session).read.schema(DataTypeUtils.fromAttributes(columns)).parquet(folder)
+      rows.queryExecution.analyzed
+    }
 
   private def normalized(root: ToChangelog): ToChangelog =
     NormalizeChangelogQuery(root.mapChildren(ExtractRecursion(_)).asInstanceOf[ToChangelog])
-
-  private def recorded(
-      root: AnnotatedPlan,
-      operators: Seq[(AnnotatedPlan, Seq[Long])]): Seq[OperatorRecord] = {
-    val texts = CanonicalPlan.texts(root.plan)
-    operators.map { case (node, ids) =>
-      OperatorRecord(
-        ids,
-        texts(node.plan),
-        s"${DescribeNode.node(node.plan)} ${DescribeNode.detail(node.plan)}",
-        node.mode.toString,
-        node.state.map(_.toString))
-    }
-  }
 }

@@ -18,6 +18,10 @@ import org.apache.spark.util.Utils
  *   what keeps it from growing for ever, such as `a watermark on ts`, or `unbounded`
  */
 final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String) {
+
+  /** Whether an entry stays until a change removes it. */
+  def keepsAll: Boolean = !StateTable.Forgets.exists(boundedBy.contains(_))
+
   override def toString: String = s"$table: ${key.mkString("(", ", ", ")")} → $value, $boundedBy"
 }
 
@@ -34,6 +38,8 @@ object StateTable {
   /** What bounds a table that `bound` does too. */
   def boundedBy(bound: String, ttl: Long): String =
     if (ttl == 0) bound else s"$bound, ${forgotten(ttl)}"
+
+  private val Forgets = Seq("watermark", "forgotten")
 
   private def forgotten(ttl: Long): String =
     s"forgotten ${Utils.msDurationToString(ttl)} after its last change"

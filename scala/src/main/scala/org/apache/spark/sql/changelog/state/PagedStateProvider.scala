@@ -78,17 +78,20 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] =
     Seq(PagedStateStore.EntryBytes, PagedStateStore.FileBytes)
 
-  override protected def storeOf(version: Long, forceSnapshotOnCommit: Boolean): StateStore =
-    synchronized {
-      awaitStore()
-      if (store != null) store.abort()
-      load(version)
-      table.begin()
-      canRollBack = false
-      store =
-        new PagedStateStore(stateStoreId, version, table, finish(_, _, forceSnapshotOnCommit))
-      store
-    }
+  override protected def storeOf(
+      version: Long,
+      isEmpty: Boolean,
+      forceSnapshotOnCommit: Boolean): StateStore = synchronized {
+    awaitStore()
+    if (store != null) store.abort()
+    if (isEmpty) empty(version) else load(version)
+    table.begin()
+    canRollBack = false
+    // what comes after an empty version that no file tells of can be read from a snapshot only
+    val needsSnapshot = forceSnapshotOnCommit || isEmpty
+    store = new PagedStateStore(stateStoreId, version, table, finish(_, _, needsSnapshot))
+    store
+  }
 
   override protected def storeToRead(version: Long): StateStore =
     synchronized {
@@ -146,6 +149,15 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       table = if (isBefore) before else files.read(wanted, newTable)
       version = wanted
     }
+
+  /** Makes the table an empty one, whatever the files hold of that version. */
+  private def empty(wanted: Long): Unit = {
+    if (table != null) table.close()
+    forget()
+    snapshots.continueFrom(wanted, isSame = false)
+    table = newTable()
+    version = wanted
+  }
 
   /** What is in memory may not be what is in the files; the next one who asks reads them. */
   private def forget(): Unit = {

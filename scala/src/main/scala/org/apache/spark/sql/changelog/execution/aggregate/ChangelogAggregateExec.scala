@@ -97,17 +97,34 @@ case class ChangelogAggregateExec(
   override protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val processor = processorOf(store)
+    val changes = withoutLate(rows, child.output)
+    if (layout.hasExtrema) new GroupsOfRows(processor, store, changes)
+    else new SingleRows(processor, store, changes)
+  }
+
+  override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
+    val processor = processorOf(store)
+    val groupOf = UnsafeProjection.create(layout.grouping, layout.keyColumns)
+    store
+      .iterator()
+      .filter(entry => isGroup(entry.key))
+      .map(entry => processor.resultOf(groupOf(entry.key)))
+      .filter(_ != null)
+  }
+
+  private def processorOf(store: StateStore): ChangelogAggregateProcessor = {
     val headSize = conf.getConf(ChangelogConf.AGGREGATE_HEAD_SIZE)
-    val processor = new ChangelogAggregateProcessor(
+    new ChangelogAggregateProcessor(
       layout,
       child.output,
       resultExpressions,
       new AggregateStateManager(layout, headSize, store),
       unmatchedRetractions())
-    val changes = withoutLate(rows, child.output)
-    if (layout.hasExtrema) new GroupsOfRows(processor, store, changes)
-    else new SingleRows(processor, store, changes)
   }
+
+  /** Whether an entry is a group's, and not that of one of its values. */
+  private def isGroup(key: InternalRow): Boolean = !layout.hasExtrema || key.getInt(0) == 0
 
   /** Emits what became of one group after the other, then looks for those that are over. */
   private abstract class Groups(processor: ChangelogAggregateProcessor, store: StateStore)
@@ -118,8 +135,6 @@ case class ChangelogAggregateExec(
     private val metrics = changeMetrics
 
     private lazy val over = entriesOver(store)
-    private lazy val isGroup: InternalRow => Boolean =
-      if (layout.hasExtrema) _.getInt(0) == 0 else _ => true
     private lazy val groupOf =
       UnsafeProjection.create(layout.grouping, layout.keyColumns)
     private var closed: UnsafeRow = _

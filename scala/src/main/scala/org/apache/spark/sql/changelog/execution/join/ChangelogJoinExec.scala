@@ -158,24 +158,43 @@ case class ChangelogJoinExec(
       }
     }
 
+  override protected def storedResult(store: StateStore): Iterator[InternalRow] =
+    new StoredJoin(
+      layout,
+      store,
+      leftOf(store),
+      rightOf(store),
+      emitsPairs,
+      predicate,
+      output.init).rows
+
+  private def leftOf(store: StateStore): MatchedSide = new MatchedSide(
+    true,
+    sideState(leftLayout, store),
+    leftLayout,
+    MatchedSide.besideMatched(joinType),
+    MatchedSide.besideLeft(joinType, rightLayout.columns.size))
+
+  private def rightOf(store: StateStore): MatchedSide = new MatchedSide(
+    false,
+    sideState(rightLayout, store),
+    rightLayout,
+    null,
+    MatchedSide.besideRight(joinType, leftLayout.columns.size))
+
+  private def emitsPairs: Boolean = LeftExistence.unapply(joinType).isEmpty
+
+  private def predicate: Option[BasePredicate] =
+    condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns))
+
   /** Emits what one join key after the other has to say. */
   private final class JoinedChanges(
       store: StateStore,
       leftRows: Iterator[InternalRow],
       rightRows: Iterator[InternalRow])
       extends KeyedChanges(ChangelogJoinExec.this.output.size - 1, changeMetrics) {
-    private val leftSide = new MatchedSide(
-      true,
-      sideState(leftLayout, store),
-      leftLayout,
-      MatchedSide.besideMatched(joinType),
-      MatchedSide.besideLeft(joinType, rightLayout.columns.size))
-    private val rightSide = new MatchedSide(
-      false,
-      sideState(rightLayout, store),
-      rightLayout,
-      null,
-      MatchedSide.besideRight(joinType, leftLayout.columns.size))
+    private val leftSide = leftOf(store)
+    private val rightSide = rightOf(store)
     private val leftInput = new JoinInput(leftSide, left.output, atOnce)
     private val rightInput = new JoinInput(rightSide, right.output, atOnce)
     override protected val buffer: JoinOutput =
@@ -183,9 +202,9 @@ case class ChangelogJoinExec(
     private val processor = new ChangelogJoinProcessor(
       leftSide,
       rightSide,
-      LeftExistence.unapply(joinType).isEmpty,
+      emitsPairs,
       joinType == LeftSingle,
-      condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns)),
+      predicate,
       buffer,
       longMetric("numMatches"),
       longMetric("numPaddingsRetracted"))

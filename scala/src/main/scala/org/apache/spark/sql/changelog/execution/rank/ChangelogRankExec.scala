@@ -125,6 +125,9 @@ case class ChangelogRankExec(
     CompletionIterator[InternalRow, Iterator[InternalRow]](changes, removeOver(store))
   }
 
+  override protected def storedResult(store: StateStore): Iterator[InternalRow] =
+    new StoredRanks(layout, store).rows
+
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRankExec =
     copy(child = newChild)
 }

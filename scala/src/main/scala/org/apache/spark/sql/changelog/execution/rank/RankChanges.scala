@@ -35,18 +35,11 @@ private[rank] final class RankChanges(
   import layout.ranking
 
   private val state = new RankStateManager(layout, store)
-  private val ranked = ordering(ranking.order)
-  private val sorted = ordering(layout.rowOrder)
-  private val ties: Comparator[UnsafeRow] = ranked.compare(_, _)
+  private val sorted: Comparator[InternalRow] =
+    GenerateOrdering.generate(layout.rowOrder, layout.rowColumns)
   private val rowOrder: Comparator[UnsafeRow] = sorted.compare(_, _)
   private val totalOrder: Comparator[UnsafeRow] = RowOrder.total(sorted)
-  private val head = new RankHead(
-    ranking.function,
-    ranking.start,
-    ranking.end,
-    totalOrder,
-    ties,
-    layout.keepsOthers)
+  private val head = RankHead(layout)
   private val processor: ChangelogRankProcessor = ranking.strategy match {
     case RankStrategy.UpdateFast => new UpdateFastProcessor(head, state, keyOf(ranking.replaceBy))
     case RankStrategy.Retract =>
@@ -68,9 +61,6 @@ private[rank] final class RankChanges(
   private var differences = new ArrayList[RankedChange]
   private var position = -1
   private var partition: UnsafeRow = _
-
-  private def ordering(order: Seq[SortOrder]): Comparator[InternalRow] =
-    GenerateOrdering.generate(order, layout.rowColumns)
 
   /** The columns of a key, which the partition's are left out of. */
   private def keyOf(key: Seq[Attribute]): UnsafeRow => UnsafeRow = {

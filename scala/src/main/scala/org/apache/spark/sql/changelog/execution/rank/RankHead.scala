@@ -5,9 +5,11 @@ package org.apache.spark.sql.changelog.execution.rank
 
 import java.util.{ArrayList, Comparator}
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 
-import org.apache.spark.sql.changelog.execution.{CountedHead, CountedTail}
+import org.apache.spark.sql.changelog.execution.{CountedHead, CountedTail, RowOrder}
 import org.apache.spark.sql.changelog.plans.RankFunction
 
 /** A row that is shown, with its rank. */
@@ -136,4 +138,18 @@ private[rank] final class RankHead(
       shown()
       truncate(numNeeded, lastNeeded)
     }
+}
+
+private[rank] object RankHead {
+  def apply(layout: RankLayout): RankHead = {
+    val ranked: Comparator[InternalRow] =
+      GenerateOrdering.generate(layout.ranking.order, layout.rowColumns)
+    new RankHead(
+      layout.ranking.function,
+      layout.ranking.start,
+      layout.ranking.end,
+      RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.rowColumns)),
+      ranked.compare(_, _),
+      layout.keepsOthers)
+  }
 }

@@ -3,7 +3,13 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeSet,
+  Literal,
+  RowOrdering
+}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
@@ -48,6 +54,31 @@ private[optimizer] object OutputRewrite {
       case Netting.None =>
         output(root, explained, RowKind.find(input.output), pairBy = None, nettedBy = None, input)
     }
+  }
+
+  /**
+   * The root of a query whose rows are all new, in whose place the target holds others: they go, but
+   * for those that are the same.
+   *
+   * @param held
+   *   the rows of the target, in the columns of the query
+   */
+  def replacing(
+      root: AnnotatedPlan,
+      input: LogicalPlan,
+      held: LogicalPlan,
+      operators: Seq[(AnnotatedPlan, Seq[Long])]): ChangelogOutput = {
+    val query = root.children.head
+    val rows = NodeRewrite.select(input, query.plan.output, withKind = true)
+    val gone = Alias(Literal(RowKind.Delete), RowKind.ColumnName)()
+    val all = Union(rows, Project(held.output :+ gone, held))
+    val Netting.Consolidate(key, pairs) = consolidation(root): @unchecked
+    val kind = RowKind.find(all.output).get
+    val netted =
+      ChangelogConsolidate(key, pairs, replaces = false, kind, RowKind.newAttribute(), all)
+    val nettedBy = Option.when(pairs)(key)
+    val explained = ExplainTree(root, operators)
+    output(root, explained, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
   }
 
   /** A root that can be explained but not executed. */
@@ -100,7 +131,6 @@ private[optimizer] object OutputRewrite {
 
   private def netting(root: AnnotatedPlan): Netting = {
     val query = root.children.head
-    val columns = query.plan.output
     val wanted = replacedBy(root)
     val netted = NettedKeys(query)
       .map(query.ordered)
@@ -111,15 +141,24 @@ private[optimizer] object OutputRewrite {
       if (query.mode.updateKind == UpdateKind.BeforeAndAfter) Netting.Neighbours(netted.get)
       else Netting.Alone(netted.get)
     } else
-      wanted.orElse(query.upsertKeys.headOption.map(query.ordered)) match {
-        case Some(key) => Netting.Consolidate(key, pairs = true)
+      consolidation(root) match {
         // the rewrite of a window cancels equal rows, and without a key there are no updates
-        case None if query.plan.isInstanceOf[Window] => Netting.None
-        case None =>
-          // maps can't be compared, but equal rows still meet where the other columns are equal
-          val comparable = columns.filter(column => RowOrdering.isOrderable(column.dataType))
-          Netting.Consolidate(comparable, pairs = false)
+        case Netting.Consolidate(_, false) if query.plan.isInstanceOf[Window] => Netting.None
+        case other => other
       }
+  }
+
+  /** By the key that a reader replaces rows by, or any. */
+  private def consolidation(root: AnnotatedPlan): Netting = {
+    val query = root.children.head
+    replacedBy(root).orElse(query.upsertKeys.headOption.map(query.ordered)) match {
+      case Some(key) => Netting.Consolidate(key, pairs = true)
+      case None =>
+        // maps can't be compared, but equal rows still meet where the other columns are equal
+        val comparable =
+          query.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
+        Netting.Consolidate(comparable, pairs = false)
+    }
   }
 
   /**

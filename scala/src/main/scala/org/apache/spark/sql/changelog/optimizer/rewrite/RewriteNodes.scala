@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{FromChangelog, SharedPart, SharedReading}
+import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
@@ -23,12 +23,17 @@ import org.apache.spark.sql.changelog.shared.SharedChanges
  *   +- Aggregate  part 1              :     +- ChangelogAggregate
  *                                     +- SharedReading part 1
  * }}}
+ *
+ * @param takesOver
+ *   whether a node has its state from an earlier query, all of whose result it is to emit
  */
-private[optimizer] class RewriteNodes(ids: OperatorIds) {
+private[optimizer] class RewriteNodes(
+    ids: OperatorIds,
+    takesOver: RewrittenNode => Boolean = _ => false) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
-  /** The nodes that have become operators, with the ids of those, in the order of the ids. */
-  val operators: mutable.ArrayBuffer[(AnnotatedPlan, Seq[Long])] = mutable.ArrayBuffer.empty
+  /** The nodes that have become operators, in the order of their ids. */
+  val operators: mutable.ArrayBuffer[RewrittenNode] = mutable.ArrayBuffer.empty
 
   def apply(node: AnnotatedPlan): LogicalPlan = node.shared match {
     case Some(reading) if reading.computes =>
@@ -48,7 +53,12 @@ private[optimizer] class RewriteNodes(ids: OperatorIds) {
       case _ => rewrite.inputs(node).map(apply)
     }
     val (rewritten, operatorIds) = ids.during(rewrite(node, inputs, ids))
-    if (operatorIds.nonEmpty) operators += node -> operatorIds
+    if (operatorIds.nonEmpty) {
+      val last = rewritten.collectFirst { case operator: KeepsState => operator }
+      val found = RewrittenNode(node, operatorIds, last.exists(KnownResult(node, _)))
+      operators += found
+      if (takesOver(found)) last.foreach(StoredResult.mark(_))
+    }
     rewritten
   }
 
@@ -72,3 +82,16 @@ private[optimizer] class RewriteNodes(ids: OperatorIds) {
     SharedReading(part.changes, placedBy, columns)
   }
 }
+
+/**
+ * A node that has become operators.
+ *
+ * @param ids
+ *   those of the operators
+ * @param givesRows
+ *   whether its whole result can be read from what they keep
+ */
+private[optimizer] final case class RewrittenNode(
+    node: AnnotatedPlan,
+    ids: Seq[Long],
+    givesRows: Boolean)

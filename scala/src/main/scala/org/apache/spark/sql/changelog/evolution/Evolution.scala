@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.evolution
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.lit
+
+import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.analysis.LowerSources
+import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.identity._
+import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
+import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
+import org.apache.spark.sql.changelog.plans.ToChangelog
+
+/**
+ * A changed query that goes on with the state of the one before.
+ *
+ * Operators that mean the same keep their state. Their rows are what the others begin with; what reads
+ * sources itself reads them from their beginning, up to where the query before has come. All that
+ * happens in one batch, the first of a new checkpoint beside the old one, which stays as it is.
+ *
+ * @param from
+ *   the checkpoint of the query before, which has been stopped
+ * @param query
+ *   the changed query, analyzed, with its `to_changelog`
+ */
+class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
+  private val begun = new BegunQuery(caller, from)
+  private val record = begun.record
+
+  /** One that has the settings which the query before keeps for life. */
+  private val session = caller.cloneSession()
+  RecordedSettings.use(record.settings, session.sessionState.conf)
+
+  /** The query as it is when it is started: below a write it is analyzed once more. */
+  private val changed: LogicalPlan = {
+    val written = session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
+    AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      written.children.head.transformUpWithSubqueries { case common: WithCTE => common.plan }
+    }
+  }
+  private val changedRecord: QueryRecord = {
+    val planned = AssignStateInfo.outsideOfQuery(session) {
+      session.sessionState.optimizer.execute(LowerSources(changed))
+    }
+    val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
+    val described = QueryRecord(changed, session.sessionState.conf)
+    described.copy(settings = record.settings, operators = operators)
+  }
+  private val kept = new KeptParts(record.operators, changedRecord.operators)
+
+  /** What becomes of each operator, those of the changed query first. */
+  def operators: Seq[OperatorFate] =
+    OperatorFate.all(record.operators, changedRecord.operators, kept)
+
+  /** Refuses what can't be done, before anything is. */
+  def check(): this.type = {
+    val rebuilt = changedRecord.operators.filterNot(kept.contains)
+    val hasWatermark = changed.collectFirst { case mark: EventTimeWatermark => mark }.isDefined
+    if (hasWatermark) rebuilt.headOption.foreach { operator =>
+      throw EvolutionErrors.notPossible(
+        from.toString,
+        s"${operator.shown} would begin anew, and what is older than the watermark has been forgotten")
+    }
+    this
+  }
+
+  /**
+   * Makes the checkpoint with which the changed query begins.
+   *
+   * @param into
+   *   where it is made, at once: a folder that is not there yet, or is empty
+   * @param held
+   *   what the target holds. Then the first batch brings what differs from it, and else all rows
+   */
+  def prepare(into: Path, held: Option[DataFrame]): Unit = {
+    check()
+    held.foreach(_ => checkTakesBack())
+    new EvolvedCheckpoint(session, begun, into).write(changedRecord, kept, held.map(inColumns))
+  }
+
+  private def checkTakesBack(): Unit = changed.collect {
+    case root: ToChangelog if root.mode == OutputMode.Append =>
+      throw EvolutionErrors.notPossible(
+        from.toString,
+        "a target that takes inserts only can't be told which of its rows go")
+  }
+
+  /** The rows of the target in the columns of the query; it has no values for those that are new. */
+  private def inColumns(held: DataFrame): DataFrame = {
+    val root = changed.collectFirst { case root: ToChangelog => root }.get
+    val columns = root.child.output.map { column =>
+      val known = held.schema.fields.find(_.name.equalsIgnoreCase(column.name))
+      val value = known.fold(lit(null))(field => held.col(quoteIdentifier(field.name)))
+      value.cast(column.dataType).as(column.name)
+    }
+    held.select(columns: _*)
+  }
+}

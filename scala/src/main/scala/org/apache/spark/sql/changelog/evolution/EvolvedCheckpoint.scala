@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.evolution
+
+import java.util.UUID
+
+import org.apache.hadoop.fs.{FileUtil, Path}
+
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.streaming.checkpointing._
+import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, TakenOver}
+
+/**
+ * Writes the checkpoint of a query that goes on with state of another one.
+ *
+ * {{{
+ *   before                 after, whose next batch is 42
+ *   offsets/41  t 7, u 3   offsets/41  -, -      as if nothing had been read
+ *   commits/41             commits/41
+ *                          offsets/42  t 7, u 3  all of it belongs to the batch that is to be run
+ *   state/0, state/1       state/0, state/1      those that are kept, by their new numbers; others empty
+ * }}}
+ * It is made beside the folder it becomes, so that it is there whole or not at all.
+ */
+private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQuery, into: Path) {
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files = into.getFileSystem(hadoopConf)
+  private val staged = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+  private val first = begun.batch + 1
+
+  def write(record: QueryRecord, kept: KeptParts, held: Option[DataFrame]): Unit = {
+    if (files.exists(into) && files.listStatus(into).nonEmpty) {
+      throw EvolutionErrors.checkpointExists(into.toString)
+    }
+    try {
+      copySources(record)
+      kept.numbers.foreach { case (number, old) => copyState(old, number) }
+      val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
+      new EmptyState(session, new Path(staged, "state"), first, partitions(record))(begins)
+      held.foreach(_.write.parquet(TakenOver.resultIn(staged).toString))
+      TakenOver
+        .file(staged, hadoopConf)
+        .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
+      new QueryRecordFile(staged, hadoopConf).write(record)
+      StreamMetadata.write(
+        StreamMetadata(UUID.randomUUID.toString),
+        new Path(staged, "metadata"),
+        hadoopConf)
+      writeLogs(record)
+      files.delete(into, false)
+      if (!files.rename(staged, into)) throw EvolutionErrors.checkpointExists(into.toString)
+    } finally files.delete(staged, true)
+  }
+
+  private def partitions(record: QueryRecord): Int =
+    record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
+
+  /** Which of the sources before each source of the changed query is; none of one that is new. */
+  private def before(record: QueryRecord): Seq[Option[Int]] = {
+    val old = begun.record.sources.zipWithIndex.groupMap(_._1)(_._2)
+    record.sources.zipWithIndex.map { case (source, place) =>
+      val sameBefore = record.sources.take(place).count(_ == source)
+      old.get(source).flatMap(_.lift(sameBefore))
+    }
+  }
+
+  private def writeLogs(record: QueryRecord): Unit = {
+    val metadata = begun.offsets.metadataOpt
+    val known = before(record)
+    val read = record.readings.map(source => known(source).flatMap(begun.offsetOf))
+    val offsetLog = new OffsetSeqLog(session, new Path(staged, "offsets").toString)
+    offsetLog.add(begun.batch, OffsetSeq(read.map(_ => None), metadata))
+    // neither the time nor the watermark moves on, for what has been emitted
+    offsetLog.add(first, OffsetSeq(read, metadata))
+    new CommitLog(session, new Path(staged, "commits").toString).add(begun.batch, begun.commit)
+    ()
+  }
+
+  private def copySources(record: QueryRecord): Unit =
+    before(record).zipWithIndex.foreach {
+      case (Some(old), place) => copy(s"sources/$old", s"sources/$place")
+      case _ =>
+    }
+
+  private def copyState(old: Long, number: Long): Unit = {
+    copy(s"state/$old", s"state/$number")
+    // it tells the number, and is written anew when the query begins
+    files.delete(new Path(staged, s"state/$number/_metadata/metadata"), false)
+    ()
+  }
+
+  private def copy(old: String, now: String): Unit = {
+    val source = new Path(begun.checkpoint, old)
+    val target = new Path(staged, now)
+    if (source.getFileSystem(hadoopConf).exists(source)) {
+      files.mkdirs(target.getParent)
+      FileUtil.copy(source.getFileSystem(hadoopConf), source, files, target, false, hadoopConf)
+    }
+    ()
+  }
+}

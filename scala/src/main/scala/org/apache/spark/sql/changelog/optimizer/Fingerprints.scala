@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+
+import org.apache.spark.sql.changelog.identity.{CanonicalPlan, CanonicalValue}
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog}
+
+/**
+ * Tells parts of a query from those of other queries: two have the same fingerprint exactly if the state
+ * of one can be taken for that of the other.
+ *
+ * @param root
+ *   the query
+ * @param sources
+ *   what its sources are in any query, by their numbers
+ */
+private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, String]) {
+  private lazy val readings = sharedIn(root)
+
+  /** None if it reads a source that is not known, or shares something with what is around it. */
+  def apply(part: AnnotatedPlan): Option[String] = {
+    val isKnown = sourcesOf(part.plan).forall(source => sources.contains(source.number))
+    if (isKnown && isAlone(part)) {
+      val kept = asKept(part.plan)
+      val texts = CanonicalPlan.texts(kept, sources)
+      val top = kept match {
+        case _: Aggregate => Seq[Any](texts(kept), part.strategy, tables(part)).mkString(" ")
+        case _ => line(part, texts)
+      }
+      val all = top +: inputs(part).flatMap(lines(_, texts))
+      Some(CanonicalValue.digest(all.mkString("\n")))
+    } else None
+  }
+
+  /** What the state of a node depends on: an aggregate keeps what its functions need, whatever is made of it. */
+  private def asKept(plan: LogicalPlan): LogicalPlan = plan match {
+    case aggregate: Aggregate =>
+      val calls = AggregateCalls(aggregate)
+      aggregate.copy(aggregateExpressions = calls.functions.map(Alias(_, "call")()))
+    case other => other
+  }
+
+  private def lines(node: AnnotatedPlan, texts: LogicalPlan => String): Seq[String] =
+    line(node, texts) +: inputs(node).flatMap(lines(_, texts))
+
+  private def line(node: AnnotatedPlan, texts: LogicalPlan => String): String = {
+    val replacedBy = node.requiredKey.map(key => node.plan.output.map(key.contains))
+    Seq[Any](texts(node.plan), node.mode, node.required, replacedBy, node.strategy, tables(node))
+      .mkString(" ")
+  }
+
+  /** What their columns are called depends on the words of the query. */
+  private def tables(node: AnnotatedPlan): Seq[Any] =
+    node.state.map(table => (table.table, table.key.size, table.keepsAll))
+
+  /** What lies below a source stands for a stream, or for what a batch brings of it. */
+  private def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.plan match {
+    case _: FromChangelog => Nil
+    case _ => node.children
+  }
+
+  private def sourcesOf(plan: LogicalPlan): Seq[FromChangelog] =
+    plan.collect { case source: FromChangelog => source }
+
+  /** Whether all that is computed within it once, for several readers, is read within it alone. */
+  private def isAlone(part: AnnotatedPlan): Boolean = {
+    val within = part.children.flatMap(sharedIn)
+    within.distinct.forall(number => within.count(_ == number) == readings.count(_ == number))
+  }
+
+  private def sharedIn(node: AnnotatedPlan): Seq[Int] =
+    node.shared.map(_.number).toSeq ++ node.children.flatMap(sharedIn)
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.evolution
+
+import org.apache.hadoop.fs.Path
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.classic.DataFrame
+import org.apache.spark.sql.{Row, SparkSession}
+
+import org.apache.spark.sql.changelog.testing._
+
+/** A query is changed, and goes on with what it has kept. */
+class EvolutionSuite extends AnyFunSuite with ChangelogSession {
+  private val t = Feed("t", "id INT, g STRING, k INT, v INT")
+  private val u = Feed("u", "id INT, g STRING, w INT")
+  private val keyed = Feed("keyed", "id INT, g STRING, v INT", key = Seq("id"), upsert = true)
+
+  private def life(): QueryLife = {
+    val life = new QueryLife(spark, t, u, keyed)
+    life.add(t, "+I 1 a 1 10", "+I 2 a 2 NULL", "+I 3 b 1 7", "+I 4 NULL 3 5", "+I 4 NULL 3 5")
+    life.add(u, "+I 1 a 10", "+I 2 b 20", "+I 3 a 30")
+    life.add(keyed, "+I 1 a 1", "+I 2 a 2", "+I 3 b 3")
+    life
+  }
+
+  private def more(life: QueryLife): Unit = {
+    life.add(t, "-U 1 a 1 10", "+U 1 b 2 12", "-D 3 b 1 7", "+I 5 c 1 1", "+I 6 a 4 9")
+    life.add(u, "-D 2 b 20", "+I 3 b 5", "+I 4 c 5")
+    life.add(keyed, "-U 1 a 1", "+U 1 b 4", "-D 2 a 2", "+I 4 c 1")
+  }
+
+  private def evolution(life: QueryLife, changes: org.apache.spark.sql.DataFrame): Evolution = {
+    val plan = changes.asInstanceOf[DataFrame].queryExecution.analyzed
+    new Evolution(
+      changes.sparkSession.asInstanceOf[org.apache.spark.sql.classic.SparkSession],
+      new Path(life.checkpoint.toUri),
+      plan)
+  }
+
+  /**
+   * Runs a query, changes it, and compares with batch Spark, at once and later.
+   *
+   * @param kept
+   *   how many nodes with state keep it
+   * @param target
+   *   whether the changed query's first batch is to tell what differs from the rows there are
+   */
+  private def check(
+      first: String,
+      second: String,
+      kept: Int,
+      conf: Map[String, String] = Map.empty,
+      target: Boolean = false): Unit = withClue(s"$first\n-> $second $conf:\n") {
+    val query = life()
+    query.run(query.changes(first, conf))
+    more(query)
+    query.run(query.changes(first, conf))
+    assert(query.result == query.expected(first))
+
+    val changes = query.changes(second, conf)
+    val evolved = evolution(query, changes)
+    val fates = evolved.operators
+    assert(fates.count(_.state == "kept") == kept, fates.mkString("\n"))
+    val into = query.anotherCheckpoint()
+    val held = if (target) Some(heldRows(changes.sparkSession, query, first)) else None
+    evolved.prepare(new Path(into.toUri), held)
+    query.checkpoint = into
+    if (!target) query.result = new RowMultiset
+    query.run(changes)
+    assert(query.result == query.expected(second))
+    query.add(t, "-D 6 a 4 9", "+I 7 b 1 3")
+    query.add(u, "+I 5 b 8")
+    query.add(keyed, "-D 3 b 3", "-U 4 c 1", "+U 4 d 2")
+    query.run(query.changes(second, conf))
+    assert(query.result == query.expected(second))
+  }
+
+  private def heldRows(session: SparkSession, query: QueryLife, sql: String): DataFrame = {
+    val schema = DataTypeUtils.fromAttributes(
+      query.changes(sql).asInstanceOf[DataFrame].queryExecution.analyzed.output.init)
+    val rows = query.result.contents.toSeq.flatMap { case (row, count) =>
+      Seq.fill(count)(Row.fromSeq(row))
+    }
+    session
+      .asInstanceOf[org.apache.spark.sql.classic.SparkSession]
+      .createDataFrame(java.util.List.of(rows: _*), schema)
+  }
+
+  private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"
+  private val joined = "SELECT t.g, u.w, sum(t.v) AS s FROM t JOIN u ON t.g = u.g GROUP BY t.g, u.w"
+
+  private val pairs = Seq(
+    (sums, "SELECT g, sum(v) AS s FROM t GROUP BY g HAVING sum(v) > 8", 1),
+    (sums, "SELECT g, s FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) ORDER BY s DESC LIMIT 1", 1),
+    (sums, "SELECT g, sum(v) AS s, count(*) AS c FROM t GROUP BY g", 0),
+    (sums, "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s", 1),
+    (
+      sums,
+      "SELECT a.g, a.s, u.w FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a LEFT JOIN u ON a.g = u.g",
+      1),
+    (joined, joined.replace("AS s", "AS s, count(*) AS c"), 1),
+    // the condition goes below the join
+    (joined, s"SELECT * FROM ($joined) WHERE w > 10", 0),
+    (joined, s"$joined UNION ALL SELECT g, w, 1 FROM u", 2),
+    (
+      "SELECT t.id, t.v, u.w FROM t LEFT JOIN u ON t.g = u.g",
+      "SELECT t.id, t.v, u.w FROM t LEFT JOIN u ON t.g = u.g WHERE t.v > 0 OR u.w IS NULL",
+      0),
+    (
+      "SELECT id FROM t WHERE g IN (SELECT g FROM u)",
+      "SELECT id, count(*) AS c FROM (SELECT id FROM t WHERE g IN (SELECT g FROM u)) GROUP BY id",
+      1),
+    (
+      "SELECT g, min(v) AS l, max(v) AS m FROM t GROUP BY g",
+      "SELECT l, max(m) AS m FROM (SELECT g, min(v) AS l, max(v) AS m FROM t GROUP BY g) GROUP BY l",
+      1),
+    (
+      "SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g",
+      "SELECT c, count(*) AS n FROM (SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g) GROUP BY c",
+      1),
+    (
+      "SELECT * FROM (SELECT id, g, v, row_number() OVER (PARTITION BY g ORDER BY v DESC, id) AS r FROM t) WHERE r <= 2",
+      "SELECT g, sum(v) AS s FROM (SELECT id, g, v, row_number() OVER (PARTITION BY g ORDER BY v DESC, id) AS r FROM t) WHERE r <= 2 GROUP BY g",
+      0),
+    (
+      "SELECT id, g, v, r FROM (SELECT id, g, v, row_number() OVER (PARTITION BY g ORDER BY v DESC, id) AS r FROM t) WHERE r <= 2",
+      "SELECT id, g, v, r FROM (SELECT id, g, v, row_number() OVER (PARTITION BY g ORDER BY v DESC, id) AS r FROM t) WHERE r <= 2 AND v <> 12",
+      1),
+    (
+      "SELECT g, sum(v) AS s FROM keyed GROUP BY g",
+      "SELECT g, sum(v) AS s, max(v) AS m FROM keyed GROUP BY g",
+      1),
+    (
+      "SELECT id, sum(v) OVER (PARTITION BY g) AS s FROM keyed",
+      "SELECT id, sum(v) OVER (PARTITION BY g) AS s, count(*) OVER (PARTITION BY g) AS c FROM keyed",
+      1),
+    (
+      "SELECT a.g, a.s, b.c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a JOIN (SELECT g, count(*) AS c FROM u GROUP BY g) b ON a.g = b.g",
+      "SELECT a.g, a.s, b.c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a LEFT JOIN (SELECT g, count(*) AS c FROM u GROUP BY g) b ON a.g = b.g",
+      1),
+    (
+      "SELECT count(*) AS c, sum(v) AS s FROM t",
+      "SELECT c + s AS x FROM (SELECT count(*) AS c, sum(v) AS s FROM t)",
+      1))
+
+  for ((first, second, kept) <- pairs) test(s"$first -> $second") {
+    check(first, second, kept)
+  }
+
+  for ((provider, conf) <- Variant.Providers) test(s"state in $provider") {
+    check(joined, joined.replace("AS s", "AS s, count(*) AS c"), 1, conf)
+    check(sums, "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s", 1, conf)
+  }
+
+  test("what the target holds is changed, not filled anew") {
+    check(sums, s"$sums HAVING sum(v) > 8", 1, target = true)
+    check(sums, "SELECT g, max(v) AS s FROM t GROUP BY g", 0, target = true)
+    check("SELECT id, v FROM t WHERE v > 5", "SELECT id, v FROM t WHERE v > 3", 0, target = true)
+  }
+}
