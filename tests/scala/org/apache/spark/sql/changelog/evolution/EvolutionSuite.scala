@@ -90,13 +90,20 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession {
   }
 
   private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"
-  private val joined = "SELECT t.g, u.w, sum(t.v) AS s FROM t JOIN u ON t.g = u.g GROUP BY t.g, u.w"
+  private val joined =
+    "SELECT t.g, u.w, sum(t.v) AS s FROM t JOIN u ON t.g = u.g GROUP BY t.g, u.w"
 
   private val pairs = Seq(
     (sums, "SELECT g, sum(v) AS s FROM t GROUP BY g HAVING sum(v) > 8", 1),
-    (sums, "SELECT g, s FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) ORDER BY s DESC LIMIT 1", 1),
+    (
+      sums,
+      "SELECT g, s FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) ORDER BY s DESC LIMIT 1",
+      1),
     (sums, "SELECT g, sum(v) AS s, count(*) AS c FROM t GROUP BY g", 0),
-    (sums, "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s", 1),
+    (
+      sums,
+      "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s",
+      1),
     (
       sums,
       "SELECT a.g, a.s, u.w FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a LEFT JOIN u ON a.g = u.g",
@@ -152,7 +159,11 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession {
 
   for ((provider, conf) <- Variant.Providers) test(s"state in $provider") {
     check(joined, joined.replace("AS s", "AS s, count(*) AS c"), 1, conf)
-    check(sums, "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s", 1, conf)
+    check(
+      sums,
+      "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s",
+      1,
+      conf)
   }
 
   test("what the target holds is changed, not filled anew") {

@@ -48,11 +48,14 @@ package org.apache.spark.sql
  *                uses checkpoint, compat, errors, plans
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
+ *   evolution    a changed query that goes on with the state of the one before
+ *                uses analysis, checkpoint, config, errors, identity, microbatch, optimizer, plans,
+ *                state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, and the text in Spark's own EXPLAIN
  *                uses analysis, config, errors, execution, functions, microbatch, plans, status
  *   views        statements that keep a query's table under one name
- *                uses analysis, checkpoint, compat, errors, explain, functions, plans, sinks,
- *                sources
+ *                uses analysis, checkpoint, compat, errors, evolution, explain, functions, plans,
+ *                sinks, sources
  *   parser       what Spark's grammar doesn't have
  *                uses compat, explain, views
  * }}}

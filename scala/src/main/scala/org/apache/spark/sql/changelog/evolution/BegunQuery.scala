@@ -45,9 +45,8 @@ private[evolution] class BegunQuery(session: SparkSession, val checkpoint: Path)
       .filter { record =>
         record.readings.nonEmpty && record.settings.contains(ChangelogConf.STATE_PARTITIONS.key)
       }
-      .getOrElse(
-        refuse(
-          "an earlier version began it, which did not write down what it is; start it once as it was"))
+      .getOrElse(refuse(
+        "an earlier version began it, which did not write down what it is; start it once as it was"))
 
   /** How far its streams have been read, in the order of [[QueryRecord.readings]]. */
   val offsets: OffsetSeq =

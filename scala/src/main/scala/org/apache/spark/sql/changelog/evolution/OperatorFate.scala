@@ -20,7 +20,10 @@ final case class OperatorFate(shown: String, state: String, from: String)
 private[evolution] object OperatorFate {
 
   /** What becomes of those of a query `was` where `is` goes on. */
-  def all(was: Seq[OperatorRecord], is: Seq[OperatorRecord], kept: KeptParts): Seq[OperatorFate] = {
+  def all(
+      was: Seq[OperatorRecord],
+      is: Seq[OperatorRecord],
+      kept: KeptParts): Seq[OperatorFate] = {
     val now = is.map { operator =>
       if (kept.contains(operator)) {
         val use =

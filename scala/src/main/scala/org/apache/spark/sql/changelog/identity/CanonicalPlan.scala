@@ -45,9 +45,7 @@ private[changelog] object CanonicalPlan {
    * @param source
    *   what a source of that number is called
    */
-  def texts(
-      plan: LogicalPlan,
-      source: Int => String = _.toString): LogicalPlan => String = {
+  def texts(plan: LogicalPlan, source: Int => String = _.toString): LogicalPlan => String = {
     val writer = new Writer(isOptimized = true, source)
     writer.describe(plan, Map.empty)
     node => Option(writer.texts.get(node)).getOrElse(node.nodeName)

@@ -48,13 +48,11 @@ private[changelog] object SourceNames {
    * What each source is in any query, by its number in this one: where it comes from, and how it is read. Those
    * without a number can't be told from each other.
    */
-  def byNumber(query: LogicalPlan): Map[Int, String] = LowerSources(query)
-    .collectWithSubqueries {
-      case source: FromChangelog if source.streaming && source.number > 0 =>
-        val read = CanonicalPlan(source).lines
-        source.number -> CanonicalValue.digest((apply(source.child) ++ read).mkString("\n"))
-    }
-    .toMap
+  def byNumber(query: LogicalPlan): Map[Int, String] = LowerSources(query).collectWithSubqueries {
+    case source: FromChangelog if source.streaming && source.number > 0 =>
+      val read = CanonicalPlan(source).lines
+      source.number -> CanonicalValue.digest((apply(source.child) ++ read).mkString("\n"))
+  }.toMap
 
   private def nameOf(
       format: String,

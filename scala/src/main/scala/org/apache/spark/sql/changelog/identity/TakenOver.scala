@@ -29,8 +29,7 @@ private[changelog] final case class TakenOver(
     hasResult: Boolean) {
 
   def toJson: String = pretty(
-    render(
-      ("batch" -> batch) ~ ("parts" -> parts.toSeq.sorted) ~ ("hasResult" -> hasResult)))
+    render(("batch" -> batch) ~ ("parts" -> parts.toSeq.sorted) ~ ("hasResult" -> hasResult)))
 }
 
 private[changelog] object TakenOver {

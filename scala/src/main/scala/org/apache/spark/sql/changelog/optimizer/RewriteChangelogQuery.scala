@@ -102,19 +102,21 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
   /** Which nodes begin with the state of an earlier query, if any do. */
   private def takesOver(
       root: AnnotatedPlan,
-      run: Option[RecordedRun]): RewrittenNode => Boolean =
-    run.flatMap(run => run.takenOver.map(run -> _)) match {
-      case Some((run, takenOver)) =>
-        val fingerprints = new Fingerprints(root, run.sources)
-        found => found.givesRows && fingerprints(found.node).exists(takenOver.parts)
-      case None => _ => false
+      run: Option[RecordedRun]): Option[RewrittenNode => Boolean] =
+    for {
+      run <- run
+      takenOver <- run.takenOver
+    } yield {
+      val fingerprints = new Fingerprints(root, run.sources)
+      found => found.givesRows && fingerprints(found.node).exists(takenOver.parts)
     }
 
   /** The rows that the target of a query holds that takes over from an earlier one. */
   private def held(root: ToChangelog, run: RecordedRun): Option[LogicalPlan] =
     run.heldRows.map { folder =>
       val columns = root.child.output
-      val rows = castToImpl(session).read.schema(DataTypeUtils.fromAttributes(columns)).parquet(folder)
+      val rows =
+        castToImpl(session).read.schema(DataTypeUtils.fromAttributes(columns)).parquet(folder)
       rows.queryExecution.analyzed
     }
 

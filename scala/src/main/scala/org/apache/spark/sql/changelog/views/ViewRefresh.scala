@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
@@ -134,12 +136,43 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     compute(anew, report)
   }
 
-  private def compute(anew: Boolean, report: RefreshReport): Unit = {
+  /**
+   * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
+   * that can't be, all is computed anew.
+   */
+  def evolve(before: KeptView): Unit = history.remember { report =>
+    report.isFor("full", RefreshReason.Replaced)
+    storage.settle(before)
+    val evolution =
+      try Right(new ViewEvolution(query, before).prepared())
+      catch { case NonFatal(error) => Left(error) }
+    evolution match {
+      case Right(evolution) =>
+        report.isFor("evolved", evolution.summary)
+        try compute(anew = true, report, evolution.prepare)
+        catch {
+          // as a table may no longer have what the state was made of
+          case NonFatal(error) =>
+            report.isFor("full", RefreshError(session, error))
+            compute(anew = true, report)
+        }
+      case Left(error) =>
+        report.isFor("full", RefreshError(session, error))
+        compute(anew = true, report)
+    }
+  }
+
+  /** @param prepare makes the checkpoint from which the query goes on, if it does */
+  private def compute(
+      anew: Boolean,
+      report: RefreshReport,
+      prepare: Path => Unit = _ => ()): Unit = {
     val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     try {
       val rows =
         if (query.isStreaming) {
+          prepare(staged.definition.checkpoint)
           catchUp(staged, storage.stagingSink(staged), report)
           readAll(staged, report)
           storage.staged(staged).getOrElse(none(staged.schema))

@@ -28,6 +28,10 @@ class ViewStatement(parser: ParserInterface) {
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
+      case ExplainAlterQuery(name, query) =>
+        Some(ExplainAlteredView(parts(name), altered(name, query, parse)))
+      case AlterQuery(name, query) =>
+        Some(AlterViewQuery(parts(name), altered(name, query, parse)))
       case Alter(name, change) =>
         Some(alteration(parts(name), parse(s"ALTER TABLE $name $change"), change))
       case RefreshAll(database) =>
@@ -51,6 +55,13 @@ class ViewStatement(parser: ParserInterface) {
       case _ => None
     }
 
+  /** The text of another query for a view. */
+  private def altered(name: String, query: String, parse: String => LogicalPlan): String =
+    parse(s"CREATE MATERIALIZED VIEW $name AS $query") match {
+      case create: CreateMaterializedViewAsSelect => create.originalText
+      case _ => query
+    }
+
   private def alteration(name: Seq[String], parsed: LogicalPlan, change: String): LogicalPlan =
     parsed match {
       case SetTableProperties(_, properties) =>
@@ -62,7 +73,7 @@ class ViewStatement(parser: ParserInterface) {
         throw ViewErrors.clauseNotSupported(
           name.mkString("."),
           s"ALTER … ${change.trim.split("\\s+").take(2).mkString(" ")}",
-          "SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
+          "AS, SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
     }
 
   private def sample(percent: String): Double = {
@@ -91,6 +102,10 @@ object ViewStatement {
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
     s"""(?is)REFRESH\\s+$Kind\\s+$Name(?:\\s+(FULL|INCREMENTAL(?:\\s+STRICT)?))?\\s*;?\\s*""".r
+  private val AlterQuery =
+    s"""(?is)ALTER\\s+MATERIALIZED\\s+VIEW\\s+$Name\\s+AS\\b(.*?);?\\s*""".r
+  private val ExplainAlterQuery =
+    s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+)?ALTER\\s+MATERIALIZED\\s+VIEW\\s+$Name\\s+AS\\b(.*?);?\\s*""".r
   private val Alter = s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+(.*)""".r
   private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
   private val RefreshAll =

@@ -3,7 +3,8 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.plans._
 
@@ -22,15 +23,25 @@ private[optimizer] object FirstBatchOnState {
 
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case operator: KeepsState if StoredResult.isWanted(operator) => operator.mapChildren(idle)
+    case SourceRows(rows) => rows
     // those of the batches before were read for the operators that there were
     case ChangelogStatic(rows) => rows
     case other => other.mapChildren(apply)
   }
 
   private def idle(plan: LogicalPlan): LogicalPlan = plan.transformDown {
-    case leaf: LeafNode if leaf.isStreaming => IdleSource(leaf.output)
+    case source: SourceRows => IdleSource(source.output)
     case operator: KeepsState if StoredResult.isWanted(operator) =>
       StoredResult.unmark(operator)
       operator
   }
+}
+
+/** What a source brings in such a batch, as long as it isn't known who reads it. */
+private[optimizer] case class SourceRows(child: LogicalPlan) extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): SourceRows =
+    copy(child = newChild)
 }

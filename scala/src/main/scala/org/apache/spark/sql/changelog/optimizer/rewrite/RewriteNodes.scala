@@ -25,11 +25,12 @@ import org.apache.spark.sql.changelog.shared.SharedChanges
  * }}}
  *
  * @param takesOver
- *   whether a node has its state from an earlier query, all of whose result it is to emit
+ *   in the batch in which state of an earlier query is taken over, whether a node has its own from there,
+ *   all of whose result it is to emit
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
-    takesOver: RewrittenNode => Boolean = _ => false) {
+    takesOver: Option[RewrittenNode => Boolean]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
   /** The nodes that have become operators, in the order of their ids. */
@@ -52,14 +53,20 @@ private[optimizer] class RewriteNodes(
       case source: FromChangelog => Seq(source.child)
       case _ => rewrite.inputs(node).map(apply)
     }
-    val (rewritten, operatorIds) = ids.during(rewrite(node, inputs, ids))
+    val (rewritten, operatorIds) = ids.during(rewrite(marked(node), inputs, ids))
     if (operatorIds.nonEmpty) {
       val last = rewritten.collectFirst { case operator: KeepsState => operator }
       val found = RewrittenNode(node, operatorIds, last.exists(KnownResult(node, _)))
       operators += found
-      if (takesOver(found)) last.foreach(StoredResult.mark(_))
+      if (takesOver.exists(_(found))) last.foreach(StoredResult.mark(_))
     }
     rewritten
+  }
+
+  private def marked(node: AnnotatedPlan): AnnotatedPlan = node.plan match {
+    case source: FromChangelog if takesOver.isDefined =>
+      node.copy(plan = source.copy(child = SourceRows(source.child)))
+    case _ => node
   }
 
   /** As most readers want them, and as an operator that knows a key of its rows has them already. */

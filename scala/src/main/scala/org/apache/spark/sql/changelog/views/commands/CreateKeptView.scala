@@ -99,7 +99,11 @@ case class CreateKeptView(
     if (definition.provider == view.definition.provider) {
       val generation = view.definition.generation
       val after = made.copy(definition = definition.copy(generation = generation))
-      new ViewRefresh(session, after).recompute(anew = true)
+      val refresh = new ViewRefresh(session, after)
+      // other settings may give the same words another meaning
+      val meansTheSame = definition.settings == view.definition.settings
+      if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
+      else refresh.recompute(anew = true)
     } else {
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, made)

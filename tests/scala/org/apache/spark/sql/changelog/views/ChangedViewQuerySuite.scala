@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** A view gets another query, and goes on with what it has kept. */
+class ChangedViewQuerySuite extends AnyFunSuite with ChangelogSession with BeforeAndAfterEach {
+  private val warehouse = QuickFileSystem.temporaryDirectory()
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+
+  private val revenue =
+    "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
+      "LEFT JOIN customers c USING (customer) GROUP BY ALL"
+
+  override def beforeEach(): Unit = {
+    val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    run(s"CREATE TABLE orders (id INT, customer INT, amount INT) $feed")
+    run(s"CREATE TABLE customers (customer INT, country STRING) $feed")
+    run("INSERT INTO customers VALUES (1, 'NO'), (2, 'IT'), (3, NULL)")
+    run("INSERT INTO orders VALUES (1, 1, 10), (2, 1, 5), (3, 2, 0), (4, 3, 1), (5, NULL, 2)")
+  }
+
+  override def afterEach(): Unit = {
+    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
+  }
+
+  private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
+
+  private def check(query: String): Unit =
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+
+  private def lastRefresh: (String, String) = {
+    val last = spark.sql("SHOW REFRESHES OF v").select("mode", "reason").head()
+    last.getString(0) -> last.getString(1)
+  }
+
+  for (provider <- Seq("delta", "parquet")) test(s"$provider: ALTER MATERIALIZED VIEW … AS") {
+    run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
+    run("UPDATE orders SET amount = 7 WHERE id = 2")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(revenue)
+    val large = s"$revenue HAVING sum(o.amount) > 5"
+    val fates = run(s"EXPLAIN ALTER MATERIALIZED VIEW v AS $large")
+    assert(fates.map(_.getString(1)) == Seq("kept", "kept"), fates)
+    run("DELETE FROM orders WHERE id = 4") // not read before the query is another one
+    run(s"ALTER MATERIALIZED VIEW v AS $large")
+    check(large)
+    assert(
+      lastRefresh == ("evolved", "the query was changed; 2 of 2 nodes have kept their state"))
+    run("INSERT INTO orders VALUES (6, 2, 8)")
+    run("DELETE FROM customers WHERE customer = 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(large)
+    assert(lastRefresh._1 == "incremental")
+
+    val more = revenue.replace("AS total", "AS total, max(o.amount) AS most")
+    run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $more")
+    check(more)
+    assert(lastRefresh._1 == "evolved")
+    run("UPDATE orders SET amount = 1 WHERE id = 6")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(more)
+  }
+
+  test("what can't go on is computed anew") {
+    // the catalog of these tests wants to have columns of partitions last
+    val byCountry = s"SELECT n, total, country FROM ($revenue)"
+    run(s"CREATE MATERIALIZED VIEW v USING delta PARTITIONED BY (country) AS $byCountry")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    run("DELETE FROM orders WHERE id = 1")
+    val large = s"$byCountry WHERE total > 5"
+    run("SET spark.sql.session.timeZone = Asia/Tokyo")
+    try
+      run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING delta PARTITIONED BY (country) AS $large")
+    finally run("RESET spark.sql.session.timeZone")
+    check(large)
+    assert(lastRefresh == ("full", "the view was replaced"))
+    run(s"ALTER MATERIALIZED VIEW v AS $byCountry")
+    check(byCountry)
+    assert(lastRefresh._1 == "evolved")
+    val partitions = spark.sql("DESCRIBE DETAIL v").select("partitionColumns").head()
+    assert(partitions.getSeq[String](0) == Seq("country"))
+  }
+}
