@@ -57,7 +57,7 @@ package org.apache.spark.sql
  *                uses analysis, checkpoint, compat, errors, evolution, explain, functions, plans,
  *                sinks, sources
  *   parser       what Spark's grammar doesn't have
- *                uses compat, explain, views
+ *                uses compat, evolution, explain, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

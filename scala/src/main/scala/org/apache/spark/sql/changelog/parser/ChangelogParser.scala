@@ -6,8 +6,10 @@ package org.apache.spark.sql.changelog.parser
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
+import org.apache.spark.sql.changelog.evolution.EvolveCheckpoint
 import org.apache.spark.sql.changelog.explain.{
   ExplainChangelogCommand,
   ExplainFormat,
@@ -17,7 +19,8 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
 
 /**
  * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
- * runs, and statements about views, and hands everything else, the queries included, to Spark's parser.
+ * runs, `EVOLVE CHECKPOINT` and statements about views, and hands everything else, the queries included, to
+ * Spark's parser.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   import ChangelogParser._
@@ -34,6 +37,9 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
               case Running(name) => ExplainQueryCommand(name.replace("''", "'"), format)
               case _ => ExplainChangelogCommand(spark(query), format)
             }
+          case Evolve(from, into, target, query) =>
+            evolve(from, Some(into), Option(target), spark(query))
+          case ExplainEvolve(from, query) => evolve(from, None, None, spark(query))
           case _ => ResolveViewStatements.parsed(spark(sqlText))
         }
       }
@@ -42,9 +48,24 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
       case error: AnalysisException => RefusedStatement()(error)
     }
 
+  private def evolve(
+      from: String,
+      into: Option[String],
+      target: Option[String],
+      query: LogicalPlan): LogicalPlan =
+    EvolveCheckpoint(
+      unescapeSQLString(from),
+      into.map(unescapeSQLString(_)),
+      target.map(parseMultipartIdentifier),
+      query)
 }
 
 private object ChangelogParser {
+  private val Text = """('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")"""
+  private val Evolve =
+    s"""(?is)\\s*EVOLVE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text(?:\\s+TARGET\\s+(\\S+))?\\s+AS\\s+(.*)""".r
+  private val ExplainEvolve =
+    s"""(?is)\\s*EXPLAIN\\s+EVOLVE\\s+CHECKPOINT\\s+$Text\\s+AS\\s+(.*)""".r
   private val Prefix =
     """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
   private val Running = """(?is)QUERY\s+'((?:[^']|'')*)'\s*;?\s*""".r

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Lets a changed query go on with the state of the one before."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_changelog._text import literal
+
+
+def evolve(
+    changes: DataFrame,
+    checkpoint: str,
+    into: str | None = None,
+    target: DataFrame | None = None,
+) -> DataFrame:
+    """Make the checkpoint with which a changed query goes on where another was stopped.
+
+    Operators that mean the same keep their state; the others begin with the rows of those, or
+    read their sources from the beginning. All that happens in the first batch of the changed
+    query, when it is started with ``into`` as its ``checkpointLocation``. The old checkpoint
+    stays as it is.
+
+    Parameters
+    ----------
+    changes : DataFrame
+        The changed query, as `to_changelog` gives it.
+    checkpoint : str
+        That of the query before, which has been stopped.
+    into : str, optional
+        A folder that is not there yet, where the new checkpoint is made. Without it nothing is
+        done, and only told what would become of the operators.
+    target : DataFrame, optional
+        The rows that the query before has brought into its target. Then the first batch brings
+        what differs from them, and otherwise all rows.
+
+    Returns
+    -------
+    DataFrame
+        What becomes of each operator, in columns ``operator``, ``state`` (``kept``, ``rebuilt``
+        or ``dropped``) and ``from``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from spark_changelog import to_changelog
+    >>> folder = tempfile.mkdtemp()
+    >>> spark.sql("SELECT 'Oslo' AS city, 5 AS fare").write.json(f"{folder}/rides")
+    >>> rides = spark.readStream.schema("city STRING, fare INT").json(f"{folder}/rides")
+    >>> totals = rides.groupBy("city").sum("fare")
+    >>> query = to_changelog(totals).writeStream.format("noop").option(
+    ...     "checkpointLocation", f"{folder}/first").start()
+    >>> query.processAllAvailable()
+    >>> query.stop()
+    >>> large = totals.where("`sum(fare)` > 3")
+    >>> evolve(to_changelog(large), f"{folder}/first").select("state").collect()
+    [Row(state='kept')]
+    """
+    session = changes.sparkSession
+    if into is None:
+        statement = f"EXPLAIN EVOLVE CHECKPOINT {literal(checkpoint)} AS SELECT * FROM {{df}}"
+        return session.sql(statement, df=changes)
+    statement = f"EVOLVE CHECKPOINT {literal(checkpoint)} INTO {literal(into)}"
+    if target is None:
+        return session.sql(f"{statement} AS SELECT * FROM {{df}}", df=changes)
+    return session.sql(
+        f"{statement} TARGET {{target}} AS SELECT * FROM {{df}}", df=changes, target=target
+    )
