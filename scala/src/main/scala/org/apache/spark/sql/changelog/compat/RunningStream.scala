@@ -24,9 +24,10 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.{SparkContext, TaskContext}
 
 /** The query that runs in this thread, and the batch of it that is planned or run. */
-final class RunningStream private (
-    val stream: StreamExecution,
-    execution: IncrementalExecution) {
+final class RunningStream private (stream: StreamExecution, execution: IncrementalExecution) {
+
+  /** The query, as users know it. */
+  def handle: StreamingQuery = stream
 
   /** The whole query, as it has been analyzed. */
   def query: LogicalPlan = stream.analyzedPlan

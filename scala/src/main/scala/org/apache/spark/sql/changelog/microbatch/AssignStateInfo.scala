@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StateStoreWriter,
   StatefulOperatorStateInfo
 }
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.apache.spark.sql.changelog.compat.{RunningStream, StreamTime}
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -65,8 +65,8 @@ object AssignStateInfo {
     }
 
   /** The query that runs in this thread, with ids and names of its operators as progress lists them. */
-  def runningQuery(session: SparkSession): Option[(StreamExecution, Seq[(Long, String)])] =
-    RunningStream(session).map(running => (running.stream, operators(running)))
+  def runningQuery(session: SparkSession): Option[(StreamingQuery, Seq[(Long, String)])] =
+    RunningStream(session).map(running => (running.handle, operators(running)))
 
   private def operators(running: RunningStream): Seq[(Long, String)] =
     running.executedPlan.collect { case operator: StateStoreWriter =>

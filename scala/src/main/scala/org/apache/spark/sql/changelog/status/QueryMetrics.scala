@@ -7,7 +7,7 @@ import com.codahale.metrics.{Gauge, MetricRegistry}
 
 import org.apache.spark.metrics.source.Source
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 
 import org.apache.spark.sql.changelog.plans.OperatorNumbers
@@ -66,7 +66,7 @@ private[status] object QueryMetrics {
     "taskMs" -> (_.taskMs))
 
   /** Until the run ends. */
-  def register(stream: StreamExecution, plan: RunningPlan): Unit = {
+  def register(stream: StreamingQuery, plan: RunningPlan): Unit = {
     val context = stream.sparkSession.sparkContext
     val metrics = new QueryMetrics(() => new RunningQuery(stream, plan), plan.operators)
     context.env.metricsSystem.registerSource(metrics)

@@ -8,7 +8,8 @@ import java.util.{Collections, WeakHashMap}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.metrics.source.CodegenMetrics
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.streaming.StreamingQuery
 
 import org.apache.spark.sql.changelog.plans.ExplainNode
 
@@ -29,17 +30,17 @@ private[status] final case class RunningPlan(
 
 /** The queries of this application that keep changes, while anybody holds them. */
 object RunningPlans {
-  private val plans = Collections.synchronizedMap(new WeakHashMap[StreamExecution, RunningPlan])
+  private val plans = Collections.synchronizedMap(new WeakHashMap[StreamingQuery, RunningPlan])
 
   /** Called in the first batch of a run, for each `to_changelog`. */
-  def note(stream: StreamExecution, tree: ExplainNode, operators: Seq[(Long, String)]): Unit =
+  def note(stream: StreamingQuery, tree: ExplainNode, operators: Seq[(Long, String)]): Unit =
     plans.synchronized {
       Option(plans.get(stream)) match {
         case Some(known) => plans.put(stream, known.copy(trees = (known.trees :+ tree).distinct))
         case None =>
           val plan = RunningPlan(Seq(tree), operators, compiled)
           plans.put(stream, plan)
-          if (stream.sparkSession.sessionState.conf.streamingMetricsEnabled) {
+          if (castToImpl(stream.sparkSession).sessionState.conf.streamingMetricsEnabled) {
             QueryMetrics.register(stream, plan)
           }
       }

@@ -3,8 +3,11 @@
 
 package org.apache.spark.sql.changelog.status
 
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
-import org.apache.spark.sql.streaming.{StateOperatorProgress, StreamingQueryProgress}
+import org.apache.spark.sql.streaming.{
+  StateOperatorProgress,
+  StreamingQuery,
+  StreamingQueryProgress
+}
 
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumbers}
 
@@ -12,7 +15,7 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumbers}
 final case class RunningOperator(id: Long, name: String, numbers: OperatorNumbers)
 
 /** A query that runs: what it is, and what it did in the last batch that is done. */
-class RunningQuery private[status] (stream: StreamExecution, plan: RunningPlan) {
+class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
 
   val name: Option[String] = Option(stream.name)
   val id: String = stream.id.toString
