@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.evolution
 
+import java.nio.file.Files
+
 import org.apache.hadoop.fs.Path
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -13,7 +15,7 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.changelog.testing._
 
 /** A query is changed, and goes on with what it has kept. */
-class EvolutionSuite extends AnyFunSuite with ChangelogSession {
+class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
   private val keyed = Feed("keyed", "id INT, g STRING, v INT", key = Seq("id"), upsert = true)
@@ -170,5 +172,34 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession {
     check(sums, s"$sums HAVING sum(v) > 8", 1, target = true)
     check(sums, "SELECT g, max(v) AS s FROM t GROUP BY g", 0, target = true)
     check("SELECT id, v FROM t WHERE v > 5", "SELECT id, v FROM t WHERE v > 3", 0, target = true)
+  }
+
+  test("what can't go on is refused, and nothing is made") {
+    val query = life()
+    val changes = query.changes(s"$sums HAVING sum(v) > 8")
+    def refused(reason: String): Unit = {
+      val into = query.anotherCheckpoint()
+      val error = checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE") {
+        evolution(query, changes).prepare(new Path(into.toUri), None)
+      }
+      assert(error.getMessageParameters.get("reason").startsWith(reason))
+      assert(!Files.exists(into))
+    }
+    refused("no batch of it is done")
+    val running = query.start(query.changes(sums))
+    running.processAllAvailable()
+    refused("the query it is of is running")
+    running.stop()
+    val (done, begun) =
+      (query.checkpoint.resolve("offsets/0"), query.checkpoint.resolve("offsets/1"))
+    Files.copy(done, begun)
+    refused("batch 1 was begun")
+    Files.delete(begun)
+    val home = new Path(query.checkpoint.toUri)
+    checkError("CHANGELOG_EVOLUTION_CHECKPOINT_EXISTS") {
+      evolution(query, changes).prepare(home, None)
+    }
+    QueryLife.forgetRecord(query.checkpoint)
+    refused("an earlier version began it")
   }
 }

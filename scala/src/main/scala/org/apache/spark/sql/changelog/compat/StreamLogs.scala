@@ -35,9 +35,27 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
 
   /** The watermark, in ms, that a batch has left to the next one, if it is done. */
   def watermarkAfter(batch: Long): Option[Long] =
+    commitLog.get(batch).map(_.nextBatchWatermarkMs)
+
+  /** Whether each attempt of a task of a batch has left files of its own. */
+  def hasFilesPerAttempt(batch: Long): Boolean =
+    commitLog.get(batch).exists(_.stateUniqueIds.exists(_.nonEmpty))
+
+  /** Notes that a batch is done, as other logs say of it. */
+  def endAs(batch: Long, others: StreamLogs): Unit =
+    others.commitLog.get(batch).foreach(commitLog.add(batch, _))
+
+  /** Whether the query runs in this application. */
+  def isActive: Boolean = {
+    val file = new Path(checkpoint, "metadata")
+    StreamMetadata
+      .read(file, session.sessionState.newHadoopConf())
+      .map(identity => UUID.fromString(identity.id))
+      .exists(session.sharedState.activeStreamingQueries.containsKey(_))
+  }
+
+  private def commitLog: CommitLog =
     new CommitLog(session, new Path(checkpoint, "commits").toString)
-      .get(batch)
-      .map(_.nextBatchWatermarkMs)
 
   private def offsetLog: OffsetSeqLog =
     new OffsetSeqLog(session, new Path(checkpoint, "offsets").toString)
@@ -81,6 +99,17 @@ final class LoggedBatch private[compat] (private[compat] val logged: OffsetSeqBa
       case _ => Nil
     }
     offsets.collect { case (source, Some(offset)) => source -> offset.json }
+  }
+
+  /**
+   * The same time and settings for a query with other sources, each of which stands where the one of a
+   * place here does, or has not been read; none where sources have names.
+   */
+  def of(places: Seq[Option[Int]]): Option[LoggedBatch] = logged match {
+    case several: OffsetSeq =>
+      val read = places.map(_.flatMap(several.offsets(_)))
+      Some(new LoggedBatch(several.copy(offsets = read)))
+    case _ => None
   }
 
   /** The same offsets for a batch at another time, if it can be given one. */

@@ -8,9 +8,8 @@ import java.util.UUID
 import org.apache.hadoop.fs.{FileUtil, Path}
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.streaming.checkpointing._
-import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
 
+import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, TakenOver}
@@ -47,10 +46,7 @@ private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQu
         .file(staged, hadoopConf)
         .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
       new QueryRecordFile(staged, hadoopConf).write(record)
-      StreamMetadata.write(
-        StreamMetadata(UUID.randomUUID.toString),
-        new Path(staged, "metadata"),
-        hadoopConf)
+      StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
       writeLogs(record)
       files.delete(into, false)
       if (!files.rename(staged, into)) throw EvolutionErrors.checkpointExists(into.toString)
@@ -70,15 +66,13 @@ private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQu
   }
 
   private def writeLogs(record: QueryRecord): Unit = {
-    val metadata = begun.offsets.metadataOpt
     val known = before(record)
-    val read = record.readings.map(source => known(source).flatMap(begun.offsetOf))
-    val offsetLog = new OffsetSeqLog(session, new Path(staged, "offsets").toString)
-    offsetLog.add(begun.batch, OffsetSeq(read.map(_ => None), metadata))
+    val sources = record.readings.map(known(_))
+    val logs = new StreamLogs(session, staged)
+    logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
     // neither the time nor the watermark moves on, for what has been emitted
-    offsetLog.add(first, OffsetSeq(read, metadata))
-    new CommitLog(session, new Path(staged, "commits").toString).add(begun.batch, begun.commit)
-    ()
+    logs.begin(first, begun.offsetsOf(sources))
+    logs.endAs(begun.batch, begun.logs)
   }
 
   private def copySources(record: QueryRecord): Unit =
