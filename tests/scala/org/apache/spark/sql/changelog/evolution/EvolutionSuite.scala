@@ -155,7 +155,25 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "SELECT c + s AS x FROM (SELECT count(*) AS c, sum(v) AS s FROM t)",
       1))
 
-  for ((first, second, kept) <- pairs) test(s"$first -> $second") {
+  private val largest =
+    "SELECT g, s FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) ORDER BY s DESC LIMIT 1"
+  private val twice =
+    s"WITH a AS ($sums) SELECT a.g, b.s FROM a LEFT JOIN a b ON a.s = b.s AND a.g <> b.g"
+
+  private val morePairs = Seq(
+    (largest, largest.replace("LIMIT 1", "LIMIT 2"), 1),
+    (
+      "SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g",
+      "SELECT g, count(DISTINCT k) AS c FROM t GROUP BY g",
+      0),
+    ("SELECT id, v FROM t", "SELECT id, v, k + 1 AS n FROM t", 0),
+    (sums, s"$sums UNION ALL SELECT g, w FROM u", 1),
+    // what is computed once for two readers goes on with both, or is what they begin with
+    (twice, s"SELECT * FROM ($twice) UNION ALL SELECT g, w FROM u", 1),
+    (twice, sums, 1),
+    (sums, twice, 1))
+
+  for ((first, second, kept) <- pairs ++ morePairs) test(s"$first -> $second") {
     check(first, second, kept)
   }
 

@@ -54,7 +54,7 @@ private[evolution] class BegunQuery(session: SparkSession, val checkpoint: Path)
    * How far the streams of a changed query have been read.
    *
    * @param sources
-   *   which of [[QueryRecord.sources]] each of them reads; none of one that is new
+   *   which of [[QueryRecord.streams]] each of them reads; none of one that is new
    */
   def offsetsOf(sources: Seq[Option[Int]]): LoggedBatch =
     offsets

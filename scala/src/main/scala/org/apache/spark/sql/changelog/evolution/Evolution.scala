@@ -12,6 +12,7 @@ import org.apache.spark.sql.functions.lit
 
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.LowerSources
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity._
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -39,18 +40,16 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   RecordedSettings.use(record.settings, session.sessionState.conf)
 
   /** The query as it is when it is started: below a write it is analyzed once more. */
-  private val changed: LogicalPlan = {
-    val written = session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
-    AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      written.children.head.transformUpWithSubqueries { case common: WithCTE => common.plan }
-    }
-  }
+  private val written: LogicalPlan =
+    session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
+
+  private val changed: LogicalPlan = SparkRules.inlineCommonTables(written).children.head
   private val changedRecord: QueryRecord = {
     val planned = AssignStateInfo.outsideOfQuery(session) {
       session.sessionState.optimizer.execute(LowerSources(changed))
     }
     val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
-    val described = QueryRecord(changed, session.sessionState.conf)
+    val described = QueryRecord(written, session.sessionState.conf)
     described.copy(settings = record.settings, operators = operators)
   }
   private val kept = new KeptParts(record.operators, changedRecord.operators)

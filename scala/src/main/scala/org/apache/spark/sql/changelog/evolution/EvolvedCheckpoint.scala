@@ -58,9 +58,9 @@ private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQu
 
   /** Which of the sources before each source of the changed query is; none of one that is new. */
   private def before(record: QueryRecord): Seq[Option[Int]] = {
-    val old = begun.record.sources.zipWithIndex.groupMap(_._1)(_._2)
-    record.sources.zipWithIndex.map { case (source, place) =>
-      val sameBefore = record.sources.take(place).count(_ == source)
+    val old = begun.record.streams.zipWithIndex.groupMap(_._1)(_._2)
+    record.streams.zipWithIndex.map { case (source, place) =>
+      val sameBefore = record.streams.take(place).count(_ == source)
       old.get(source).flatMap(_.lift(sameBefore))
     }
   }

@@ -29,14 +29,17 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *   what is below each `to_changelog`, as it was written by the user
  * @param operators
  *   the nodes that keep state; none before the query is optimized
+ * @param streams
+ *   the same as `sources`, but of a common table once; none in records of earlier versions
  * @param readings
- *   which source each of the offsets of a batch is of; none in records of earlier versions
+ *   which of `streams` each of the offsets of a batch is of: one that is read twice has two
  */
 private[changelog] final case class QueryRecord(
     settings: Map[String, String],
     sources: Seq[String],
     queries: Seq[CanonicalNode],
     operators: Seq[OperatorRecord] = Nil,
+    streams: Seq[String] = Nil,
     readings: Seq[Int] = Nil) {
 
   def lines: Seq[String] = queries.flatMap(_.lines)
@@ -51,6 +54,7 @@ private[changelog] final case class QueryRecord(
           key -> (JString(value): JValue)
         }.toList)) ~
         ("sources" -> sources) ~
+        ("streams" -> streams) ~
         ("readings" -> readings) ~
         ("queries" -> JArray(queries.map(_.toJson).toList)) ~
         ("operators" -> JArray(operators.map(_.toJson).toList))
@@ -86,7 +90,8 @@ private[changelog] object QueryRecord {
       RecordedSettings.valuesIn(conf),
       SourceNames(lifted),
       inlined.collect { case root: ToChangelog => CanonicalPlan(root) },
-      readings = SourceNames.readings(lifted))
+      streams = SourceNames(query),
+      readings = SourceNames.readings(query))
   }
 
   /** Throws whatever a text that is no record makes it throw. */
@@ -108,6 +113,8 @@ private[changelog] object QueryRecord {
       sources.collect { case JString(source) => source },
       queries.map(CanonicalNode.fromJson),
       operators.map(OperatorRecord.fromJson),
+      for (JArray(streams) <- (json \ "streams").toOption.toSeq; JString(stream) <- streams)
+        yield stream,
       for (JArray(readings) <- (json \ "readings").toOption.toSeq; JInt(source) <- readings)
         yield source.toInt)
   }
