@@ -67,7 +67,8 @@ class ChangedViewQuerySuite extends AnyFunSuite with ChangelogSession with Befor
     val more = revenue.replace("AS total", "AS total, max(o.amount) AS most")
     run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $more")
     check(more)
-    assert(lastRefresh._1 == "evolved")
+    // rows of a left join whose key is NULL pass, and are not kept
+    assert(lastRefresh == ("full", "the view was replaced"))
     run("UPDATE orders SET amount = 1 WHERE id = 6")
     run("REFRESH MATERIALIZED VIEW v")
     check(more)

@@ -26,10 +26,14 @@ class ViewEvolution(query: ViewQuery, before: KeptView) {
   /** Makes the checkpoint with which the changed query begins. */
   def prepare(checkpoint: Path): Unit = evolution.prepare(checkpoint, held = None)
 
+  /** Whether anything of what was kept is of use. */
+  def keepsState: Boolean = numKept > 0
+
   /** How much is kept, for people. */
   def summary: String = {
-    val now = operators.filter(_.state != "dropped")
-    val kept = now.count(_.state == "kept")
-    s"the query was changed; $kept of ${now.size} nodes have kept their state"
+    val numNow = operators.count(_.state != "dropped")
+    s"the query was changed; $numKept of $numNow nodes have kept their state"
   }
+
+  private def numKept: Int = operators.count(_.state == "kept")
 }

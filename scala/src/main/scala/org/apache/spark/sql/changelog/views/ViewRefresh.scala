@@ -144,10 +144,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     report.isFor("full", RefreshReason.Replaced)
     storage.settle(before)
     val evolution =
-      try Right(new ViewEvolution(query, before).prepared())
-      catch { case NonFatal(error) => Left(error) }
+      if (!query.isStreaming) Right(None)
+      else
+        try Right(Some(new ViewEvolution(query, before).prepared()).filter(_.keepsState))
+        catch { case NonFatal(error) => Left(error) }
     evolution match {
-      case Right(evolution) =>
+      case Right(None) => compute(anew = true, report)
+      case Right(Some(evolution)) =>
         report.isFor("evolved", evolution.summary)
         try compute(anew = true, report, evolution.prepare)
         catch {
