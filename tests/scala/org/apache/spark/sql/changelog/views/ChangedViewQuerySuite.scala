@@ -6,18 +6,10 @@ package org.apache.spark.sql.changelog.views
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.classic.SparkSession
-
 import org.apache.spark.sql.changelog.testing._
 
 /** A view gets another query, and goes on with what it has kept. */
-class ChangedViewQuerySuite extends AnyFunSuite with ChangelogSession with BeforeAndAfterEach {
-  private val warehouse = QuickFileSystem.temporaryDirectory()
-
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
-
+class ChangedViewQuerySuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach {
   private val revenue =
     "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
       "LEFT JOIN customers c USING (customer) GROUP BY ALL"
@@ -34,8 +26,6 @@ class ChangedViewQuerySuite extends AnyFunSuite with ChangelogSession with Befor
     run("DROP MATERIALIZED VIEW IF EXISTS v")
     Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
   }
-
-  private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
   private def check(query: String): Unit =
     assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))

@@ -8,18 +8,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.delta.DeltaLog
 
 import org.apache.spark.sql.changelog.testing._
 
 /** Views with the policy `auto`, which are computed anew where that costs less. */
-class CheaperRefreshSuite extends AnyFunSuite with ChangelogSession with BeforeAndAfterEach {
-  private val warehouse = QuickFileSystem.temporaryDirectory()
-
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
-
+class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach {
   private val rows = 30000
   private val query =
     "SELECT id % 100 AS g, count(*) AS n, max(t) AS most FROM facts GROUP BY id % 100"
@@ -31,8 +25,6 @@ class CheaperRefreshSuite extends AnyFunSuite with ChangelogSession with BeforeA
     Seq("w", "v").foreach(view => run(s"DROP MATERIALIZED VIEW IF EXISTS $view"))
     run("DROP TABLE IF EXISTS facts")
   }
-
-  private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
   /** A table of some megabytes. */
   private def make(format: String): Unit = {

@@ -8,22 +8,14 @@ import java.io.File
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.classic.SparkSession
-
 import org.apache.spark.sql.changelog.testing._
 
 /** Views over plain tables, without `STREAM`, which are refreshed by what has changed in them. */
 class FollowedTablesSuite
     extends AnyFunSuite
-    with ChangelogSession
+    with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {
-  private val warehouse = QuickFileSystem.temporaryDirectory()
-
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
-
   private val revenue =
     "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
       "JOIN customers c USING (customer) GROUP BY ALL"
@@ -32,8 +24,6 @@ class FollowedTablesSuite
     run("DROP MATERIALIZED VIEW IF EXISTS v")
     Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
   }
-
-  private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
   private def facts: Map[String, String] =
     run("DESCRIBE MATERIALIZED VIEW v").map(row => row.getString(0) -> row.getString(1)).toMap

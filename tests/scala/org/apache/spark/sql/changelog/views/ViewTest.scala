@@ -6,22 +6,11 @@ package org.apache.spark.sql.changelog.views
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.classic.SparkSession
-
 import org.apache.spark.sql.changelog.testing._
 
 /** Gives a suite views over a table of files, and what they are compared with. */
-trait ViewTest
-    extends AnyFunSuite
-    with ChangelogSession
-    with ErrorChecks
-    with BeforeAndAfterEach {
+trait ViewTest extends AnyFunSuite with ViewSession with ErrorChecks with BeforeAndAfterEach {
   protected def provider: String = "parquet"
-  protected val warehouse = QuickFileSystem.temporaryDirectory()
-
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
 
   protected val orders =
     "from_changelog(TABLE(SELECT * FROM STREAM orders), 'op', key => array('id'))"
@@ -36,8 +25,6 @@ trait ViewTest
     Seq("second", "v").foreach(name => spark.sql(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
     spark.sql("DROP TABLE orders")
   }
-
-  protected def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
   protected def deliver(changes: String*): Unit = {
     val rows = changes.map(_.split(' ').toSeq.map(v => s"'$v'")).map { change =>
