@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame
 
 from spark_changelog._text import literal
@@ -58,13 +60,13 @@ def evolve(
     >>> evolve(to_changelog(large), f"{folder}/first").select("state").collect()
     [Row(state='kept')]
     """
-    session = changes.sparkSession
+    names: dict[str, Any] = {"df": changes}
+    statement = f"EVOLVE CHECKPOINT {literal(checkpoint)}"
     if into is None:
-        statement = f"EXPLAIN EVOLVE CHECKPOINT {literal(checkpoint)} AS SELECT * FROM {{df}}"
-        return session.sql(statement, df=changes)
-    statement = f"EVOLVE CHECKPOINT {literal(checkpoint)} INTO {literal(into)}"
-    if target is None:
-        return session.sql(f"{statement} AS SELECT * FROM {{df}}", df=changes)
-    return session.sql(
-        f"{statement} TARGET {{target}} AS SELECT * FROM {{df}}", df=changes, target=target
-    )
+        statement = f"EXPLAIN {statement}"
+    else:
+        statement = f"{statement} INTO {literal(into)}"
+        if target is not None:
+            names["target"] = target
+            statement = f"{statement} TARGET {{target}}"
+    return changes.sparkSession.sql(f"{statement} AS SELECT * FROM {{df}}", **names)

@@ -95,11 +95,7 @@ def check(
     __tracebackhide__ = True
     if isinstance(scenario, str):
         scenario = Scenario.parse(scenario)
-    batches: list[Batch] = []
-    for step in scenario.steps:
-        batches.append({})
-        for name, change in step.changes:
-            batches[-1] = {**batches[-1], name: [*batches[-1].get(name, []), change]}
+    batches = [_by_feed(step.changes) for step in scenario.steps]
     subject, ends = _subject(
         spark, scenario.query, scenario.feeds, batches, scenario.mode, scenario.key, prepare
     )
@@ -108,6 +104,13 @@ def check(
         return []
     expected = [step.expected for step in scenario.steps] if scenario.tells_changes else None
     return _check(subject, Way(ends), expected, cuts, seed)
+
+
+def _by_feed(changes: Sequence[tuple[str, str]]) -> Batch:
+    batch: dict[str, list[str]] = {}
+    for name, change in changes:
+        batch.setdefault(name, []).append(change)
+    return batch
 
 
 def check_query(

@@ -55,19 +55,15 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val kept = new KeptParts(record.operators, changedRecord.operators)
 
   /** What becomes of each operator, those of the changed query first. */
-  def operators: Seq[OperatorFate] =
-    OperatorFate.all(record.operators, changedRecord.operators, kept)
+  val operators: Seq[OperatorFate] = OperatorFate.all(changedRecord.operators, kept)
 
-  /** Refuses what can't be done, before anything is. */
-  def check(): this.type = {
-    val rebuilt = changedRecord.operators.filterNot(kept.contains)
-    val hasWatermark = changed.collectFirst { case mark: EventTimeWatermark => mark }.isDefined
-    if (hasWatermark) rebuilt.headOption.foreach { operator =>
+  // what can't be done is refused before anything is
+  if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
+    changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
       throw EvolutionErrors.notPossible(
         from.toString,
         s"${operator.shown} would begin anew, and what is older than the watermark has been forgotten")
     }
-    this
   }
 
   /**
@@ -79,9 +75,8 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    *   what the target holds. Then the first batch brings what differs from it, and else all rows
    */
   def prepare(into: Path, held: Option[DataFrame]): Unit = {
-    check()
     held.foreach(_ => checkTakesBack())
-    new EvolvedCheckpoint(session, begun, into).write(changedRecord, kept, held.map(inColumns))
+    new EvolvedCheckpoint(session, begun, changedRecord, kept, into).write(held.map(inColumns))
   }
 
   private def checkTakesBack(): Unit = changed.collect {

@@ -5,12 +5,11 @@ package org.apache.spark.sql.changelog.evolution
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
@@ -35,8 +34,7 @@ case class EvolveCheckpoint(
     query: LogicalPlan)
     extends LeafRunnableCommand {
 
-  override val output: Seq[Attribute] =
-    Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
+  override val output: Seq[Attribute] = OperatorFate.columns
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val session = castToImpl(sparkSession)
@@ -44,9 +42,9 @@ case class EvolveCheckpoint(
     if (!analyzed.exists(_.isInstanceOf[ToChangelog])) {
       throw EvolutionErrors.notPossible(from, "the query after AS does not call to_changelog")
     }
-    val evolution = new Evolution(session, new Path(from), analyzed).check()
+    val evolution = new Evolution(session, new Path(from), analyzed)
     val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))
     into.foreach(folder => evolution.prepare(new Path(folder), held))
-    evolution.operators.map(fate => Row(fate.shown, fate.state, fate.from))
+    evolution.operators.map(_.toRow)
   }
 }

@@ -26,38 +26,19 @@ import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, Ta
  * }}}
  * It is made beside the folder it becomes, so that it is there whole or not at all.
  */
-private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQuery, into: Path) {
+private[evolution] class EvolvedCheckpoint(
+    session: SparkSession,
+    begun: BegunQuery,
+    record: QueryRecord,
+    kept: KeptParts,
+    into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files = into.getFileSystem(hadoopConf)
   private val staged = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
   private val first = begun.batch + 1
 
-  def write(record: QueryRecord, kept: KeptParts, held: Option[DataFrame]): Unit = {
-    if (files.exists(into) && files.listStatus(into).nonEmpty) {
-      throw EvolutionErrors.checkpointExists(into.toString)
-    }
-    try {
-      copySources(record)
-      kept.numbers.foreach { case (number, old) => copyState(old, number) }
-      val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
-      new EmptyState(session, new Path(staged, "state"), first, partitions(record))(begins)
-      held.foreach(_.write.parquet(TakenOver.resultIn(staged).toString))
-      TakenOver
-        .file(staged, hadoopConf)
-        .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
-      new QueryRecordFile(staged, hadoopConf).write(record)
-      StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
-      writeLogs(record)
-      files.delete(into, false)
-      if (!files.rename(staged, into)) throw EvolutionErrors.checkpointExists(into.toString)
-    } finally files.delete(staged, true)
-  }
-
-  private def partitions(record: QueryRecord): Int =
-    record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
-
   /** Which of the sources before each source of the changed query is; none of one that is new. */
-  private def before(record: QueryRecord): Seq[Option[Int]] = {
+  private val before: Seq[Option[Int]] = {
     val old = begun.record.streams.zipWithIndex.groupMap(_._1)(_._2)
     record.streams.zipWithIndex.map { case (source, place) =>
       val sameBefore = record.streams.take(place).count(_ == source)
@@ -65,9 +46,30 @@ private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQu
     }
   }
 
-  private def writeLogs(record: QueryRecord): Unit = {
-    val known = before(record)
-    val sources = record.readings.map(known(_))
+  def write(held: Option[DataFrame]): Unit = {
+    if (files.exists(into) && files.listStatus(into).nonEmpty) {
+      throw EvolutionErrors.checkpointExists(into.toString)
+    }
+    try {
+      copySources()
+      kept.numbers.foreach { case (number, old) => copyState(old, number) }
+      val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
+      val partitions = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
+      new EmptyState(session, new Path(staged, "state"), first, partitions)(begins)
+      held.foreach(_.write.parquet(TakenOver.resultIn(staged).toString))
+      TakenOver
+        .file(staged, hadoopConf)
+        .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
+      new QueryRecordFile(staged, hadoopConf).write(record)
+      StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
+      writeLogs()
+      files.delete(into, false)
+      if (!files.rename(staged, into)) throw EvolutionErrors.checkpointExists(into.toString)
+    } finally files.delete(staged, true)
+  }
+
+  private def writeLogs(): Unit = {
+    val sources = record.readings.map(before(_))
     val logs = new StreamLogs(session, staged)
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
     // neither the time nor the watermark moves on, for what has been emitted
@@ -75,8 +77,8 @@ private[evolution] class EvolvedCheckpoint(session: SparkSession, begun: BegunQu
     logs.endAs(begun.batch, begun.logs)
   }
 
-  private def copySources(record: QueryRecord): Unit =
-    before(record).zipWithIndex.foreach {
+  private def copySources(): Unit =
+    before.zipWithIndex.foreach {
       case (Some(old), place) => copy(s"sources/$old", s"sources/$place")
       case _ =>
     }

@@ -19,7 +19,7 @@ private[evolution] class KeptParts(was: Seq[OperatorRecord], is: Seq[OperatorRec
 
   private val largest: Seq[PartRecord] = candidates.filterNot { part =>
     candidates.exists { other =>
-      (other ne part) && other.operators.size > part.operators.size &&
+      other.operators.size > part.operators.size &&
       part.operators.forall(other.operators.contains)
     }
   }
@@ -38,8 +38,8 @@ private[evolution] class KeptParts(was: Seq[OperatorRecord], is: Seq[OperatorRec
     largest.flatMap(part => part.operators.zip(old(part.fingerprint).operators)).toMap
 
   /** The operators whose state nobody uses any more. */
-  def dropped(all: Seq[OperatorRecord]): Seq[OperatorRecord] = {
+  def dropped: Seq[OperatorRecord] = {
     val used = numbers.values.toSet
-    all.filterNot(_.ids.exists(used))
+    was.filterNot(_.ids.exists(used))
   }
 }

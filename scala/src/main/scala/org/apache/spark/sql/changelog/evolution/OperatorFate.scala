@@ -3,6 +3,10 @@
 
 package org.apache.spark.sql.changelog.evolution
 
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.types.StringType
+
 import org.apache.spark.sql.changelog.identity.OperatorRecord
 
 /**
@@ -15,15 +19,20 @@ import org.apache.spark.sql.changelog.identity.OperatorRecord
  * @param from
  *   what it is rebuilt from, or how its state is used
  */
-final case class OperatorFate(shown: String, state: String, from: String)
+final case class OperatorFate(shown: String, state: String, from: String) {
+  def isKept: Boolean = state == "kept"
 
-private[evolution] object OperatorFate {
+  def toRow: Row = Row(shown, state, from)
+}
 
-  /** What becomes of those of a query `was` where `is` goes on. */
-  def all(
-      was: Seq[OperatorRecord],
-      is: Seq[OperatorRecord],
-      kept: KeptParts): Seq[OperatorFate] = {
+object OperatorFate {
+
+  /** The columns of [[OperatorFate.toRow]]. */
+  def columns: Seq[Attribute] =
+    Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
+
+  /** What becomes of those of the query before, and of those that go on. */
+  private[evolution] def all(is: Seq[OperatorRecord], kept: KeptParts): Seq[OperatorFate] = {
     val now = is.map { operator =>
       if (kept.contains(operator)) {
         val use =
@@ -31,7 +40,7 @@ private[evolution] object OperatorFate {
         OperatorFate(operator.shown, "kept", use)
       } else OperatorFate(operator.shown, "rebuilt", origin(operator, is, kept))
     }
-    now ++ kept.dropped(was).map(gone => OperatorFate(gone.shown, "dropped", ""))
+    now ++ kept.dropped.map(gone => OperatorFate(gone.shown, "dropped", ""))
   }
 
   /** What lies below an operator that begins anew. */

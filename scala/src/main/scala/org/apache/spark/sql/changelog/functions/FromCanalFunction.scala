@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
@@ -23,10 +21,8 @@ import org.apache.spark.sql.changelog.sources.records._
 object FromCanalFunction {
   val Name = "from_canal"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "Reads Canal's messages as the table they describe"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Reads Canal's messages as the table they describe")(build)
 
   private val parameters = Seq(
     "schema",

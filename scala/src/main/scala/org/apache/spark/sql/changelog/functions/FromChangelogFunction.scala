@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -33,10 +31,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 object FromChangelogFunction {
   val Name = "from_changelog"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "Reads changes as the table they describe"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Reads changes as the table they describe")(build)
 
   /** Reads the rows of `stream` as `from_changelog(TABLE(stream), changeType)` does. */
   def ofChanges(stream: LogicalPlan, changeType: String): LogicalPlan =

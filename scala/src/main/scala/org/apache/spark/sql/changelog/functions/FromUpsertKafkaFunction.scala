@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.DecimalType
@@ -23,10 +21,8 @@ import org.apache.spark.sql.changelog.sources.records.UpsertFormat
 object FromUpsertKafkaFunction {
   val Name = "from_upsert_kafka"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "Reads a compacted topic as the table it holds"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Reads a compacted topic as the table it holds")(build)
 
   private val parameters = Seq(
     "schema",

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.functions
 import scala.util.Try
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -161,17 +163,28 @@ private[functions] class FunctionArguments(
 
 private[changelog] object FunctionArguments {
 
-  /** What `DESCRIBE FUNCTION` shows. */
-  def info(function: String, usage: String): ExpressionInfo = new ExpressionInfo(
-    getClass.getName,
-    null,
-    function,
-    usage,
-    "",
-    "",
-    "",
-    "table_funcs",
-    "0.1.0",
-    "",
-    "built-in")
+  /** A table function as an extension gives it to a session. */
+  type Description = (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder)
+
+  /**
+   * Describes a table function.
+   *
+   * @param usage
+   *   what `DESCRIBE FUNCTION` shows
+   */
+  def describe(name: String, usage: String)(build: TableFunctionBuilder): Description = (
+    FunctionIdentifier(name),
+    new ExpressionInfo(
+      getClass.getName,
+      null,
+      name,
+      usage,
+      "",
+      "",
+      "",
+      "table_funcs",
+      "0.1.0",
+      "",
+      "built-in"),
+    build)
 }

@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.plans.LookupTable
@@ -23,10 +21,8 @@ import org.apache.spark.sql.changelog.plans.LookupTable
 object LookupFunction {
   val Name = "lookup"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "Joins each row once, with a table as it is then"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Joins each row once, with a table as it is then")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan =
     LookupTable(new FunctionArguments(Name, Nil, expressions).source)

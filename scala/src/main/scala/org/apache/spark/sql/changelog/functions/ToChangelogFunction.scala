@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.functions
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.StringType
@@ -29,10 +27,8 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 object ToChangelogFunction {
   val Name = "to_changelog"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "Gives the changes of a query's result"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Gives the changes of a query's result")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, Seq("mode", "key", "change_type"), expressions)

@@ -17,7 +17,8 @@ import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, PlannedBatch,
  */
 private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch) {
   private val conf = session.sessionState.conf
-  private val file = new QueryRecordFile(batch.checkpoint, session.sessionState.newHadoopConf())
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val file = new QueryRecordFile(batch.checkpoint, hadoopConf)
   private val recorded = if (batch.batchId == 0) None else file.read()
   private val current = QueryRecord(batch.query, conf)
 
@@ -29,7 +30,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     if (batch.batchId == 0) None
     else {
       TakenOver
-        .file(batch.checkpoint, session.sessionState.newHadoopConf())
+        .file(batch.checkpoint, hadoopConf)
         .find()
         .map(TakenOver.fromJson)
         .filter(_.batch == batch.batchId)

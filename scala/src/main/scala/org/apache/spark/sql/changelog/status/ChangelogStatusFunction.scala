@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.status
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{
   FunctionSignature,
   LogicalPlan,
@@ -26,10 +24,10 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
 object ChangelogStatusFunction {
   val Name = "changelog_status"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(Name, "What the operators of running queries did in their last batch"),
-    build _)
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(
+      Name,
+      "What the operators of running queries did in their last batch")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     NamedParametersSupport

@@ -7,21 +7,15 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.changelog.evolution.{Evolution, OperatorFate}
 
-/** How a view goes on whose query is another one from now on. */
+/** How a view goes on whose query is another one from now on. Refuses what can't. */
 class ViewEvolution(query: ViewQuery, before: KeptView) {
-  private lazy val evolution = new Evolution(
+  private val evolution = new Evolution(
     query.session,
     before.definition.checkpoint,
     query.changes.queryExecution.analyzed)
 
   /** What becomes of each operator. */
   def operators: Seq[OperatorFate] = evolution.operators
-
-  /** Refuses what can't go on. */
-  def prepared(): this.type = {
-    evolution.check()
-    this
-  }
 
   /** Makes the checkpoint with which the changed query begins. */
   def prepare(checkpoint: Path): Unit = evolution.prepare(checkpoint, held = None)
@@ -35,5 +29,5 @@ class ViewEvolution(query: ViewQuery, before: KeptView) {
     s"the query was changed; $numKept of $numNow nodes have kept their state"
   }
 
-  private def numKept: Int = operators.count(_.state == "kept")
+  private def numKept: Int = operators.count(_.isKept)
 }

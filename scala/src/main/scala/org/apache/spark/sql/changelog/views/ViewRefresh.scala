@@ -124,48 +124,48 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
+  /** Shows the rows of this view's query, in place of those of another, computed from scratch. */
+  def replace(): Unit = history.remember { report =>
+    report.isFor("full", RefreshReason.Replaced)
+    compute(anew = true, report)
+  }
+
+  /**
+   * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
+   * that can't be, or keeps nothing, all is computed anew.
+   */
+  def evolve(before: KeptView): Unit = history.remember { report =>
+    report.isFor("full", RefreshReason.Replaced)
+    storage.settle(before)
+    val isDone =
+      try query.isStreaming && goesOn(before, report)
+      catch {
+        // as a table may no longer have what the state was made of
+        case NonFatal(error) =>
+          report.isFor("full", RefreshError(session, error))
+          false
+      }
+    if (!isDone) compute(anew = true, report)
+  }
+
+  private def goesOn(before: KeptView, report: RefreshReport): Boolean = {
+    val evolution = new ViewEvolution(query, before)
+    if (evolution.keepsState) {
+      report.isFor("evolved", evolution.summary)
+      compute(anew = true, report, evolution.prepare)
+    }
+    evolution.keepsState
+  }
+
   /**
    * Computes all rows anew, next to those that are shown, and shows them at once, with what the
    * view says. What has been computed goes on from there.
    *
    * @param anew
    *   whether the view says something else than before
+   * @param prepare
+   *   makes the checkpoint from which the query goes on, if it does
    */
-  def recompute(anew: Boolean): Unit = history.remember { report =>
-    report.isFor("full", if (anew) RefreshReason.Replaced else "asked for")
-    compute(anew, report)
-  }
-
-  /**
-   * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
-   * that can't be, all is computed anew.
-   */
-  def evolve(before: KeptView): Unit = history.remember { report =>
-    report.isFor("full", RefreshReason.Replaced)
-    storage.settle(before)
-    val evolution =
-      if (!query.isStreaming) Right(None)
-      else
-        try Right(Some(new ViewEvolution(query, before).prepared()).filter(_.keepsState))
-        catch { case NonFatal(error) => Left(error) }
-    evolution match {
-      case Right(None) => compute(anew = true, report)
-      case Right(Some(evolution)) =>
-        report.isFor("evolved", evolution.summary)
-        try compute(anew = true, report, evolution.prepare)
-        catch {
-          // as a table may no longer have what the state was made of
-          case NonFatal(error) =>
-            report.isFor("full", RefreshError(session, error))
-            compute(anew = true, report)
-        }
-      case Left(error) =>
-        report.isFor("full", RefreshError(session, error))
-        compute(anew = true, report)
-    }
-  }
-
-  /** @param prepare makes the checkpoint from which the query goes on, if it does */
   private def compute(
       anew: Boolean,
       report: RefreshReport,

@@ -105,11 +105,11 @@ case class ChangelogAggregateExec(
 
   override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
     val processor = processorOf(store)
-    val groupOf = UnsafeProjection.create(layout.grouping, layout.keyColumns)
+    val group = groupOf
     store
       .iterator()
       .filter(entry => isGroup(entry.key))
-      .map(entry => processor.resultOf(groupOf(entry.key)))
+      .map(entry => processor.resultOf(group(entry.key)))
       .filter(_ != null)
   }
 
@@ -123,6 +123,10 @@ case class ChangelogAggregateExec(
       unmatchedRetractions())
   }
 
+  /** The group that an entry is of. */
+  private def groupOf: UnsafeProjection =
+    UnsafeProjection.create(layout.grouping, layout.keyColumns)
+
   /** Whether an entry is a group's, and not that of one of its values. */
   private def isGroup(key: InternalRow): Boolean = !layout.hasExtrema || key.getInt(0) == 0
 
@@ -135,8 +139,7 @@ case class ChangelogAggregateExec(
     private val metrics = changeMetrics
 
     private lazy val over = entriesOver(store)
-    private lazy val groupOf =
-      UnsafeProjection.create(layout.grouping, layout.keyColumns)
+    private lazy val group = groupOf
     private var closed: UnsafeRow = _
 
     override protected def before: UnsafeRow = if (emitsClosed) null else processor.before
@@ -153,7 +156,7 @@ case class ChangelogAggregateExec(
       closed = null
       while (closed == null && over.hasNext) {
         val entry = over.next()
-        if (emitsClosed && isGroup(entry.key)) closed = processor.resultOf(groupOf(entry.key))
+        if (emitsClosed && isGroup(entry.key)) closed = processor.resultOf(group(entry.key))
         store.remove(entry.key)
         metrics.removed += 1
       }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution._
-import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
@@ -97,12 +97,9 @@ case class ChangelogNormalizeExec(
     }
 
   override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
-    val stored = layout.valueSchema.map { field =>
-      AttributeReference(field.name, field.dataType, field.nullable)()
-    }
-    val rowOf =
-      UnsafeProjection.create(stored.take(columns.size) :+ Literal(RowKind.Insert), stored)
-    store.iterator().filterNot(_.value.getBoolean(stored.size - 1)).map(kept => rowOf(kept.value))
+    val rowOf = layout.storedRow
+    val deletedOrdinal = layout.valueSchema.size - 1
+    store.iterator().filterNot(_.value.getBoolean(deletedOrdinal)).map(kept => rowOf(kept.value))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogNormalizeExec =

@@ -24,17 +24,14 @@ private[normalize] class ChangelogNormalizeProcessor(
     unmatched: UnmatchedRetractions) {
   import layout.{columns, key, sequence}
 
-  private val stored = layout.valueSchema.map { field =>
-    AttributeReference(field.name, field.dataType, field.nullable)()
-  }
-  private val storedColumns = stored.take(columns.size)
+  private val stored = layout.stored
   private val storedSequence = stored.slice(columns.size, columns.size + sequence.size)
   private val deletedOrdinal = stored.size - 1
   private val kindOrdinal = RowKind.ordinal(Some(layout.kind), input)
   private val kind = Literal(RowKind.Insert)
 
   private val keyOf = UnsafeProjection.create(key, input)
-  private val oldRow = UnsafeProjection.create(storedColumns :+ kind, stored)
+  private val oldRow = layout.storedRow
   private val newRow = UnsafeProjection.create(columns :+ kind, input)
   private val newRecord =
     UnsafeProjection.create((columns ++ sequence) :+ Literal(false), input)

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.execution.normalize
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.types.{BooleanType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
@@ -43,6 +44,15 @@ final case class NormalizeLayout(
     val row = columns.map(column => column.name -> column.dataType)
     val order = sequence.map(column => s"sequence.${column.name}" -> column.dataType)
     StateColumns(row ++ order :+ ("deleted" -> BooleanType))
+  }
+
+  /** The columns of a value, of which those of the row come first. */
+  def stored: Seq[Attribute] = toAttributes(valueSchema)
+
+  /** The row of a value, as an insert. */
+  def storedRow: UnsafeProjection = {
+    val all = stored
+    UnsafeProjection.create(all.take(columns.size) :+ Literal(RowKind.Insert), all)
   }
 
   /** The order of a key's changes, the oldest first. */

@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.views.changes
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{
   FunctionSignature,
   InputParameter,
@@ -30,12 +28,10 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
 object ChangesFunction {
   val Name = "changes"
 
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(Name),
-    FunctionArguments.info(
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(
       Name,
-      "The rows that came into a materialized view and left it, version by version"),
-    build _)
+      "The rows that came into a materialized view and left it, version by version")(build)
 
   private val signature = FunctionSignature(
     InputParameter("view") +: Seq("from_version", "to_version").map(

@@ -4,12 +4,12 @@
 package org.apache.spark.sql.changelog.views.commands
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
-import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.evolution.OperatorFate
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -30,14 +30,13 @@ case class AlterViewQuery(name: Seq[String], query: String) extends ViewCommand 
 
 /** `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator. */
 case class ExplainAlteredView(name: Seq[String], query: String) extends ViewCommand {
-  override val output: Seq[Attribute] =
-    Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
+  override val output: Seq[Attribute] = OperatorFate.columns
 
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)
     val altered = AlterViewQuery.altered(session, view, query)
-    val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view).prepared()
-    evolution.operators.map(fate => Row(fate.shown, fate.state, fate.from))
+    val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view)
+    evolution.operators.map(_.toRow)
   }
 }
 

@@ -103,7 +103,7 @@ case class CreateKeptView(
       // other settings may give the same words another meaning
       val meansTheSame = definition.settings == view.definition.settings
       if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
-      else refresh.recompute(anew = true)
+      else refresh.replace()
     } else {
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, made)
