@@ -30,12 +30,16 @@ abstract class QueryProperties(numSeeds: Int, grammar: Grammar) extends Property
     outcomes(outcome(oracle, program, variant)) += 1
   }
 
+  /** Checks a program whose query batch Spark plans. */
+  protected def checkAccepted(oracle: Oracle, program: Program, variant: Variant): Unit =
+    oracle.check(program, variant)
+
   private def outcome(oracle: Oracle, program: Program, variant: Variant): String =
     if (program.feeds.isEmpty) WithoutTables
     else if (!oracle.accepts(program)) RefusedByBatch
     else {
       try {
-        oracle.check(program, variant)
+        checkAccepted(oracle, program, variant)
         Checked
       } catch {
         case error: Throwable if isUnanswered(error) => Unanswered

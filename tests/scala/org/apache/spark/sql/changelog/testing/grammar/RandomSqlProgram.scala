@@ -36,7 +36,14 @@ object RandomSqlProgram {
       |RETURN SELECT n, s FROM VALUES (0, 'a'), (1, 'b'), (1, NULL) AS v(n, s)
       |WHERE n = pmod(x, 3)""".stripMargin).map("CREATE OR REPLACE TEMPORARY FUNCTION " + _)
 
-  def apply(seed: Long, grammar: Grammar = Grammar.Narrow): (Program, Variant) = {
+  /**
+   * @param hasAllTables
+   *   whether the program has the tables too that its query doesn't read
+   */
+  def apply(
+      seed: Long,
+      grammar: Grammar = Grammar.Narrow,
+      hasAllTables: Boolean = false): (Program, Variant) = {
     val random = new Random(seed)
     val values = new RandomValues(random, wraps = false, small = true)
     val draw = new Draw(random, grammar)
@@ -59,7 +66,8 @@ object RandomSqlProgram {
     def names(name: String) = s"\\b$name\\b".r.findFirstIn(query.sql).isDefined
     val named = views.filter(view => names(view.name))
     val read =
-      feeds.filter(feed => names(feed.name) || named.exists(_.reads.contains(feed.name)))
+      feeds.filter(feed =>
+        hasAllTables || names(feed.name) || named.exists(_.reads.contains(feed.name)))
     val made = named.map(view => view.name -> view.make).toMap
     (Program(read, query.sql, steps, made), variant(random))
   }

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import java.nio.file.Path
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper
@@ -11,7 +13,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   MicroBatchExecution,
   StreamingQueryWrapper
 }
-import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.Utils
@@ -41,10 +43,14 @@ private[testing] class ProgramRun(
   private val tables = program.feeds.map { feed =>
     feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
   }.toMap
-  private val checkpoint = QuickFileSystem.temporaryDirectory()
+  private val home = QuickFileSystem.temporaryDirectory().toPath
   private val emitted = mutable.ArrayBuffer.empty[Change]
-  private val result = new EmittedTable(variant)
-  private val operators = new SameOperators
+  private var sql = program.sql
+  private var checkpoint = home.resolve("checkpoint-0")
+  private var result = new EmittedTable(variant)
+  private var operators = new SameOperators
+  private var numChanges = 0
+  private var failsNext = false
   private var numBatches = 0
   private var numSteps = 0
   private var running: Option[StreamingQuery] = None
@@ -56,8 +62,13 @@ private[testing] class ProgramRun(
       case None => arrive(step)
     }
     val query = running.getOrElse(start())
-    query.processAllAvailable()
-    operators.check(query)
+    if (failsNext) {
+      try query.processAllAvailable()
+      catch { case _: StreamingQueryException if !failsNext => stopQuery() }
+    }
+    val lasting = running.getOrElse(start())
+    lasting.processAllAvailable()
+    operators.check(lasting)
     numSteps += 1
     if (variant.restart && numSteps % 2 == 1) stopQuery()
     val now = emitted.drop(before).toSeq
@@ -67,10 +78,37 @@ private[testing] class ProgramRun(
     now
   }
 
+  /**
+   * Lets another query go on from here, with a checkpoint of its own.
+   *
+   * @param changed
+   *   that query, over the same feeds
+   * @param keepsTarget
+   *   whether it goes on with the rows there are, and else begins with none
+   * @param fails
+   *   whether its first batch fails once, after all its state has been written
+   * @param prepare
+   *   makes the other checkpoint, given the other query's changes, the checkpoint of this one, where the
+   *   other is to be, and the rows there are
+   */
+  def goOnWith(changed: String, keepsTarget: Boolean, fails: Boolean)(
+      prepare: (DataFrame, Path, Path, Option[DataFrame]) => Unit): Unit = {
+    stopQuery()
+    val held = if (keepsTarget) Some(batchResult()) else None
+    sql = changed
+    numChanges += 1
+    val next = home.resolve(s"checkpoint-$numChanges")
+    prepare(changes(sessions.next()), checkpoint, next, held)
+    checkpoint = next
+    operators = new SameOperators
+    failsNext = fails
+    if (!keepsTarget) result = new EmittedTable(variant)
+  }
+
   def stop(): Unit = {
     stopQuery()
     sources.values.foreach(_.close())
-    Utils.deleteRecursively(checkpoint)
+    Utils.deleteRecursively(home.toFile)
   }
 
   private def stopQuery(): Unit = {
@@ -95,8 +133,13 @@ private[testing] class ProgramRun(
 
   private def start(): StreamingQuery = {
     val query = changes(sessions.next()).writeStream
-      .option("checkpointLocation", checkpoint.getPath)
+      .option("checkpointLocation", checkpoint.toString)
       .foreachBatch { (batch: DataFrame, _: Long) =>
+        if (failsNext) {
+          failsNext = false
+          batch.collect()
+          throw new IllegalStateException("this batch was to fail once")
+        }
         numBatches += 1
         result.columns = batch.columns.toSeq.init
         batch.collect().foreach { row =>
@@ -122,8 +165,7 @@ private[testing] class ProgramRun(
     // Spark's check of subqueries in an aggregate compares those over views that hold others by a
     // transformation which it asserts, in tests only, not to be made by rules of the analysis
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      session.sql(
-        s"SELECT * FROM to_changelog(TABLE(${program.sql}), mode => '${variant.mode}'$key)")
+      session.sql(s"SELECT * FROM to_changelog(TABLE($sql), mode => '${variant.mode}'$key)")
     }
   }
 
@@ -139,14 +181,16 @@ private[testing] class ProgramRun(
   private def isSurely(expected: RowMultiset): Boolean =
     sessions.keepingLimits(RowMultiset.of(batch())) == expected
 
-  private def batch(): Seq[Row] = {
+  private def batch(): Seq[Row] = batchResult().collect().toSeq
+
+  private def batchResult(): DataFrame = {
     program.feeds.foreach { feed =>
       val table = tables(feed.name)
       dataFrame(table.rows, feed.schema).createOrReplaceTempView(feed.name)
       if (feed.upsert) checkBatchReads(feed, table)
     }
     program.createViews(sessions.batch)
-    sessions.batch.sql(program.sql).collect().toSeq
+    sessions.batch.sql(sql)
   }
 
   /** A batch `from_changelog` over everything so far must give the same table. */
