@@ -63,6 +63,7 @@ def main() -> None:
             "batches": options.batches,
             "settings": states[state] | dict(given.split("=", 1) for given in options.settings),
             "memory": options.memory,
+            "anew": options.anew,
         }
         log = logs / f"{operator}-{state}.log"
         result = measure_side("growth_side.py", task, log, options.timeout)
@@ -89,6 +90,11 @@ def _options() -> argparse.Namespace:
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings"
     )
     parser.add_argument("--memory", default="6g")
+    parser.add_argument(
+        "--anew",
+        action="store_true",
+        help="let batch Spark compute the history's result and write what is kept, too",
+    )
     parser.add_argument("--timeout", type=int, default=1800)
     parser.add_argument("--output", type=Path, default=RESULTS / "growth")
     options = parser.parse_args()
@@ -109,7 +115,7 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         "growth: the median batch as a multiple of that with the smallest state; B: bytes "
         "of a record of state, and of checkpoint and shuffles for each row read",
         "",
-        f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{part_names()}{'growth':>8}{'history':>9}"
+        f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{part_names()}{'growth':>8}{'history':>9}{'anew':>7}"
         f"{'MB':>7}{'B state':>9}{'B disk':>8}{'B shuffle':>11}",
     ]
     for one in found:
@@ -130,9 +136,10 @@ def _median(run: dict[str, Any]) -> float:
 
 def _line(run: dict[str, Any], first: float) -> str:
     cells = part_cells(run["durations"])
+    anew = f"{run['anew_seconds']:.1f}" if "anew_seconds" in run else ""
     return (
         f"{run['partitions']:>11}{run['rows']:>12,}{cells}{_median(run) / first:>8.2f}"
-        f"{run['history_seconds']:>9.1f}{run['state_bytes'] / 2**20:>7.0f}"
+        f"{run['history_seconds']:>9.1f}{anew:>7}{run['state_bytes'] / 2**20:>7.0f}"
         f"{run['state_bytes'] / max(1, run['state_rows']):>9.0f}{run['disk_bytes_per_row']:>8.0f}"
         f"{run['shuffle_bytes_per_row']:>11.0f}"
     )

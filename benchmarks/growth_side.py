@@ -13,6 +13,8 @@ import json
 import os
 import shutil
 import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,18 @@ OPERATORS = {
     "filter": "SELECT id, v FROM t WHERE v % 10 < 9",
     "unique": "SELECT id, v FROM t WHERE v % 10 < 9",
 }
+# The result and what is kept for it, as batch Spark would write it, each with what it is
+# clustered and sorted by.
+WRITTEN: dict[str, list[tuple[str, str | None]]] = {
+    "aggregate": [(OPERATORS["aggregate"], "id")],
+    "join": [
+        (OPERATORS["join"], None),
+        ("SELECT other, id, v FROM t", "other"),
+        ("SELECT id, v FROM t", "id"),
+    ],
+    "rank": [(OPERATORS["rank"], "k")],
+    "normalize": [(OPERATORS["normalize"], None), ("SELECT id, v FROM t", "id")],
+}
 # A stock query of one aggregate, to which every change is a new row.
 STOCK = "stock aggregate"
 
@@ -58,6 +72,7 @@ class Task:
     batches: int
     settings: dict[str, str]
     memory: str
+    anew: bool
 
 
 def main() -> None:
@@ -74,6 +89,8 @@ def main() -> None:
         folder = table(cache, size, task.changes, batches)
         for partitions in task.partitions:
             found.append({"rows": size, **_run(spark, task.operator, folder, partitions)})
+            if task.anew and task.operator in WRITTEN:
+                found[-1]["anew_seconds"] = _written(spark, task.operator, folder)
             print(found[-1], file=sys.stderr, flush=True)
     answer(spark, {"runs": found})
     spark.stop()
@@ -143,6 +160,21 @@ def _run(spark: SparkSession, operator: str, folder: Path, partitions: int) -> d
         "disk_bytes_per_row": disk / rows,
         "durations": [dict(report.durationMs) for report in later],
     }
+
+
+def _written(spark: SparkSession, operator: str, folder: Path) -> float:
+    """Let batch Spark compute the history's result and write what is kept; take the time."""
+    spark.read.parquet(str(folder / "00000.parquet")).createOrReplaceTempView("t")
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
+    start = time.monotonic()
+    for sql, key in WRITTEN[operator]:
+        if key is None:
+            spark.sql(sql).write.format("noop").mode("overwrite").save()
+        else:
+            rows = spark.sql(sql).repartition(partitions, key).sortWithinPartitions(key)
+            with tempfile.TemporaryDirectory(dir=folder.parent) as written:
+                rows.write.mode("overwrite").parquet(written)
+    return time.monotonic() - start
 
 
 def _shuffled(spark: SparkSession) -> int:

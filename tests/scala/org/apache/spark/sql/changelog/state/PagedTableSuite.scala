@@ -175,6 +175,15 @@ class PagedTableSuite extends AnyFunSuite {
     rooms.last.close()
   }
 
+  test("an array may not find room on the heap in one piece, though in all there is enough") {
+    // far more than what other tables of this process have
+    val room = new StateMemory(1L << 30, () => directory, "a table")
+    assert(!room.isScarce(100L << 20))
+    assert(!room.zeros(1 << 20).isInFile)
+    assert(room.zeros(10 << 20).isInFile)
+    room.close()
+  }
+
   test("a record may be larger than a page") {
     val subject = table(largestPage = 4096)
     val long = "x" * 100000

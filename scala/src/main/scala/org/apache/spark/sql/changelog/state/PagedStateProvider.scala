@@ -61,7 +61,8 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       storeConf: StateStoreConf,
       hadoopConf: Configuration): Unit = {
     val fraction = storeConf.sqlConfs.get(HeapFraction.key).map(HeapFraction.valueConverter)
-    val heapBytes = fraction.getOrElse(DefaultHeapFraction) * Runtime.getRuntime.maxMemory
+    val heapBytes = fraction.getOrElse(DefaultHeapFraction) *
+      math.max(0, Runtime.getRuntime.maxMemory - ReservedBytes)
     newTable = () => {
       val memory = new StateMemory(heapBytes.toLong, () => localDirectory, toString)
       new PagedTable(keySchema, valueSchema.length, numPrefixColumns, memory)
@@ -206,10 +207,13 @@ private[state] object PagedStateProvider {
   /** What Spark's own memory, a fraction of 0.6, leaves to others. */
   private val DefaultHeapFraction = 0.4
 
+  /** What Spark takes out of the heap before it is parted, for objects of its own. */
+  private val ReservedBytes = 300L * 1024 * 1024
+
   private val HeapFraction = Setting("spark.sql.streaming.stateStore.pages.heapFraction")
     .doc(
-      "How much of an executor's heap the state of all its partitions may take; what is more goes to " +
-        "files in its local directories. 0 leaves on the heap only what is being written.")
+      "How much of an executor's heap, but for 300 MiB, the state of all its partitions may take; what is " +
+        "more goes to files in its local directories. 0 leaves on the heap only what is being written.")
     .version("0.1.0")
     .doubleConf
     .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")

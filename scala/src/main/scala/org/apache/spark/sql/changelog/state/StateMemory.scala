@@ -50,6 +50,9 @@ private[state] final class StateMemory(
       1,
       tables.get)
 
+  /** Whether an array of so many bytes may find no room in one piece where there is enough of it in all. */
+  private def isUnwieldy(size: Long): Boolean = !isDiskFull && size > limit / LargestShare
+
   def takeHeap(bytes: Long): Unit = used.takeHeap(bytes)
 
   def takeFile(bytes: Long): Unit = {
@@ -75,8 +78,10 @@ private[state] final class StateMemory(
   def zerosForNow(length: Int): LongBlock = {
     val size = 8L * length
     val inFile =
-      if (size < fileSize / 1024 || size > Int.MaxValue || !isScarce(size)) None
-      else intoFile(LongBlock.inFile(length, directory()))
+      if (size < fileSize / 1024 || size > Int.MaxValue) None
+      else if (isScarce(size) || isUnwieldy(size))
+        intoFile(LongBlock.inFile(length, directory()))
+      else None
     inFile.getOrElse(LongBlock.onHeap(length))
   }
 
@@ -116,6 +121,9 @@ private[state] object StateMemory {
   private val cleaner = Cleaner.create()
 
   private val FileSize = 64 * 1024 * 1024
+
+  /** One array may have this part of the limit. */
+  private val LargestShare = 16
 
   /** On the heap without a limit. */
   def unlimited: StateMemory = new StateMemory(Long.MaxValue, () => sys.error("no limit"), "")
