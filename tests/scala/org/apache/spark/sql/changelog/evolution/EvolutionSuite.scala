@@ -3,8 +3,12 @@
 
 package org.apache.spark.sql.changelog.evolution
 
-import java.nio.file.Files
+import java.io.File
+import java.nio.file.{Files, Paths}
 
+import scala.util.Try
+
+import org.apache.commons.io.FileUtils
 import org.apache.hadoop.fs.Path
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -190,6 +194,34 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     check(sums, s"$sums HAVING sum(v) > 8", 1, target = true)
     check(sums, "SELECT g, max(v) AS s FROM t GROUP BY g", 0, target = true)
     check("SELECT id, v FROM t WHERE v > 5", "SELECT id, v FROM t WHERE v > 3", 0, target = true)
+  }
+
+  for ((provider, conf) <- Variant.Providers) {
+    test(
+      s"a process that ends on the way leaves the checkpoint before, or a whole one, $provider") {
+      val query = life()
+      val second = s"$joined HAVING sum(t.v) > 5"
+      query.run(query.changes(joined, conf))
+      val into = new Path(query.anotherCheckpoint().toUri)
+      def prepare(): Unit =
+        evolution(query, query.changes(second, conf ++ EndingFileSystem.conf)).prepare(into, None)
+      val (_, numChanges) = EndingFileSystem.within(Int.MaxValue)(prepare())
+      FileUtils.deleteDirectory(new File(into.toUri))
+      // not where it would be tidied up in the end
+      for (changes <- 0 until numChanges - 1 by math.max(1, numChanges / 12)) {
+        assert(Try(EndingFileSystem.within(changes)(prepare())).isFailure, s"$changes changes")
+        assert(!new File(into.toUri).exists)
+      }
+      // the query before goes on
+      more(query)
+      query.run(query.changes(joined, conf))
+      assert(query.result == query.expected(joined))
+      prepare()
+      query.checkpoint = Paths.get(into.toUri)
+      query.result = new RowMultiset
+      query.run(query.changes(second, conf))
+      assert(query.result == query.expected(second))
+    }
   }
 
   test("what can't go on is refused, and nothing is made") {
