@@ -44,8 +44,9 @@ object RefreshFailure {
       }
   }
 
-  /** The query reads its tables in another way than when it was begun. */
-  private val Changed = Set("CHANGELOG_QUERY_CHANGED")
+  /** The query reads its tables in another way than when it was begun, or a view it reads was made anew. */
+  private val Changed =
+    Set("CHANGELOG_QUERY_CHANGED", "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE")
 
   private val OnlyAppends =
     Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")

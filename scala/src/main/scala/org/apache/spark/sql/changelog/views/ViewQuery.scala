@@ -36,6 +36,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether it reads a view of that name. */
   def reads(view: TableIdentifier): Boolean = written.resolved && reader.views.contains(view)
 
+  /** Whether all it reads is there as tables or views, so that it can be computed anew at any time. */
+  def canComputeAnew: Boolean = followed.nonEmpty || (written.resolved && reader.views.nonEmpty)
+
   private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
 
   /** The query whose tables are followed, or why it is taken as it is written. */

@@ -91,7 +91,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       case error: Throwable =>
         RefreshFailure(error) match {
           case RefreshFailure.AsksForAll(cause)
-              if policy == RefreshPolicy.Auto && query.followed.nonEmpty =>
+              if policy == RefreshPolicy.Auto && query.canComputeAnew =>
             report.isFor("full", RefreshError(session, cause))
             compute(anew = false, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)

@@ -59,6 +59,8 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
     session.internalCreateDataFrame(rows, schema, isStreaming = true)
   }
 
+  override def toString: String = s"snapshots of $query"
+
   /** The last processed snapshot stays, to compare the next one with, and the one before it. */
   override def commit(end: org.apache.spark.sql.execution.streaming.Offset): Unit = {
     val before = processed.getAndSet(numberOf(end))
