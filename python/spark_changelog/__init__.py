@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from spark_changelog.conf import ChangelogConf
-from spark_changelog.evolution import evolve
+from spark_changelog.evolution import evolve, rescale
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
@@ -37,6 +37,7 @@ __all__ = [
     "from_upsert_kafka",
     "lookup",
     "refresh",
+    "rescale",
     "run",
     "to_changelog",
     "verify",

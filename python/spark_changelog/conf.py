@@ -107,7 +107,8 @@ class ChangelogConf:
         "In how many partitions a query keeps its state, and by how many it shuffles changes. "
         "Where this is not set, spark.sql.shuffle.partitions says it; where that isn't either, "
         "there are as many as the application has cores when the query starts, if their number "
-        "is fixed. A query that has started keeps its number.",
+        "is fixed. A query that has started keeps its number until its state is spread over "
+        "another.",
         optional=True,
     )
     state_ttl = Entry(

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lets a changed query go on with the state of the one before."""
+"""Lets a query go on otherwise with the state it has."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._text import literal
 
@@ -70,3 +70,52 @@ def evolve(
             names["target"] = target
             statement = f"{statement} TARGET {{target}}"
     return changes.sparkSession.sql(f"{statement} AS SELECT * FROM {{df}}", **names)
+
+
+def rescale(
+    checkpoint: str,
+    into: str,
+    partitions: int,
+    spark: SparkSession | None = None,
+) -> DataFrame:
+    """Make the checkpoint with which a query goes on in another number of partitions.
+
+    The query has been stopped. It goes on when it is started, as it is, with ``into`` as its
+    ``checkpointLocation``, and emits what it would have emitted with the old checkpoint, which
+    stays as it is.
+
+    Parameters
+    ----------
+    checkpoint : str
+        That of the query.
+    into : str
+        A folder that is not there yet, where the new checkpoint is made.
+    partitions : int
+        In how many partitions the query is to keep its state.
+    spark : SparkSession, optional
+        By default the active one.
+
+    Returns
+    -------
+    DataFrame
+        Over how many partitions the state of each operator is spread, and how many entries it
+        has, in columns ``operator``, ``partitions`` and ``entries``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from spark_changelog import to_changelog
+    >>> folder = tempfile.mkdtemp()
+    >>> spark.sql("SELECT 'Oslo' AS city, 5 AS fare").write.json(f"{folder}/rides")
+    >>> rides = spark.readStream.schema("city STRING, fare INT").json(f"{folder}/rides")
+    >>> query = to_changelog(rides.groupBy("city").sum("fare")).writeStream.format("noop").option(
+    ...     "checkpointLocation", f"{folder}/first").start()
+    >>> query.processAllAvailable()
+    >>> query.stop()
+    >>> rescale(f"{folder}/first", f"{folder}/second", 7).select("partitions", "entries").collect()
+    [Row(partitions=7, entries=1)]
+    """
+    session = SparkSession.active() if spark is None else spark
+    return session.sql(
+        f"RESCALE CHECKPOINT {literal(checkpoint)} INTO {literal(into)} PARTITIONS {partitions}"
+    )

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog import evolve, from_changelog, to_changelog
+from spark_changelog import evolve, from_changelog, rescale, to_changelog
 
 COLUMNS = "_op STRING, id INT, city STRING, fare INT"
 
@@ -80,9 +80,28 @@ def test_what_is_not_possible_is_told(spark: SparkSession, rides: Rides) -> None
     rides.arrive("1", "insert,1,Oslo,5")
     query = rides.table().groupBy("city").count()
     rides.run(query, "first")
-    with pytest.raises(PySparkException, match="CHANGELOG_EVOLUTION_CHECKPOINT_EXISTS"):
+    with pytest.raises(PySparkException, match="CHANGELOG_CHECKPOINT_EXISTS"):
         evolve(to_changelog(query), rides.path("first"), rides.path("rides"))
     with pytest.raises(PySparkException, match=r"CHANGELOG_EVOLUTION_NOT_POSSIBLE.*no batch"):
         evolve(to_changelog(query), rides.path("none"), rides.path("second"))
     with pytest.raises(PySparkException, match="does not call to_changelog"):
         evolve(spark.range(1), rides.path("first"))
+
+
+def test_a_query_goes_on_in_other_partitions(spark: SparkSession, rides: Rides) -> None:
+    totals = rides.table().groupBy("city").sum("fare")
+    rides.arrive("1", "insert,1,Oslo,5", "insert,2,Rome,7", "insert,3,Bari,1")
+    rides.run(totals, "first")
+    (spread,) = rescale(rides.path("first"), rides.path("second"), 5).collect()
+    assert (spread.partitions, spread.entries) == (5, 3)
+    rides.arrive("2", "insert,4,Bari,9", "delete,1,Oslo,5")
+    rides.run(totals, "second")
+    assert rides.held() == {("Rome", 7), ("Bari", 10)}
+    rescale(rides.path("second"), rides.path("third"), 3, spark)
+    rides.arrive("3", "update_preimage,2,Rome,7", "update_postimage,2,Oslo,7")
+    rides.run(totals, "third")
+    assert rides.held() == {("Oslo", 7), ("Bari", 10)}
+    with pytest.raises(PySparkException, match=r"CHANGELOG_RESCALING_NOT_POSSIBLE.*so many"):
+        rescale(rides.path("third"), rides.path("fourth"), 3)
+    with pytest.raises(PySparkException, match="CHANGELOG_CHECKPOINT_EXISTS"):
+        rescale(rides.path("third"), rides.path("second"), 4)

@@ -45,7 +45,8 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
     Kind("log of a source, in one file", "sources/0/\\d+.compact"),
     Kind("record of the query", "changelog/plan.json"),
     Kind("schema of state", "state/\\d+/(0/)?_metadata/.*schema.*"),
-    Kind("metadata of an operator", "state/\\d+/_metadata/metadata.*"))
+    Kind("metadata of an operator", "state/\\d+/_metadata/metadata.*"),
+    Kind("where entries belong", "state/\\d+/_metadata/placement"))
 
   private val stateKinds = Seq(
     Kind("delta", "state/\\d+/0/\\d+\\.delta"),

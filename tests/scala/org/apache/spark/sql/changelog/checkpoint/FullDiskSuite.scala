@@ -41,6 +41,7 @@ class FullDiskSuite extends AnyFunSuite with ChangelogSession {
     "/changelog/plan.json",
     "/_metadata/schema",
     "/_metadata/metadata",
+    "/_metadata/placement",
     "/offsets/0",
     "/commits/0")
 

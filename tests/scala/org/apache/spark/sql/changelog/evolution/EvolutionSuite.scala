@@ -246,7 +246,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     refused("batch 1 was begun")
     Files.delete(begun)
     val home = new Path(query.checkpoint.toUri)
-    checkError("CHANGELOG_EVOLUTION_CHECKPOINT_EXISTS") {
+    checkError("CHANGELOG_CHECKPOINT_EXISTS") {
       evolution(query, changes).prepare(home, None)
     }
     QueryLife.forgetRecord(query.checkpoint)

@@ -36,21 +36,6 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
 
   private val generates = sys.env.get("SPARK_GENERATE_GOLDEN_FILES").contains("1")
 
-  /** One query for each family of operators. */
-  private val InEachStore = Set(
-    "aggregate",
-    "distinct",
-    "inner join",
-    "multi join",
-    "temporal join",
-    "rank, all rows",
-    "normalize",
-    "replayed aggregate",
-    "running window",
-    "sessions",
-    "groups of rows that leave",
-    "unique")
-
   /** Stands for the feeds' folder in the checkpoints kept. */
   private val Feeds = "/feeds"
 
@@ -64,7 +49,7 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
       val (usual, others) = RunningQueries.Providers.zipWithIndex.partition { case (_, number) =>
         number == index % RunningQueries.Providers.size
       }
-      val more = if (InEachStore.contains(query.name)) others else Nil
+      val more = if (OperatorQuery.OfEachFamily.contains(query.name)) others else Nil
       usual.map { case (provider, _) => (query, provider, s"${slug(query.name)}.zip") } ++
         more.map { case (provider, _) =>
           (query, provider, s"${slug(query.name)}-${slug(provider._1)}.zip")

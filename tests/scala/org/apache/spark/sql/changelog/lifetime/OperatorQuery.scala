@@ -157,6 +157,21 @@ object OperatorQuery {
       "recursion",
       "WITH RECURSIVE above(id, v, n) AS (SELECT id, v, 0 FROM t WHERE id < 8 UNION ALL SELECT a.id, b.v, n + 1 FROM above a JOIN t b ON b.id = a.v WHERE n < 3) SELECT n, count(*) AS c, sum(v) AS s FROM above GROUP BY n"))
 
+  /** The names of one query for each family of operators. */
+  val OfEachFamily: Set[String] = Set(
+    "aggregate",
+    "distinct",
+    "inner join",
+    "multi join",
+    "temporal join",
+    "rank, all rows",
+    "normalize",
+    "replayed aggregate",
+    "running window",
+    "sessions",
+    "groups of rows that leave",
+    "unique")
+
   def named(name: String): OperatorQuery =
     all.find(_.name == name).getOrElse(throw new NoSuchElementException(name))
 }

@@ -19,7 +19,8 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  * What to do comes by standard input: the session's settings, how, the folder of the files, and then for
  * each view its name and the statement that makes it, over tables as [[ArrivingTable]] names them. It
  * first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
- * `started`; after a refresh the same again, and `finished`.
+ * `started`; after refreshes, between which views get another number of partitions, the same again, and
+ * `finished`.
  */
 object ViewWriter {
 
@@ -47,10 +48,22 @@ object ViewWriter {
       if (runs) spark.sql(s"START MATERIALIZED VIEW $name")
     }
     if (runs) spark.streams.awaitAnyTermination()
-    views.foreach { case (name, _) => spark.sql(s"REFRESH MATERIALIZED VIEW $name") }
+    def refresh(): Unit =
+      views.foreach { case (name, _) => spark.sql(s"REFRESH MATERIALIZED VIEW $name") }
+    refresh()
+    views.foreach { case (name, _) => spread(spark, name) }
+    refresh()
     tell(spark, views.map(_._1))
     println("finished")
     spark.stop()
+  }
+
+  /** Lets a view have its state in more partitions, or in fewer again. */
+  private def spread(spark: SparkSession, view: String): Unit = {
+    val before = new ViewCatalog(spark).get(Seq(view)).definition.partitions
+    val partitions = if (before.contains("3")) 2 else 3
+    spark.sql(s"ALTER MATERIALIZED VIEW $view SET PARTITIONS $partitions")
+    ()
   }
 
   private def tell(spark: SparkSession, views: Seq[String]): Unit = views.foreach { name =>

@@ -48,9 +48,10 @@ package org.apache.spark.sql
  *                uses checkpoint, compat, errors, plans
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
- *   evolution    a changed query that goes on with the state of the one before
- *                uses analysis, checkpoint, compat, config, errors, identity, microbatch, optimizer,
- *                plans, state
+ *   evolution    a query that goes on otherwise with the state it has: as a changed one, or in
+ *                another number of partitions
+ *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,
+ *                optimizer, plans, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, and the text in Spark's own EXPLAIN
  *                uses analysis, config, errors, execution, functions, microbatch, plans, status
  *   views        statements that keep a query's table under one name

@@ -14,9 +14,11 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
   OffsetMap,
   OffsetSeq,
   OffsetSeqBase,
-  OffsetSeqLog
+  OffsetSeqLog,
+  OffsetSeqMetadata
 }
 import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
+import org.apache.spark.sql.internal.SQLConf
 
 /** The logs of batches in the checkpoint of a query, entry by entry. */
 final class StreamLogs(session: SparkSession, checkpoint: Path) {
@@ -37,13 +39,31 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
   def watermarkAfter(batch: Long): Option[Long] =
     commitLog.get(batch).map(_.nextBatchWatermarkMs)
 
-  /** Whether each attempt of a task of a batch has left files of its own. */
-  def hasFilesPerAttempt(batch: Long): Boolean =
-    commitLog.get(batch).exists(_.stateUniqueIds.exists(_.nonEmpty))
+  /**
+   * Which of its files count, where each attempt of a task leaves some of its own: of each operator, by partition
+   * and store.
+   */
+  def stateIds(batch: Long): Option[Map[Long, Seq[Seq[String]]]] =
+    commitLog.get(batch).flatMap(_.stateUniqueIds).filter(_.nonEmpty).map { ids =>
+      ids.map { case (operator, ofOperator) => operator -> ofOperator.map(_.toSeq).toSeq }
+    }
 
-  /** Notes that a batch is done, as other logs say of it. */
-  def endAs(batch: Long, others: StreamLogs): Unit =
-    others.commitLog.get(batch).foreach(commitLog.add(batch, _))
+  /**
+   * Notes that a batch is done, as other logs say of it.
+   *
+   * @param stateIds
+   *   which files of it count, where those are others
+   */
+  def endAs(
+      batch: Long,
+      others: StreamLogs,
+      stateIds: Option[Map[Long, Seq[Seq[String]]]] = None): Unit =
+    others.commitLog.get(batch).foreach { done =>
+      val ids = stateIds.map(_.map { case (operator, ofOperator) =>
+        operator -> ofOperator.map(_.toArray).toArray
+      })
+      commitLog.add(batch, if (ids.isEmpty) done else done.withStateUniqueIds(ids))
+    }
 
   /** Whether the query runs in this application. */
   def isActive: Boolean = {
@@ -111,6 +131,24 @@ final class LoggedBatch private[compat] (private[compat] val logged: OffsetSeqBa
       Some(new LoggedBatch(several.copy(offsets = read)))
     case _ => None
   }
+
+  /** The same for a query with so many partitions, if that can be said. */
+  def inPartitions(numPartitions: Int): Option[LoggedBatch] = {
+    val changed = SQLConf.SHUFFLE_PARTITIONS.key -> numPartitions.toString
+    (logged match {
+      case several: OffsetSeq =>
+        several.metadataOpt.map { metadata =>
+          several.copy(metadataOpt = Some(metadata.copy(conf = metadata.conf + changed)))
+        }
+      case named: OffsetMap =>
+        Some(named.copy(metadata = named.metadata.copy(conf = named.metadata.conf + changed)))
+      case _ => None
+    }).map(new LoggedBatch(_))
+  }
+
+  /** Lets `conf` have the settings that Spark keeps for the query's life. */
+  def use(conf: SQLConf): Unit =
+    logged.metadataOpt.foreach(OffsetSeqMetadata.setSessionConf(_, conf))
 
   /** The same offsets for a batch at another time, if it can be given one. */
   def at(timestamp: Long, watermark: Long): Option[LoggedBatch] = (logged match {

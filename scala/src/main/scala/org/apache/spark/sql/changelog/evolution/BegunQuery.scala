@@ -5,24 +5,31 @@ package org.apache.spark.sql.changelog.evolution
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{LoggedBatch, StreamLogs}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile}
 
-/** A query that has run, and is stopped between two batches, as its checkpoint tells. */
-private[evolution] class BegunQuery(session: SparkSession, val checkpoint: Path) {
+/**
+ * A query that has run, and is stopped between two batches, as its checkpoint tells.
+ *
+ * @param refused
+ *   the error where it can't go on otherwise than it was, given the reason
+ */
+private[evolution] class BegunQuery(
+    session: SparkSession,
+    val checkpoint: Path,
+    refused: String => AnalysisException) {
 
   /** Its logs, entry by entry. */
   val logs = new StreamLogs(session, checkpoint)
 
   private val batches = new BatchLogs(session, checkpoint)
 
-  private def refuse(reason: String): Nothing =
-    throw EvolutionErrors.notPossible(checkpoint.toString, reason)
+  private def refuse(reason: String): Nothing = throw refused(reason)
 
   /** The last batch, which is done. */
   val batch: Long = {
@@ -32,11 +39,11 @@ private[evolution] class BegunQuery(session: SparkSession, val checkpoint: Path)
         s"batch $begun was begun and is not done; start the query once more as it was, so that it ends")
     }
     if (logs.isActive) refuse("the query it is of is running; stop that first")
-    if (logs.hasFilesPerAttempt(done)) {
-      refuse("each attempt of a task has state files of its own (checkpoint format version 2)")
-    }
     done
   }
+
+  /** Which files of its state count, if each attempt of a task has some of its own. */
+  val stateIds: Option[Map[Long, Seq[Seq[String]]]] = logs.stateIds(batch)
 
   val record: QueryRecord =
     new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
@@ -47,8 +54,12 @@ private[evolution] class BegunQuery(session: SparkSession, val checkpoint: Path)
       .getOrElse(refuse(
         "an earlier version began it, which did not write down what it is; start it once as it was"))
 
-  private val offsets: LoggedBatch =
+  /** What the last batch has read. */
+  val offsets: LoggedBatch =
     logs.offsets(batch).getOrElse(refuse(s"what batch $batch has read isn't known"))
+
+  /** In how many partitions it keeps its state. */
+  def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
 
   /**
    * How far the streams of a changed query have been read.

@@ -6,9 +6,10 @@ package org.apache.spark.sql.changelog.evolution
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.state.StateStoreId
 import org.apache.spark.util.ThreadUtils
 
-import org.apache.spark.sql.changelog.compat.EmptyStore
+import org.apache.spark.sql.changelog.compat.WholeStores
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
@@ -25,20 +26,17 @@ private[evolution] class EmptyState(
     version: Long,
     numPartitions: Int) {
 
+  // pages are kept in files that Spark's own provider reads too
+  private val whole =
+    WholeStores(session, session.sessionState.conf, () => new PagedStateProvider)
+
   def apply(operators: Seq[Long]): Unit = {
     val stores = for {
       operator <- operators
       partition <- 0 until numPartitions
     } yield (operator, partition)
     ThreadUtils.parmap(stores, "empty-state", NumThreads) { case (operator, partition) =>
-      // pages are kept in files that Spark's own provider reads too
-      EmptyStore.write(
-        session,
-        location.toString,
-        operator,
-        partition,
-        version,
-        () => new PagedStateProvider)
+      whole.writeEmpty(StateStoreId(location.toString, operator, partition), version)
     }
     ()
   }

@@ -32,7 +32,8 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *   the changed query, analyzed, with its `to_changelog`
  */
 class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
-  private val begun = new BegunQuery(caller, from)
+  private val begun =
+    new BegunQuery(caller, from, EvolutionErrors.notPossible(from.toString, _))
   private val record = begun.record
 
   /** One that has the settings which the query before keeps for life. */
@@ -58,6 +59,11 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   val operators: Seq[OperatorFate] = OperatorFate.all(changedRecord.operators, kept)
 
   // what can't be done is refused before anything is
+  if (begun.stateIds.isDefined) {
+    throw EvolutionErrors.notPossible(
+      from.toString,
+      "each attempt of a task has state files of its own (checkpoint format version 2)")
+  }
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
     changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
       throw EvolutionErrors.notPossible(

@@ -3,15 +3,11 @@
 
 package org.apache.spark.sql.changelog.evolution
 
-import java.util.UUID
-
-import org.apache.hadoop.fs.{FileUtil, Path}
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, TakenOver}
 
 /**
@@ -24,7 +20,6 @@ import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, Ta
  *                          offsets/42  t 7, u 3  all of it belongs to the batch that is to be run
  *   state/0, state/1       state/0, state/1      those that are kept, by their new numbers; others empty
  * }}}
- * It is made beside the folder it becomes, so that it is there whole or not at all.
  */
 private[evolution] class EvolvedCheckpoint(
     session: SparkSession,
@@ -33,8 +28,7 @@ private[evolution] class EvolvedCheckpoint(
     kept: KeptParts,
     into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
-  private val files = into.getFileSystem(hadoopConf)
-  private val staged = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+  private val staged = new StagedCheckpoint(session, begun.checkpoint, into)
   private val first = begun.batch + 1
 
   /** Which of the sources before each source of the changed query is; none of one that is new. */
@@ -46,31 +40,22 @@ private[evolution] class EvolvedCheckpoint(
     }
   }
 
-  def write(held: Option[DataFrame]): Unit = {
-    if (files.exists(into) && files.listStatus(into).nonEmpty) {
-      throw EvolutionErrors.checkpointExists(into.toString)
-    }
-    try {
-      copySources()
-      kept.numbers.foreach { case (number, old) => copyState(old, number) }
-      val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
-      val partitions = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
-      new EmptyState(session, new Path(staged, "state"), first, partitions)(begins)
-      held.foreach(_.write.parquet(TakenOver.resultIn(staged).toString))
-      TakenOver
-        .file(staged, hadoopConf)
-        .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
-      new QueryRecordFile(staged, hadoopConf).write(record)
-      StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
-      writeLogs()
-      files.delete(into, false)
-      if (!files.rename(staged, into)) throw EvolutionErrors.checkpointExists(into.toString)
-    } finally files.delete(staged, true)
+  def write(held: Option[DataFrame]): Unit = staged.make { folder =>
+    copySources()
+    kept.numbers.foreach { case (number, old) => copyState(old, number) }
+    val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
+    new EmptyState(session, new Path(folder, "state"), first, begun.numPartitions)(begins)
+    held.foreach(_.write.parquet(TakenOver.resultIn(folder).toString))
+    TakenOver
+      .file(folder, hadoopConf)
+      .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
+    new QueryRecordFile(folder, hadoopConf).write(record)
+    StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
+    writeLogs(new StreamLogs(session, folder))
   }
 
-  private def writeLogs(): Unit = {
+  private def writeLogs(logs: StreamLogs): Unit = {
     val sources = record.readings.map(before(_))
-    val logs = new StreamLogs(session, staged)
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
     // neither the time nor the watermark moves on, for what has been emitted
     logs.begin(first, begun.offsetsOf(sources))
@@ -79,24 +64,13 @@ private[evolution] class EvolvedCheckpoint(
 
   private def copySources(): Unit =
     before.zipWithIndex.foreach {
-      case (Some(old), place) => copy(s"sources/$old", s"sources/$place")
+      case (Some(old), place) => staged.copy(s"sources/$old", s"sources/$place")
       case _ =>
     }
 
   private def copyState(old: Long, number: Long): Unit = {
-    copy(s"state/$old", s"state/$number")
+    staged.copy(s"state/$old", s"state/$number")
     // it tells the number, and is written anew when the query begins
-    files.delete(new Path(staged, s"state/$number/_metadata/metadata"), false)
-    ()
-  }
-
-  private def copy(old: String, now: String): Unit = {
-    val source = new Path(begun.checkpoint, old)
-    val target = new Path(staged, now)
-    if (source.getFileSystem(hadoopConf).exists(source)) {
-      files.mkdirs(target.getParent)
-      FileUtil.copy(source.getFileSystem(hadoopConf), source, files, target, false, hadoopConf)
-    }
-    ()
+    staged.delete(s"state/$number/_metadata/metadata")
   }
 }

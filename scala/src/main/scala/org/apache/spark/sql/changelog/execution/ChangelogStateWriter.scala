@@ -6,8 +6,10 @@ package org.apache.spark.sql.changelog.execution
 import java.util.concurrent.TimeUnit.NANOSECONDS
 
 import scala.reflect.ClassTag
+import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkException
 import org.apache.spark.internal.LogKeys
@@ -40,6 +42,7 @@ import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateSt
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
 import org.apache.spark.sql.changelog.plans.{StateTtl, StoredResult}
@@ -61,6 +64,9 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Whether entries are also scanned by a prefix of their key. */
   def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
+
+  /** In which partition each entry of the state is. */
+  def placement: EntryPlacement
 
   /** The columns of the state's key that an event time, and so a watermark, can be among. */
   def timedColumns: Seq[Attribute] = Nil
@@ -203,6 +209,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       batchId: Long,
       stateSchemaVersion: Int): List[StateSchemaValidationResult] = {
     CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, storedColumns)
+    notePlacement(hadoopConf)
     List(
       StateStores.validate(
         getStateInfo,
@@ -210,6 +217,15 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
         hadoopConf,
         session.sessionState,
         stateSchemaVersion))
+  }
+
+  /** Lets whoever spreads the state over another number of partitions know where its entries belong. */
+  private def notePlacement(hadoopConf: Configuration): Unit = {
+    val folder = new Path(getStateInfo.checkpointLocation)
+    val file = EntryPlacement.file(folder, getStateInfo.operatorId, hadoopConf)
+    val text = placement.toJson
+    // one that can't be read is as good as none
+    if (!Try(file.find()).toOption.flatten.contains(text)) file.write(text)
   }
 
   /** Tells Spark's `statestore` reader how keys are encoded. */

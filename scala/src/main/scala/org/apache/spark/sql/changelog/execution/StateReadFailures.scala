@@ -11,7 +11,6 @@ import scala.util.Try
 import org.apache.hadoop.conf.Configuration
 import org.rocksdb.RocksDBException
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.state.StateStoreId
 import org.apache.spark.{SparkThrowable, TaskKilledException}
@@ -22,7 +21,10 @@ import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, Checkpo
  * Says where state is that can't be read, of which files, and what to do. Spark's providers give
  * the error of whatever reads them.
  */
-private class StateReadFailures(id: StateStoreId, version: Long, hadoopConf: Configuration) {
+private[changelog] class StateReadFailures(
+    id: StateStoreId,
+    version: Long,
+    hadoopConf: Configuration) {
   import StateReadFailures._
 
   def whileOpening[T](open: => T): T =
@@ -30,11 +32,11 @@ private class StateReadFailures(id: StateStoreId, version: Long, hadoopConf: Con
     catch { case error: Exception if isOfFiles(error) => throw notReadable(error) }
 
   /** RocksDB reads its files as rows are asked for. */
-  def whileReading(rows: => Iterator[InternalRow]): Iterator[InternalRow] = {
+  def whileReading[T](rows: => Iterator[T]): Iterator[T] = {
     val checked = checking(rows)
-    new Iterator[InternalRow] {
+    new Iterator[T] {
       override def hasNext: Boolean = checking(checked.hasNext)
-      override def next(): InternalRow = checking(checked.next())
+      override def next(): T = checking(checked.next())
     }
   }
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
-import org.apache.spark.sql.changelog.evolution.EvolveCheckpoint
+import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.{
   ExplainChangelogCommand,
   ExplainFormat,
@@ -19,8 +19,8 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
 
 /**
  * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
- * runs, `EVOLVE CHECKPOINT` and statements about views, and hands everything else, the queries included, to
- * Spark's parser.
+ * runs, `EVOLVE CHECKPOINT`, `RESCALE CHECKPOINT` and statements about views, and hands everything else, the queries
+ * included, to Spark's parser.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   import ChangelogParser._
@@ -39,6 +39,8 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
             }
           case Evolve(from, into, target, query) =>
             evolve(from, Some(into), Option(target), spark(query))
+          case Rescale(from, into, partitions) =>
+            RescaleCheckpoint(unescapeSQLString(from), unescapeSQLString(into), partitions.toInt)
           case ExplainEvolve(from, query) => evolve(from, None, None, spark(query))
           case _ => ResolveViewStatements.parsed(spark(sqlText))
         }
@@ -66,6 +68,8 @@ private object ChangelogParser {
     s"""(?is)\\s*EVOLVE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text(?:\\s+TARGET\\s+(\\S+))?\\s+AS\\s+(.*)""".r
   private val ExplainEvolve =
     s"""(?is)\\s*EXPLAIN\\s+EVOLVE\\s+CHECKPOINT\\s+$Text\\s+AS\\s+(.*)""".r
+  private val Rescale =
+    s"""(?is)\\s*RESCALE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text\\s+PARTITIONS\\s+(\\d{1,9})\\s*;?\\s*""".r
   private val Prefix =
     """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
   private val Running = """(?is)QUERY\s+'((?:[^']|'')*)'\s*;?\s*""".r

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.util.UUID
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.CapturesConfig
@@ -12,6 +14,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.evolution.Rescaling
 
 /**
  * What a view is, as the properties of its table remember it.
@@ -27,6 +30,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
  * @param generation
  *   the folder of the checkpoint, and of rows that are not in a table's own folder. What is
  *   recomputed from scratch gets a new one
+ * @param otherCheckpoint
+ *   the folder of the checkpoint, below `home`, where the first one of a generation was replaced
  * @param properties
  *   the table properties the user gave
  * @param followsTables
@@ -41,6 +46,7 @@ case class ViewDefinition(
     comment: Option[String],
     properties: Map[String, String],
     generation: Option[String] = None,
+    otherCheckpoint: Option[String] = None,
     followsTables: Boolean = false) {
   import ViewDefinition._
 
@@ -109,7 +115,24 @@ case class ViewDefinition(
   def folder: Path = new Path(
     generation.getOrElse(throw new IllegalStateException("a view without a generation")))
 
-  def checkpoint: Path = new Path(folder, "checkpoint")
+  def checkpoint: Path = otherCheckpoint
+    .map(new Path(home, _))
+    .filter(_.getParent == folder)
+    .getOrElse(new Path(folder, "checkpoint"))
+
+  /** The same with another checkpoint, of a query that keeps its state in so many partitions. */
+  def inPartitions(numPartitions: Int): ViewDefinition = copy(
+    otherCheckpoint = Some(s"${folder.getName}/checkpoint-${UUID.randomUUID}"),
+    settings = settings + (Rescaling.Partitions -> numPartitions.toString))
+
+  /** In how many partitions the state is to be, if somebody has said it. */
+  def partitions: Option[String] = settings.get(Rescaling.Partitions)
+
+  /** The same of a view that there is, whose partitions stay as they are if nobody says how many. */
+  def goingOn(before: ViewDefinition): ViewDefinition = copy(
+    generation = before.generation,
+    otherCheckpoint = before.otherCheckpoint,
+    settings = before.settings.filter(_._1 == Rescaling.Partitions) ++ settings)
 
   /** Where rows are kept that are in no table's own folder. */
   def rows: Path = new Path(folder, "rows")
@@ -122,6 +145,7 @@ case class ViewDefinition(
       namespace.zipWithIndex.map { case (part, index) => s"$Namespace$index" -> part } ++
       comment.map("comment" -> _) ++
       generation.map(Generation -> _) ++
+      otherCheckpoint.map(Checkpoint -> _) ++
       Option.when(followsTables)(FollowsTables -> "true") ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
 }
@@ -141,6 +165,8 @@ object ViewDefinition extends CapturesConfig {
   /** The folder of what is shown, and of what is about to be. */
   val Generation: String = Prefix + "generation"
   val Pending: String = Prefix + "pending"
+
+  private val Checkpoint = Prefix + "checkpoint"
 
   /** Tells views from other tables. */
   val Kind: String = Prefix + "kind"
@@ -180,6 +206,7 @@ object ViewDefinition extends CapturesConfig {
         Known.contains(name)
       },
       properties.get(Generation),
+      properties.get(Checkpoint),
       properties.get(FollowsTables).contains("true"))
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */

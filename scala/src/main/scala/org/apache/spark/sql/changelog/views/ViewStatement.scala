@@ -32,6 +32,7 @@ class ViewStatement(parser: ParserInterface) {
         Some(ExplainAlteredView(parts(name), altered(name, query, parse)))
       case AlterQuery(name, query) =>
         Some(AlterViewQuery(parts(name), altered(name, query, parse)))
+      case SetPartitions(name, number) => Some(RescaleView(parts(name), number.toInt))
       case Alter(name, change) =>
         Some(alteration(parts(name), parse(s"ALTER TABLE $name $change"), change))
       case RefreshAll(database) =>
@@ -73,7 +74,7 @@ class ViewStatement(parser: ParserInterface) {
         throw ViewErrors.clauseNotSupported(
           name.mkString("."),
           s"ALTER … ${change.trim.split("\\s+").take(2).mkString(" ")}",
-          "AS, SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
+          "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
     }
 
   private def sample(percent: String): Double = {
@@ -106,6 +107,8 @@ object ViewStatement {
     s"""(?is)ALTER\\s+MATERIALIZED\\s+VIEW\\s+$Name\\s+AS\\b(.*?);?\\s*""".r
   private val ExplainAlterQuery =
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+)?ALTER\\s+MATERIALIZED\\s+VIEW\\s+$Name\\s+AS\\b(.*?);?\\s*""".r
+  private val SetPartitions =
+    s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+SET\\s+PARTITIONS\\s+(\\d{1,9})\\s*;?\\s*""".r
   private val Alter = s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+(.*)""".r
   private val Kinds = """(?:MATERIALIZED\s+VIEWS|STREAMING\s+TABLES)"""
   private val RefreshAll =

@@ -21,6 +21,7 @@ import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
  * Groups a changelog and emits each group's change.
@@ -78,6 +79,9 @@ case class ChangelogAggregateExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  override def placement: EntryPlacement =
+    EntryPlacement.byColumns(layout.grouping, first = if (layout.hasExtrema) 1 else 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     if (layout.hasExtrema) {

@@ -11,10 +11,11 @@ import org.apache.spark.sql.catalyst.util.{UnsafeRowUtils, truncatedString}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.types.{LongType, StructType}
+import org.apache.spark.sql.types.{IntegerType, LongType, StructType}
 
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogStateWriter}
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
  * Tells when a group gets a value it did not have, and when it loses the last of one.
@@ -77,6 +78,9 @@ case class ChangelogDistinctExec(
     val name = if (clustering == layout.grouping) "count" else "count of split values"
     StateColumns(Seq(name -> LongType))
   }
+
+  override def placement: EntryPlacement =
+    if (clustering == layout.grouping) layout.placedByGroup else layout.placedByValue
 
   override protected def doExecute(): RDD[InternalRow] = {
     ValueCombining.note(getStateInfo, child, worth = 1)
@@ -158,12 +162,15 @@ final case class DistinctLayout(
   val bits: Seq[Long] =
     shared.indices.map(kind => 1L << shared.take(kind).count(_ == shared(kind)))
 
+  /** Whether entries of several tables have to be told apart. */
+  private def tellsTables: Boolean = shared.distinct.size > 1
+
   /**
    * What an entry is found by, where equal values have equal bytes. Kinds of values are told apart
    * by their table, and those of one type have a column together.
    */
   val key: Seq[NamedExpression] =
-    (if (shared.distinct.size > 1) Seq(tableOfEntry) else Nil) ++ grouping ++
+    (if (tellsTables) Seq(tableOfEntry) else Nil) ++ grouping ++
       values.map(_.dataType.asNullable).distinct.map { dataType =>
         val column = values.filter(_.dataType.asNullable == dataType) match {
           case Seq(value) => value
@@ -176,6 +183,32 @@ final case class DistinctLayout(
   def keyColumns: Seq[Attribute] = key.map(_.toAttribute)
 
   def keySchema: StructType = StateColumns.ofKey(keyColumns)
+
+  private def firstOfGroup: Int = if (tellsTables) 1 else 0
+
+  /** Where entries are whose rows are shuffled by their group. */
+  def placedByGroup: EntryPlacement = EntryPlacement.byColumns(grouping, firstOfGroup)
+
+  /**
+   * Where entries are whose rows are shuffled by group, table and all values. A hash passes over values
+   * that are NULL, so that of the entry's own is enough.
+   */
+  def placedByValue: EntryPlacement =
+    if (shared.distinct.size < shared.size) {
+      EntryPlacement.unknown(
+        "DISTINCT values that differ in their FILTER alone are kept together")
+    } else if (!values.forall(value => UnsafeRowUtils.isBinaryStable(value.dataType))) {
+      EntryPlacement.unknown("of its DISTINCT values only what they are compared by is kept")
+    } else {
+      val group = placedByGroup.by
+      val table =
+        if (tellsTables) BoundReference(0, IntegerType, nullable = true) else Literal(firstTable)
+      val first = firstOfGroup + grouping.size
+      val ofValues = key.drop(first).zipWithIndex.map { case (value, index) =>
+        BoundReference(first + index, value.dataType, nullable = true)
+      }
+      EntryPlacement((group :+ table) ++ ofValues)
+    }
 
   private def tableOfEntry: NamedExpression = {
     val others = shared.indices.filter(kind => shared(kind) != kind)

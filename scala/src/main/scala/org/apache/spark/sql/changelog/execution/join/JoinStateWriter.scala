@@ -20,6 +20,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.JoinResult
 
 /** An operator that keeps the rows of its inputs under a join key, in one store. */
@@ -51,6 +52,10 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  // what comes first tells the sides apart
+  override def placement: EntryPlacement =
+    EntryPlacement.byColumns(layout.sides.head.key, first = 1)
 
   override def keyEncoder: KeyStateEncoderSpec =
     if (layout.isScanned) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)

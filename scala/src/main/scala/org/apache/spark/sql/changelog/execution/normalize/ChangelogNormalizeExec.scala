@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
@@ -69,6 +70,8 @@ case class ChangelogNormalizeExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  override def placement: EntryPlacement = EntryPlacement.byColumns(key, first = 0)
 
   override protected def restsWithoutRows: Boolean = true
 

@@ -24,6 +24,7 @@ import org.apache.spark.sql.changelog.execution.{
   RowsByKey,
   UnaryChangelogStateWriter
 }
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
 
 /**
@@ -94,6 +95,9 @@ case class ChangelogRankExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  override def placement: EntryPlacement =
+    EntryPlacement.byColumns(ranking.partition, first = 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     if (layout.keepsOthers) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.keyColumns.size)

@@ -26,6 +26,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionStateWriter}
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
  * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
@@ -93,6 +94,9 @@ case class ChangelogReplayExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  override def placement: EntryPlacement =
+    EntryPlacement.byColumns(placedBy, layout.key, first = 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)

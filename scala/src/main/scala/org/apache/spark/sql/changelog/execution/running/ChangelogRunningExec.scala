@@ -19,6 +19,7 @@ import org.apache.spark.sql.changelog.execution.{
   StateColumns,
   UnaryChangelogStateWriter
 }
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.RunningFunctions
 
 /**
@@ -83,6 +84,8 @@ case class ChangelogRunningExec(
 
   override def stateValueSchema: StructType =
     StateColumns(functions.buffers.map(buffer => buffer.name -> buffer.dataType))
+
+  override def placement: EntryPlacement = EntryPlacement.byColumns(partition, first = 0)
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(keyColumns)
 

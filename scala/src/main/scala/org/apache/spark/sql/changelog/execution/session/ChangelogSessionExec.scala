@@ -31,6 +31,7 @@ import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.aggregate.AggregateLayout
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.replay.ReplayLayout
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
  * Merges a batch's rows into the sessions they reach, where rows only come.
@@ -102,6 +103,8 @@ case class ChangelogSessionExec(
   override def stateValueSchema: StructType = StateColumns(
     if (buffers.isEmpty) Seq("nothing" -> IntegerType)
     else calls.flatMap(AggregateLayout.bufferColumns))
+
+  override def placement: EntryPlacement = EntryPlacement.byColumns(partition, first = 0)
 
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)

@@ -73,6 +73,8 @@ case class ChangelogRowTtlExec(
         ChangelogRowTtlExec.RetractionsOfGone,
         "number of retractions of rows that had left before"))
 
+  override protected def notesTimes: Boolean = true
+
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 
   override protected def doExecute(): RDD[InternalRow] = {

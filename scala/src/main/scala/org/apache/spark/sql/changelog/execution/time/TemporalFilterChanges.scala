@@ -81,7 +81,7 @@ private[time] final class TemporalFilterChanges(
   /** What time does to rows that are kept in one place. */
   private def pass(entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
-      val place = if (entry.key.getByte(0) == 0) entry.key.getLong(1) else Unsettled
+      val place = TimedRows.placeOf(entry.key)
       val row = rows.rowOf(entry)
       val (count, wasShown) = (entry.value.getLong(0), entry.value.getBoolean(1))
       times.find(row)

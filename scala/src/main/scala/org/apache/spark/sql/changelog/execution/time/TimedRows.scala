@@ -176,6 +176,19 @@ private[time] object TimedRows {
   private val ClockLevel = Levels + 2
   private val HashLevel = Levels + 3
 
+  /** Whether a key is that of a row. */
+  def isRow(key: UnsafeRow): Boolean = {
+    val level = key.getByte(0)
+    level == 0 || level == UnsettledLevel
+  }
+
+  /** Whether a key is that of what time it was. */
+  def isClock(key: UnsafeRow): Boolean = key.getByte(0) == ClockLevel
+
+  /** The place of a row, by its key. */
+  def placeOf(key: UnsafeRow): Long =
+    if (key.getByte(0) == 0) key.getLong(1) else RowTimes.Unsettled
+
   /** How many columns of a key stand before those of the row. */
   val Head: Int = 3
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, RowsByKey}
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /** An operator that keeps the rows of its input by time, as [[TimedRows]], until something is due. */
 private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWriter {
@@ -46,6 +47,14 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
 
   override def keyEncoder: KeyStateEncoderSpec =
     PrefixKeyScanStateEncoderSpec(stateKeySchema, numColsPrefixKey = 2)
+
+  override def placement: EntryPlacement =
+    EntryPlacement
+      .byColumns(placedBy, columns, first = TimedRows.Head)
+      .copy(form = if (notesTimes) EntryPlacement.TimedByRow else EntryPlacement.Timed)
+
+  /** Whether it asks at which times a row is there ([[TimedRows.timesLike]]). */
+  protected def notesTimes: Boolean = false
 
   /** Time, or the watermark, bounds it. */
   override protected lazy val ttls: Seq[Long] = Seq(0L)

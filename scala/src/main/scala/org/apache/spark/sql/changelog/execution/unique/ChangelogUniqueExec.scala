@@ -18,6 +18,7 @@ import org.apache.spark.sql.types.{LongType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution._
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.KeyCheck
 
 /**
@@ -57,6 +58,8 @@ case class ChangelogUniqueExec(
     StateColumns(key.map(column => column.name -> column.dataType))
 
   override def stateValueSchema: StructType = StateColumns(Seq("rows" -> LongType))
+
+  override def placement: EntryPlacement = EntryPlacement.byColumns(key, first = 0)
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(

@@ -97,11 +97,10 @@ case class CreateKeptView(
     if (checked.reads(view.name)) throw ViewErrors.recursive(view.name)
     new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
-      val generation = view.definition.generation
-      val after = made.copy(definition = definition.copy(generation = generation))
-      val refresh = new ViewRefresh(session, after)
+      val goesOn = definition.goingOn(view.definition)
+      val refresh = new ViewRefresh(session, made.copy(definition = goesOn))
       // other settings may give the same words another meaning
-      val meansTheSame = definition.settings == view.definition.settings
+      val meansTheSame = goesOn.settings == view.definition.settings
       if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
       else refresh.replace()
     } else {

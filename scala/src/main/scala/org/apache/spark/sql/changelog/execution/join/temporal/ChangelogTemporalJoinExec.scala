@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl, TemporalMatching}
 
@@ -71,6 +72,9 @@ case class ChangelogTemporalJoinExec(
   override def stateKeySchema: StructType = layout.keySchema
 
   override def stateValueSchema: StructType = layout.valueSchema
+
+  // what comes first tells the tables apart
+  override def placement: EntryPlacement = EntryPlacement.byColumns(layout.left.key, first = 1)
 
   // of runs, then of their directories
   override protected lazy val ttls: Seq[Long] =

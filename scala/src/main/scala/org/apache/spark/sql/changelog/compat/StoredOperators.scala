@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import java.io.FileNotFoundException
+import java.util.UUID
+
+import scala.util.Try
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.datasources.v2.state.metadata.StateMetadataPartitionReader
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatePartitionKeyExtractorFactory
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * The operators with state of a query, as its checkpoint tells of them.
+ *
+ * @param state
+ *   the folder with the state of all operators
+ */
+final class StoredOperators(state: Path, hadoopConf: Configuration) {
+
+  /** All of them, as they were after a batch. Throws whatever makes that unknown. */
+  def all(batch: Long): Seq[StoredOperator] = {
+    val confs = new SerializableConfiguration(hadoopConf)
+    val known = new StateMetadataPartitionReader(
+      state.getParent.toString,
+      confs,
+      batch).allOperatorStateMetadata.toSeq
+    // Spark takes a file that is missing for a query without state
+    val files = state.getFileSystem(hadoopConf)
+    val folders = if (files.exists(state)) files.listStatus(state).toSeq else Nil
+    val numbers = folders.flatMap(_.getPath.getName.toLongOption)
+    if (known.size < numbers.size)
+      throw new FileNotFoundException("that of an operator is missing")
+    known.map(new StoredOperator(_))
+  }
+
+  /** The columns of a store, of which each partition of its operator has one. */
+  def columnsOf(operator: StoredOperator, store: StoredStore): StateStores.Columns = {
+    val id = StateStoreId(state.toString, operator.id, 0, store.name)
+    val checker = new StateSchemaCompatibilityChecker(
+      StateStoreProviderId(id, UUID.randomUUID),
+      hadoopConf,
+      createSchemaDir = false)
+    val schema = checker
+      .readSchemaFile()
+      .find(_.colFamilyName == StateStore.DEFAULT_COL_FAMILY_NAME)
+      .getOrElse(throw new NoSuchElementException(s"no columns of $id are known"))
+    StateStores.Columns(
+      schema.keySchema,
+      schema.valueSchema,
+      if (store.numPrefixColumns == 0) NoPrefixKeyStateEncoderSpec(schema.keySchema)
+      else PrefixKeyScanStateEncoderSpec(schema.keySchema, store.numPrefixColumns))
+  }
+
+  /** Where the first partition of a store is, below the state of all operators. */
+  def folderOf(operator: StoredOperator, store: StoredStore): String =
+    if (store.name == StateStoreId.DEFAULT_STORE_NAME) s"${operator.id}/0"
+    else s"${operator.id}/0/${store.name}"
+
+  /** Notes an operator which has its state in so many partitions. */
+  def write(operator: StoredOperator, numPartitions: Int): Unit = operator.metadata match {
+    case first: OperatorStateMetadataV1 =>
+      val stores = first.stateStoreInfo.map(_.copy(numPartitions = numPartitions))
+      OperatorStateMetadataWriter
+        .createWriter(new Path(state, operator.id.toString), hadoopConf, first.version)
+        .write(first.copy(stateStoreInfo = stores))
+    case other => throw new IllegalArgumentException(s"metadata of version ${other.version}")
+  }
+}
+
+/** An operator with state, as a checkpoint tells of it. */
+final class StoredOperator private[compat] (private[compat] val metadata: OperatorStateMetadata) {
+  def id: Long = metadata.operatorInfo.operatorId
+
+  /** What it is called in the metrics of a query. */
+  def name: String = metadata.operatorInfo.operatorName
+
+  /** Whether its stores hold several tables each, whose columns may change. */
+  def hasColumnFamilies: Boolean = !metadata.isInstanceOf[OperatorStateMetadataV1]
+
+  val stores: Seq[StoredStore] = metadata.stateStoresMetadata.map { store =>
+    StoredStore(store.storeName, store.numPartitions, store.numColsPrefixKey)
+  }
+}
+
+/** A store of each partition of an operator. */
+final case class StoredStore(name: String, numPartitions: Int, numPrefixColumns: Int)
+
+/** In which partition each entry of a store of one of Spark's own operators is, as Spark says for all it knows. */
+final class SparkPlacement(
+    operator: String,
+    store: String,
+    columns: StateStores.Columns,
+    settings: Map[String, String])
+    extends Serializable {
+
+  def isKnown: Boolean = Try(keys).isSuccess
+
+  /** Gives the partition that a key belongs to, of so many. */
+  def partitionOf(numPartitions: Int): UnsafeRow => Int = {
+    val shuffled = keys
+    val columns = shuffled.partitionKeySchema
+    if (columns.isEmpty) _ => 0
+    else {
+      val by = columns.zipWithIndex.map { case (column, index) =>
+        BoundReference(index, column.dataType, nullable = true)
+      }
+      val number = HashPartitioning(by, numPartitions).partitionIdExpression
+      val numberOf = UnsafeProjection.create(Seq(number))
+      key => numberOf(shuffled.partitionKey(key)).getInt(0)
+    }
+  }
+
+  private def keys: StatePartitionKeyExtractor = StatePartitionKeyExtractorFactory.create(
+    operator,
+    columns.key,
+    store,
+    stateFormatVersion =
+      settings.get(SQLConf.STREAMING_JOIN_STATE_FORMAT_VERSION.key).map(_.toInt))
+}

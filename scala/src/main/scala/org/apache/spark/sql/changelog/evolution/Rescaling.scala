@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.evolution
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.compat._
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
+import org.apache.spark.sql.changelog.state.PagedStateProvider
+
+/**
+ * A query that goes on with its state spread over another number of partitions.
+ *
+ * Each entry is read once and written once; what it says is not looked at. It belongs to the partition to which a
+ * shuffle sends its rows, and each operator has noted what they are shuffled by ([[EntryPlacement]]). Whether all
+ * entries are where that says, among as many partitions as there were, is checked for each of them.
+ *
+ * Spark's own way (`StreamingCheckpointManager`) knows Spark's operators only, and metadata of operators as of
+ * RocksDB with several tables. Of Spark's operators in a query it is asked where their entries belong.
+ *
+ * @param from
+ *   the checkpoint of the query, which has been stopped
+ * @param numPartitions
+ *   how many there are to be
+ */
+class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
+  private def refused(reason: String) =
+    EvolutionErrors.notRescaled(from.toString, numPartitions, reason)
+
+  private def refuse(reason: String): Nothing = throw refused(reason)
+
+  Rescaling.check(from, numPartitions)
+  private val hadoopConf = session.sessionState.newHadoopConf()
+
+  // it means the same to tasks
+  private def qualified(path: Path): Path = path.getFileSystem(hadoopConf).makeQualified(path)
+
+  private val begun = new BegunQuery(session, qualified(from), refused(_))
+  if (begun.numPartitions == numPartitions) refuse("it has so many already")
+
+  /** The settings with which the query keeps state. */
+  private val conf: SQLConf = {
+    val conf = session.sessionState.conf.clone()
+    begun.offsets.use(conf)
+    conf.setConf(
+      SQLConf.STATE_STORE_CHECKPOINT_FORMAT_VERSION,
+      if (begun.stateIds.isDefined) 2 else 1)
+    val provider = conf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS)
+    if (!WholeStores.canRead(provider) && !isOurs(provider))
+      refuse(s"its state is kept by $provider, whose files only that knows")
+    conf
+  }
+
+  private def isOurs(provider: String): Boolean =
+    Try(Utils.classForName[AnyRef](provider)).toOption
+      .exists(classOf[PagedStateProvider].isAssignableFrom(_))
+
+  private val rescaled: LoggedBatch = begun.offsets
+    .inPartitions(numPartitions)
+    .getOrElse(refuse(s"the settings of batch ${begun.batch} aren't known"))
+
+  private val state = new Path(begun.checkpoint, "state")
+  private val stored = new StoredOperators(state, hadoopConf)
+
+  private val operators: Seq[MovedOperator] = {
+    val all =
+      try stored.all(begun.batch)
+      catch { case NonFatal(error) => refuse(s"metadata in $state can't be read: $error") }
+    begun.record.operators.foreach { operator =>
+      if (!operator.ids.forall(id => all.exists(_.id == id)))
+        refuse(s"state of ${operator.shown} is missing in $state")
+    }
+    all.map { operator =>
+      val ours = begun.record.operators.find(_.ids.contains(operator.id))
+      ours.fold(ofSpark(operator))(record => ofOurs(operator, record.shown))
+    }
+  }
+
+  private def ofOurs(operator: StoredOperator, shown: String): MovedOperator = {
+    val noted =
+      try EntryPlacement.file(state, operator.id, hadoopConf).find().map(EntryPlacement.fromJson)
+      catch {
+        case NonFatal(error) => refuse(s"what is said of entries of $shown can't be read: $error")
+      }
+    val placement = noted.getOrElse(refuse(
+      s"an earlier version began it, which did not write down where entries of $shown belong; " +
+        "start it once as it was, and let it run a batch"))
+    placement.hindrance.foreach(why => refuse(s"of $shown, $why"))
+    MovedOperator(
+      operator,
+      shown,
+      placement.form,
+      placement.partitionsOf(numPartitions),
+      _ => placement.partitionOf(_))
+  }
+
+  private def ofSpark(operator: StoredOperator): MovedOperator = {
+    def placement(store: StoredStore) = new SparkPlacement(
+      operator.name,
+      store.name,
+      stored.columnsOf(operator, store),
+      begun.offsets.settings)
+    if (operator.hasColumnFamilies || !operator.stores.forall(placement(_).isKnown))
+      refuse(s"Spark does not say where entries of its operator ${operator.name} belong")
+    MovedOperator(
+      operator,
+      operator.name,
+      EntryPlacement.Single,
+      numPartitions,
+      store => {
+        val known = placement(store)
+        known.partitionOf(_)
+      })
+  }
+
+  /**
+   * Makes the checkpoint with which the query goes on, at once.
+   *
+   * @param into
+   *   a folder that is not there yet, or is empty
+   * @return
+   *   over what the state of each operator is spread then
+   */
+  def write(into: Path): Seq[OperatorSpread] = {
+    val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
+    staged.make { folder =>
+      // it is the same query: sinks know which of its batches they have
+      Seq("metadata", "sources", "offsets", "commits").foreach(name => staged.copy(name, name))
+      val moved = operators.map(move(_, staged, new Path(folder, "state")))
+      val settings = begun.record.settings + (Rescaling.Partitions -> numPartitions.toString)
+      new QueryRecordFile(folder, hadoopConf).write(begun.record.copy(settings = settings))
+      writeLast(staged, new StreamLogs(session, folder), moved)
+      operators.zip(moved).map { case (operator, stores) =>
+        OperatorSpread(operator.shown, operator.partitions, stores.map(_.entries).sum)
+      }
+    }
+  }
+
+  /** A run has the settings of the last batch, and begins with the state that it has left. */
+  private def writeLast(
+      staged: StagedCheckpoint,
+      logs: StreamLogs,
+      moved: Seq[Seq[MovedState.Moved]]): Unit = {
+    Seq("offsets", "commits").foreach(log => staged.delete(s"$log/${begun.batch}"))
+    logs.begin(begun.batch, rescaled)
+    val stateIds = begun.stateIds.map { _ =>
+      val ofStores = moved.map(_.map(_.stateIds).transpose)
+      operators.map(_.stored.id).zip(ofStores).toMap
+    }
+    logs.endAs(begun.batch, begun.logs, stateIds)
+  }
+
+  private def move(
+      operator: MovedOperator,
+      staged: StagedCheckpoint,
+      into: Path): Seq[MovedState.Moved] = {
+    val id = operator.stored.id
+    val state = new MovedState(session, conf, this.state, into, begun.batch + 1)
+    staged.copy(s"state/$id/_metadata", s"state/$id/_metadata")
+    staged.delete(s"state/$id/_metadata/metadata")
+    new StoredOperators(into, hadoopConf).write(operator.stored, operator.partitions)
+    operator.stored.stores.zipWithIndex.map { case (store, index) =>
+      // what is known of its columns stands beside its first partition
+      val first = stored.folderOf(operator.stored, store)
+      staged.copy(s"state/$first/_metadata", s"state/$first/_metadata")
+      val stateIds = begun.stateIds.map(_(id).map(_(index)))
+      val moved = state(operator, store, stored.columnsOf(operator.stored, store), stateIds)
+      if (moved.misplaced > 0) {
+        refuse(
+          s"${moved.misplaced} of ${moved.entries} entries of ${operator.shown} are not in the " +
+            "partition to which their rows are shuffled")
+      }
+      moved
+    }
+  }
+}
+
+object Rescaling {
+
+  /** The setting that says how many partitions a query has which begins. */
+  val Partitions: String = ChangelogConf.STATE_PARTITIONS.key
+
+  /** Refuses a number that no query can have. */
+  def check(checkpoint: Path, numPartitions: Int): Unit = if (numPartitions < 1) {
+    throw EvolutionErrors.notRescaled(
+      checkpoint.toString,
+      numPartitions,
+      "a query has one at least")
+  }
+}
+
+/**
+ * An operator whose state is spread over other partitions.
+ *
+ * @param shown
+ *   what it is called, as EXPLAIN shows it
+ * @param partitions
+ *   how many it is to have
+ * @param placing
+ *   for a store gives for a number of partitions the one that a key belongs to
+ */
+private[evolution] final case class MovedOperator(
+    stored: StoredOperator,
+    shown: String,
+    form: EntryPlacement.Form,
+    partitions: Int,
+    placing: StoredStore => (Int => UnsafeRow => Int))

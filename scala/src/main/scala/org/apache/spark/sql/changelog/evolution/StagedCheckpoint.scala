@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.evolution
+
+import java.util.UUID
+
+import org.apache.hadoop.fs.{FileUtil, Path}
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.errors.EvolutionErrors
+
+/**
+ * A checkpoint that is made of another one, beside the folder that it becomes: it is there whole or not at all.
+ *
+ * @param from
+ *   the other one, which stays as it is
+ * @param into
+ *   a folder that is not there yet, or is empty
+ */
+private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, into: Path) {
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files = into.getFileSystem(hadoopConf)
+  private val folder = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+
+  /** Lets `write` fill a folder, which then is the checkpoint. */
+  def make[T](write: Path => T): T = {
+    if (files.exists(into) && files.listStatus(into).nonEmpty) {
+      throw EvolutionErrors.checkpointExists(into.toString)
+    }
+    try {
+      val result = write(folder)
+      files.delete(into, false)
+      if (!files.rename(folder, into)) throw EvolutionErrors.checkpointExists(into.toString)
+      result
+    } finally files.delete(folder, true)
+  }
+
+  /** Copies what the other checkpoint has under a name, if it has it. */
+  def copy(old: String, now: String): Unit = {
+    val source = new Path(from, old)
+    val target = new Path(folder, now)
+    if (source.getFileSystem(hadoopConf).exists(source)) {
+      files.mkdirs(target.getParent)
+      FileUtil.copy(source.getFileSystem(hadoopConf), source, files, target, false, hadoopConf)
+    }
+    ()
+  }
+
+  /** Leaves out what has been copied. */
+  def delete(name: String): Unit = {
+    files.delete(new Path(folder, name), true)
+    ()
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.File
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.changelog.testing._
+
+/** A view goes on with its state in another number of partitions. */
+class RescaledViewSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach {
+  private val revenue =
+    "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
+      "LEFT JOIN customers c USING (customer) GROUP BY ALL"
+
+  override def beforeEach(): Unit = {
+    val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    run(s"CREATE TABLE orders (id INT, customer INT, amount INT) $feed")
+    run(s"CREATE TABLE customers (customer INT, country STRING) $feed")
+    run("INSERT INTO customers VALUES (1, 'NO'), (2, 'IT'), (3, NULL)")
+    run("INSERT INTO orders VALUES (1, 1, 10), (2, 1, 5), (3, 2, 0), (4, 3, 1), (5, NULL, 2)")
+  }
+
+  override def afterEach(): Unit = {
+    run("DROP MATERIALIZED VIEW IF EXISTS v")
+    Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
+  }
+
+  private def check(query: String = revenue): Unit =
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+
+  private def view: KeptView = new ViewCatalog(spark).get(Seq("v"))
+
+  private def partitions: Set[Int] = {
+    val checkpoint = view.definition.checkpoint.toString
+    val metadata = spark.read.format("state-metadata").load(checkpoint)
+    metadata.select("numPartitions").collect().map(_.getInt(0)).toSet
+  }
+
+  private def lastMode: String =
+    spark.sql("SHOW REFRESHES OF v").select("mode").head().getString(0)
+
+  for (provider <- Seq("delta", "parquet")) test(s"$provider: SET PARTITIONS") {
+    run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
+    val before = run("SELECT * FROM v")
+    val generation = view.definition.generation
+    val spread = run("ALTER MATERIALIZED VIEW v SET PARTITIONS 5")
+    assert(spread.map(_.getInt(1)) == Seq(5, 5))
+    assert(run("SELECT * FROM v").toSet == before.toSet)
+    assert(view.definition.generation == generation)
+    assert(partitions == Set(5))
+    run("UPDATE orders SET amount = 7 WHERE id = 2")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(lastMode == "incremental")
+    check()
+    run("ALTER MATERIALIZED VIEW v SET PARTITIONS 3")
+    run("DELETE FROM customers WHERE customer = 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert((lastMode, partitions) == (("incremental", Set(3))))
+    check()
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+    // one checkpoint is left of three
+    val checkpoints =
+      new File(view.definition.folder.toUri.getPath).list().count(_.startsWith("checkpoint"))
+    assert(checkpoints == 1)
+
+    // the number stays where all is computed anew, and where the view gets another query
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check()
+    assert(partitions == Set(3))
+    run("UPDATE orders SET amount = 3 WHERE id = 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(lastMode == "incremental")
+    check()
+    val large = s"$revenue HAVING sum(o.amount) > 1"
+    run(s"ALTER MATERIALIZED VIEW v AS $large")
+    assert((lastMode, partitions) == (("evolved", Set(3))))
+    check(large)
+    run("INSERT INTO orders VALUES (6, 2, 8)")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(partitions == Set(3))
+    run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $revenue")
+    assert((lastMode, partitions) == (("evolved", Set(3))))
+    check()
+    run("ALTER MATERIALIZED VIEW v SET PARTITIONS 1")
+    run("INSERT INTO orders VALUES (7, 3, 8)")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(partitions == Set(1))
+    check()
+  }
+}
