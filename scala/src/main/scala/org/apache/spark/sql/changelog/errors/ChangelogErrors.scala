@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
-import org.apache.spark.{ErrorClassesJsonReader, SparkThrowable}
+import org.apache.spark.{ErrorClassesJsonReader, SparkRuntimeException}
 
 /**
  * Builds the errors a user can meet, from `error/changelog-error-conditions.json`.
@@ -27,13 +27,17 @@ object ChangelogErrors {
       parameters,
       reader.getSqlState(condition))
 
-  /** A row that can't be processed. */
-  def runtime(condition: String, parameters: Map[String, String]): ChangelogRuntimeException =
+  /** A row that can't be processed, or a checkpoint that can't be gone on with. */
+  def runtime(
+      condition: String,
+      parameters: Map[String, String],
+      cause: Throwable = null): ChangelogRuntimeException =
     new ChangelogRuntimeException(
       s"[$condition] ${message(condition, parameters)}",
       condition,
       parameters,
-      reader.getSqlState(condition))
+      reader.getSqlState(condition),
+      cause)
 
   def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
 
@@ -172,14 +176,24 @@ private class ChangelogAnalysisException(
   override def withPosition(origin: Origin): AnalysisException = this
 }
 
-/** A row that can't be processed: the batch is not committed, and nothing is lost. */
+/**
+ * A row that can't be processed: the batch is not committed, and nothing is lost.
+ *
+ * It is one of Spark's own, for those PySpark knows. Such a one is made of a condition of Spark's only,
+ * which nobody sees.
+ */
 class ChangelogRuntimeException(
     message: String,
     condition: String,
     parameters: Map[String, String],
-    state: String)
-    extends RuntimeException(message)
-    with SparkThrowable {
+    state: String,
+    cause: Throwable)
+    extends SparkRuntimeException(
+      errorClass = "INTERNAL_ERROR",
+      messageParameters = Map("message" -> message),
+      cause = cause) {
+  override def getMessage: String = message
+
   override def getCondition: String = condition
 
   override def getSqlState: String = state

@@ -30,12 +30,11 @@ object CheckpointErrors {
       "CHANGELOG_SOURCES_CHANGED",
       Map("checkpoint" -> checkpoint, "was" -> was.mkString(", "), "is" -> is.mkString(", ")))
 
-  def recordDamaged(file: String, cause: Throwable): ChangelogRuntimeException = {
-    val error =
-      runtime("CHANGELOG_QUERY_RECORD_DAMAGED", Map("file" -> file, "cause" -> cause.toString))
-    error.initCause(cause)
-    error
-  }
+  def recordDamaged(file: String, cause: Throwable): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_QUERY_RECORD_DAMAGED",
+      Map("file" -> file, "cause" -> cause.toString),
+      cause)
 
   /** @param mark the file which says that there must be one */
   def recordMissing(file: String, mark: String): ChangelogRuntimeException =

@@ -13,16 +13,14 @@ object CheckpointFileErrors {
       file: String,
       fault: String,
       advice: String = "",
-      cause: Throwable = null): ChangelogRuntimeException = {
-    val error = runtime(
+      cause: Throwable = null): ChangelogRuntimeException =
+    runtime(
       "CHANGELOG_CHECKPOINT_FILE_DAMAGED",
       Map(
         "file" -> file,
         "fault" -> fault,
-        "advice" -> (if (advice.isEmpty) "" else s" $advice")))
-    if (cause != null) error.initCause(cause)
-    error
-  }
+        "advice" -> (if (advice.isEmpty) "" else s" $advice")),
+      cause)
 
   def fileMissing(file: String, version: Long): ChangelogRuntimeException =
     runtime(
@@ -44,8 +42,8 @@ object CheckpointFileErrors {
       folder: String,
       version: Long,
       files: Seq[String],
-      cause: Throwable): ChangelogRuntimeException = {
-    val error = runtime(
+      cause: Throwable): ChangelogRuntimeException =
+    runtime(
       "CHANGELOG_STATE_NOT_READABLE",
       Map(
         "id" -> operator.toString,
@@ -55,10 +53,8 @@ object CheckpointFileErrors {
         "cause" -> causes(cause)
           .map(_.toString.takeWhile(_ != '\n').trim)
           .distinct
-          .mkString("; ")))
-    error.initCause(cause)
-    error
-  }
+          .mkString("; ")),
+      cause)
 
   /** An error and those behind it, of which often only one names a file. */
   def causes(error: Throwable): Seq[Throwable] =

@@ -72,7 +72,7 @@ private[state] final class StateFileReader(
       verifyChecksum()
     } catch {
       // of other rows, or already with its name
-      case e @ (_: SparkRuntimeException | _: ChangelogRuntimeException) => throw e
+      case e: SparkRuntimeException => throw e
       case e @ (_: InterruptedIOException | _: ClosedByInterruptException) => throw e
       case e: EOFException =>
         throw damaged(s"it ends within entry ${numEntries + 1}", e)
