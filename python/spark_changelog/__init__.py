@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from spark_changelog.conf import ChangelogConf
+from spark_changelog.dry_run import dry_run
 from spark_changelog.evolution import evolve, rescale
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
@@ -29,6 +30,7 @@ __version__: str = version("spark-changelog")
 __all__ = [
     "ChangelogConf",
     "configure",
+    "dry_run",
     "evolve",
     "explain",
     "from_canal",

@@ -94,9 +94,32 @@ def explain(
     >>> explain(counts, format="svg")[:4]
     '<svg'
     """
+    if isinstance(df, DataFrame):
+        return explained(df, mode, format, key)
+    return _shown(_of_query(df), format)
+
+
+def explained(
+    df: DataFrame,
+    mode: Mode,
+    format: str,
+    key: str | Sequence[str] | None,
+    way: str = "",
+) -> Explanation | dict[str, Any]:
+    """Explain a query that doesn't run, in words of the statement that say in which way."""
+    query = select(call("to_changelog", mode=mode, key=columns(key)))
+
+    def statement(form: str) -> str:
+        sql = f"EXPLAIN CHANGELOG {form} {way} {query}"
+        text: str = df.sparkSession.sql(sql, df=df).collect()[0][0]
+        return text
+
+    return _shown(statement, format)
+
+
+def _shown(statement: Callable[[str], str], format: str) -> Explanation | dict[str, Any]:
     forms = {"text": "FORMAT TEXT", "verbose": "VERBOSE"}
     form = forms.get(format, f"FORMAT {format.upper()}")
-    statement = _of_frame(df, mode, key) if isinstance(df, DataFrame) else _of_query(df)
     if format == "json":
         tree: dict[str, Any] = json.loads(statement(form))
         return tree
@@ -104,18 +127,6 @@ def explain(
     if format in forms:
         print(text)
     return text
-
-
-def _of_frame(df: DataFrame, mode: Mode, key: str | Sequence[str] | None) -> Callable[[str], str]:
-    query = select(call("to_changelog", mode=mode, key=columns(key)))
-
-    def explained(form: str) -> str:
-        text: str = df.sparkSession.sql(f"EXPLAIN CHANGELOG {form} {query}", df=df).collect()[0][
-            0
-        ]
-        return text
-
-    return explained
 
 
 def _of_query(query: StreamingQuery) -> Callable[[str], str]:

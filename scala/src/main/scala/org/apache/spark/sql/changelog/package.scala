@@ -52,8 +52,10 @@ package org.apache.spark.sql
  *                another number of partitions
  *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,
  *                optimizer, plans, state
- *   explain      EXPLAIN CHANGELOG as text, JSON and picture, and the text in Spark's own EXPLAIN
- *                uses analysis, config, errors, execution, functions, microbatch, plans, status
+ *   explain      EXPLAIN CHANGELOG as text, JSON and picture, of a query that runs and of a dry run,
+ *                too, and the text in Spark's own EXPLAIN
+ *                uses analysis, config, errors, execution, functions, microbatch, plans, sources,
+ *                status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, compat, errors, evolution, explain, functions, plans,
  *                sinks, sources

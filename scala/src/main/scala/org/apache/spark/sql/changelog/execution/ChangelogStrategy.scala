@@ -190,6 +190,9 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
       val placed = SharedPartExec.partitioning(placedBy, numPartitions)
       SharedReadingExec(changes, placed, output) :: Nil
 
+    case WatchChanges(watched, place, columns, child) =>
+      WatchChangesExec(watched, place, columns, planLater(child)) :: Nil
+
     case ChangelogDrain(child) =>
       ChangelogDrainExec(planLater(child)) :: Nil
 
@@ -199,7 +202,7 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
        else LocalTableScanExec(static.output, Nil, None)) :: Nil
 
     case output: ChangelogOutput =>
-      ChangelogOutputExec(output.explained, DeadLetters.in(output), planOutput(output)) :: Nil
+      ChangelogOutputExec(output.explanation, DeadLetters.in(output), planOutput(output)) :: Nil
 
     case _ => Nil
   }

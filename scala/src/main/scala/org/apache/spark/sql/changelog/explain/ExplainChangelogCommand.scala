@@ -11,28 +11,13 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
-import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.{
-  CheckRowOrder,
-  LowerSources,
-  RecognizeLookupJoin,
-  RecognizeTemporalJoin,
-  ResolvePassingTime
-}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.microbatch.StatePartitions
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogOutput,
-  ExplainNode,
-  FromChangelog,
-  ToChangelog
-}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode, ToChangelog}
 
 /**
  * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.
  *
- * A query without `to_changelog` is explained as if its changes were asked for in retract mode.
  * Tables take the place of streams, so a query can be explained before there is a stream.
  *
  * @param query
@@ -46,21 +31,10 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val session = castToImpl(sparkSession)
-    val analyzed = session.sessionState.executePlan(query).analyzed
-    val changes = analyzed match {
-      case query if query.exists(_.isInstanceOf[ToChangelog]) => query
-      case query => ToChangelogFunction(query, OutputMode.Retract, Nil)
+    val changes = ChangesOfQuery(session, query) { case root: ToChangelog =>
+      root.copy(explainOnly = true)
     }
-    val streamed = changes.transformDownWithSubqueries {
-      case root: ToChangelog => root.copy(streaming = true, explainOnly = true)
-      case source: FromChangelog => source.copy(streaming = true)
-    }
-    val lowered = LowerSources(streamed)
-    CheckRowOrder(lowered)
-    // what only a changelog's query is analyzed by
-    val timed = ResolvePassingTime(lowered)
-    val joined = RecognizeTemporalJoin(RecognizeLookupJoin(timed))
-    val explained = session.sessionState.optimizer.execute(joined).collect {
+    val explained = session.sessionState.optimizer.execute(changes).collect {
       case output: ChangelogOutput => withPartitions(session, output.explained)
     }
     format(explained).map(Row(_))

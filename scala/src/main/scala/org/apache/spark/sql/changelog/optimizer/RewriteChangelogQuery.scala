@@ -65,7 +65,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     val ids = new OperatorIds(StockOperators.count(plan))
     plan.transformDown {
       case root: ToChangelog if root.streaming => rewrite(root, ids, run)
-      case ToChangelog(_, _, _, changeType, child, _) =>
+      case ToChangelog(_, _, _, changeType, child, _, _) =>
         val inserted = Literal(RowKind.ChangeTypes(RowKind.Insert))
         Project(
           child.output :+ Alias(inserted, changeType.name)(exprId = changeType.exprId),
@@ -86,7 +86,8 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)
-      val nodes = new RewriteNodes(ids, takesOver(annotated, run))
+      val watch = root.watched.map(new WatchNodes(_, annotated))
+      val nodes = new RewriteNodes(ids, takesOver(annotated, run), watch)
       val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
       val numbers = operators.map(found => found.node -> found.ids)
@@ -95,7 +96,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
         case None => OutputRewrite(annotated, changes, numbers)
       }
       RewrittenOperators.note(rewritten, annotated, operators)
-      rewritten
+      watch.fold[LogicalPlan](rewritten)(_.output(rewritten))
     }
   }
 

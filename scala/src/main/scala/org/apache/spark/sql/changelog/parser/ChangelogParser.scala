@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
+import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.{
   ExplainChangelogCommand,
   ExplainFormat,
@@ -19,8 +20,8 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
 
 /**
  * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
- * runs, `EVOLVE CHECKPOINT`, `RESCALE CHECKPOINT` and statements about views, and hands everything else, the queries
- * included, to Spark's parser.
+ * runs and with `DRY RUN OVER …` for a sample, `EVOLVE CHECKPOINT`, `RESCALE CHECKPOINT`, `WHY query` and
+ * statements about views, and hands everything else, the queries included, to Spark's parser.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   import ChangelogParser._
@@ -35,6 +36,11 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
             val format = ExplainFormat(Seq(verbose, form, "TEXT").find(_ != null).get)
             query match {
               case Running(name) => ExplainQueryCommand(name.replace("''", "'"), format)
+              case DryRun(text, count, query) =>
+                val sample =
+                  if (count != null) Sample.FirstRows(count.toInt)
+                  else Sample.Changes(unescapeSQLString(text))
+                DryRunCommand(spark(query), sample, format)
               case _ => ExplainChangelogCommand(spark(query), format)
             }
           case Evolve(from, into, target, query) =>
@@ -63,7 +69,9 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
 }
 
 private object ChangelogParser {
-  private val Text = """('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")"""
+  // in few steps however long it is
+  private val Text =
+    """('[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+")"""
   private val Evolve =
     s"""(?is)\\s*EVOLVE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text(?:\\s+TARGET\\s+(\\S+))?\\s+AS\\s+(.*)""".r
   private val ExplainEvolve =
@@ -72,5 +80,7 @@ private object ChangelogParser {
     s"""(?is)\\s*RESCALE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text\\s+PARTITIONS\\s+(\\d{1,9})\\s*;?\\s*""".r
   private val Prefix =
     """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
+  private val DryRun =
+    s"""(?is)DRY\\s+RUN\\s+OVER\\s+(?:$Text|(\\d{1,6})\\s+ROWS?)\\s+(.*)""".r
   private val Running = """(?is)QUERY\s+'((?:[^']|'')*)'\s*;?\s*""".r
 }

@@ -28,7 +28,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   gets no old rows. There is one change per key then
  * @param upsertKeys
  *   columns that identify a row of the result, smallest first
- * @param explained
+ * @param explanation
  *   what EXPLAIN says about the query
  */
 case class ChangelogOutput(
@@ -40,7 +40,7 @@ case class ChangelogOutput(
     changeType: Attribute,
     key: Option[Seq[Attribute]],
     upsertKeys: Seq[Seq[Attribute]],
-    explained: ExplainNode,
+    explanation: Explanation,
     child: LogicalPlan)
     extends UnaryNode {
 
@@ -50,7 +50,9 @@ case class ChangelogOutput(
 
   override def isStreaming: Boolean = true
 
-  override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
+  def explained: ExplainNode = explanation.tree
+
+  override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explanation.mode}"
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogOutput =
     copy(child = newChild)

@@ -35,6 +35,8 @@ import org.json4s.jackson.JsonMethods.{pretty, render}
  *   what of it may hurt once much has come
  * @param numbers
  *   what it did in the last batch, if the query runs
+ * @param emitted
+ *   in a dry run, the changes it sent in each batch, as text
  */
 final case class ExplainNode(
     node: String,
@@ -50,7 +52,8 @@ final case class ExplainNode(
     isPart: Boolean,
     operators: Seq[Long] = Nil,
     warnings: Seq[String] = Nil,
-    numbers: Option[OperatorNumbers] = None) {
+    numbers: Option[OperatorNumbers] = None,
+    emitted: Option[Seq[Seq[String]]] = None) {
 
   /** One line per node, inputs indented, with the reasons below each node. */
   def toText: String = toText(verbose = false)
@@ -79,6 +82,27 @@ final case class ExplainNode(
     numbers = OperatorNumbers.together(operators.sorted.flatMap(byId.get)),
     children = children.map(_.running(byId)))
 
+  /** The tree with what each node sent in the batches of a dry run, by its place from the root down. */
+  def emitting(byPlace: Map[Int, Seq[Seq[String]]]): ExplainNode = {
+    def at(node: ExplainNode, place: Int): (ExplainNode, Int) = {
+      val (children, next) = node.children.foldLeft((Vector.empty[ExplainNode], place + 1)) {
+        case ((done, place), child) =>
+          val (emitting, next) = at(child, place)
+          (done :+ emitting, next)
+      }
+      (node.copy(emitted = byPlace.get(place), children = children), next)
+    }
+    at(this, place = 0)._1
+  }
+
+  /** What it sent in the batches of a dry run, a line for each in which that is something. */
+  def emittedLines: Seq[String] = emitted.toSeq.flatMap { batches =>
+    val lines = batches.zipWithIndex.collect {
+      case (changes, batch) if changes.nonEmpty => s"${batch + 1}: ${changes.mkString(", ")}"
+    }
+    if (lines.isEmpty) Seq("no changes") else lines
+  }
+
   private def append(text: StringBuilder, depth: Int): Unit = {
     val (lead, below) =
       if (depth == 0) ("", "   ") else ("   " * (depth - 1) + "+- ", "   " * (depth + 1))
@@ -91,6 +115,7 @@ final case class ExplainNode(
     text.append(s"$keys$strategyText$stateText\n")
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
     numbers.foreach(now => text.append(s"$below# ${now.flow}, ${now.kept}\n"))
+    emittedLines.foreach(line => text.append(s"$below> $line\n"))
     children.foreach(_.append(text, depth + 1))
   }
 
@@ -115,5 +140,6 @@ final case class ExplainNode(
       ("operators" -> operators) ~
       ("warnings" -> warnings) ~
       ("numbers" -> numbers.map(_.toJson)) ~
+      ("emitted" -> emitted) ~
       ("children" -> children.map(_.json))
 }

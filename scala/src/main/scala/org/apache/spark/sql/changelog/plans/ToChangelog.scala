@@ -24,6 +24,8 @@ import org.apache.spark.sql.changelog.OutputMode
  *   the column that tells the change type, `_change_type` if the query doesn't name it otherwise
  * @param explainOnly
  *   whether the query is to be explained and not executed
+ * @param watched
+ *   in a dry run, what the rows of its nodes are noted in
  */
 case class ToChangelog(
     mode: OutputMode,
@@ -31,7 +33,8 @@ case class ToChangelog(
     streaming: Boolean,
     changeType: Attribute,
     child: LogicalPlan,
-    explainOnly: Boolean = false)
+    explainOnly: Boolean = false,
+    watched: Option[WatchedChanges] = None)
     extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output :+ changeType

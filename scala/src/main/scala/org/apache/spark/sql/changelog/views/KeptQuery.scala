@@ -9,7 +9,7 @@ import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, Explanation, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
 /** An analyzed query, and how its changes are kept if it reads any. */
@@ -29,7 +29,9 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   lazy val output: ChangelogOutput = {
     val output = explained(mode(hasKey = false))
     // it has no reader who could ask for other changes
-    output.copy(explained = output.explained.copy(warnings = Nil))
+    val explanation =
+      Explanation(output.explanation.mode)(output.explained.copy(warnings = Nil))
+    output.copy(explanation = explanation)
   }
 
   private def explained(mode: OutputMode): ChangelogOutput =

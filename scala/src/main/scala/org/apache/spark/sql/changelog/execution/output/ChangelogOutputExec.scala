@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
-import org.apache.spark.sql.changelog.plans.ExplainNode
+import org.apache.spark.sql.changelog.plans.{ExplainNode, Explanation}
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 import org.apache.spark.sql.changelog.status.RunningPlans
 
@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.status.RunningPlans
  *   where sources below keep records that can't be read
  */
 case class ChangelogOutputExec(
-    explained: ExplainNode,
+    explanation: Explanation,
     letters: Seq[DeadLetters],
     child: SparkPlan)
     extends UnaryExecNode {
@@ -34,7 +34,9 @@ case class ChangelogOutputExec(
 
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
-  override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explained.mode}"
+  def explained: ExplainNode = explanation.tree
+
+  override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explanation.mode}"
 
   /**
    * Without one Spark leaves adaptive execution off, which plans this node anew when the tasks below an

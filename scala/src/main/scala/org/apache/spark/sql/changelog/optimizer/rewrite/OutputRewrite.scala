@@ -36,7 +36,7 @@ private[optimizer] object OutputRewrite {
       root: AnnotatedPlan,
       input: LogicalPlan,
       operators: Seq[(AnnotatedPlan, Seq[Long])]): ChangelogOutput = {
-    val explained = ExplainTree(root, operators)
+    val explanation = explainedBy(root)(ExplainTree(root, operators))
     netting(root) match {
       case Netting.Consolidate(key, pairs) =>
         val kind = RowKind.find(input.output).get
@@ -46,13 +46,19 @@ private[optimizer] object OutputRewrite {
         val netted =
           ChangelogConsolidate(key, pairs, replaces, kind, RowKind.newAttribute(), input)
         val nettedBy = Option.when(pairs)(key)
-        output(root, explained, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+        output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
       case Netting.Neighbours(key) =>
-        output(root, explained, RowKind.find(input.output), Some(key), Some(key), input)
+        output(root, explanation, RowKind.find(input.output), Some(key), Some(key), input)
       case Netting.Alone(key) =>
-        output(root, explained, RowKind.find(input.output), pairBy = None, Some(key), input)
+        output(root, explanation, RowKind.find(input.output), pairBy = None, Some(key), input)
       case Netting.None =>
-        output(root, explained, RowKind.find(input.output), pairBy = None, nettedBy = None, input)
+        output(
+          root,
+          explanation,
+          RowKind.find(input.output),
+          pairBy = None,
+          nettedBy = None,
+          input)
     }
   }
 
@@ -77,23 +83,26 @@ private[optimizer] object OutputRewrite {
     val netted =
       ChangelogConsolidate(key, pairs, replaces = false, kind, RowKind.newAttribute(), all)
     val nettedBy = Option.when(pairs)(key)
-    val explained = ExplainTree(root, operators)
-    output(root, explained, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+    val explanation = explainedBy(root)(ExplainTree(root, operators))
+    output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
   }
 
   /** A root that can be explained but not executed. */
   def explained(root: AnnotatedPlan): ChangelogOutput =
     output(
       root,
-      ExplainTree.withAdvice(root),
+      explainedBy(root)(ExplainTree.withAdvice(root)),
       kind = None,
       pairBy = None,
       nettedBy = None,
       root.plan.children.head)
 
+  private def explainedBy(root: AnnotatedPlan)(tree: => ExplainNode): Explanation =
+    Explanation(root.mode.toString)(tree)
+
   private def output(
       root: AnnotatedPlan,
-      explained: ExplainNode,
+      explanation: Explanation,
       kind: Option[Attribute],
       pairBy: Option[Seq[Attribute]],
       nettedBy: Option[Seq[Attribute]],
@@ -109,7 +118,7 @@ private[optimizer] object OutputRewrite {
       sink.changeType,
       if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
       query.upsertKeys.map(query.ordered),
-      explained,
+      explanation,
       child)
   }
 

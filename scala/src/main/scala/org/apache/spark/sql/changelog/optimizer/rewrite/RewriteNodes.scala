@@ -27,10 +27,13 @@ import org.apache.spark.sql.changelog.shared.SharedChanges
  * @param takesOver
  *   in the batch in which state of an earlier query is taken over, whether a node has its own from there,
  *   all of whose result it is to emit
+ * @param watch
+ *   in a dry run, notes the rows that nodes send
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
-    takesOver: Option[RewrittenNode => Boolean]) {
+    takesOver: Option[RewrittenNode => Boolean],
+    watch: Option[WatchNodes]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
   /** The nodes that have become operators, in the order of their ids. */
@@ -60,7 +63,7 @@ private[optimizer] class RewriteNodes(
       operators += found
       if (takesOver.exists(_(found))) last.foreach(StoredResult.mark(_))
     }
-    rewritten
+    watch.fold(rewritten)(_(node, rewritten))
   }
 
   private def marked(node: AnnotatedPlan): AnnotatedPlan = node.plan match {

@@ -7,15 +7,12 @@ import java.util.UUID
 
 import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
-import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.compat.{OneBatch, StreamLogs}
-import org.apache.spark.sql.changelog.sources.tables.TableRows
+import org.apache.spark.sql.changelog.compat.StreamLogs
+import org.apache.spark.sql.changelog.sources.StreamRows
 
 /**
  * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
@@ -46,19 +43,11 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
     // a source that is read several times has an offset for each reading
-    val streams = streaming.collect {
-      case relation: StreamingRelation => relation
-      case relation: StreamingRelationV2 => relation
-    }
+    val streams = StreamRows.in(streaming)
     val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
     try {
       copyLog(batchId, copy)
-      // what the query computes is never computed: it only names the sources, in their order
-      val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
-      val plan = if (inputs.size == 1) inputs.head else Union(inputs)
-      OneBatch.run(session, plan, copy) { (batch, query) =>
-        read(streams.zip(inputsOf(query).map(atRest(batch, _))))
-      }
+      StreamRows.read(session, streams, copy)(read)
     } finally files.delete(copy, true)
   }
 
@@ -75,20 +64,4 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
     copyTo("sources", "sources")
     StreamLogs.writeIdentity(new Path(copy, "metadata"), session.sessionState.newHadoopConf())
   }
-
-  /** Takes the plan of the batch apart into the rows of each stream. */
-  private def inputsOf(query: LogicalPlan): Seq[LogicalPlan] = {
-    val inputs = query match {
-      case union: Union => union.children
-      case single => Seq(single)
-    }
-    inputs.map {
-      case Project(_, input) => input
-      case other => throw new IllegalStateException(s"unexpected input:\n$other")
-    }
-  }
-
-  /** The plan of a batch as one that is no stream. */
-  private def atRest(batch: SparkSession, plan: LogicalPlan): LogicalPlan =
-    OneBatch.atRest(batch, plan.transform { case rows: TableRows => rows.atRest })
 }

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain.dryrun
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.{ExplainNode, ToChangelog, WatchedChanges}
+
+/**
+ * Runs a query over a sample, and notes what each of its nodes sends in each batch: with the operators
+ * it has when it is started, in a session, a checkpoint and a sink of its own.
+ */
+private[dryrun] object DryRun {
+
+  /**
+   * The tree of each `to_changelog`, with what nodes have sent.
+   *
+   * @param changes
+   *   the changes of the query, over the sample
+   */
+  def apply(session: SparkSession, changes: LogicalPlan): Seq[ExplainNode] = {
+    val own = session.cloneSession()
+    // a few rows
+    own.sessionState.conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(1))
+    val watched = changes.collect { case root: ToChangelog => root.watched }.flatten
+    val timeZone = own.sessionState.conf.sessionLocalTimeZone
+    val batches = mutable.ArrayBuffer.empty[Map[WatchedChanges, Map[Int, Seq[String]]]]
+    run(own, changes) {
+      batches += watched.map(query => query -> textOf(query, timeZone)).toMap
+    }
+    watched.flatMap { query =>
+      val sent = batches.map(_(query)).toSeq
+      val places = sent.flatMap(_.keys).distinct
+      val byPlace = places.map(place => place -> sent.map(_.getOrElse(place, Nil))).toMap
+      query.explained.map(tree => withoutStreams(tree.emitting(byPlace)))
+    }
+  }
+
+  /** Runs the batches that there are; `done` is called after each. */
+  private def run(session: SparkSession, changes: LogicalPlan)(done: => Unit): Unit =
+    ThrowawayFolder.use(session) { checkpoint =>
+      val query = Dataset
+        .ofRows(session, changes)
+        .writeStream
+        .foreachBatch { (batch: AnyDataFrame, _: Long) =>
+          batch.collect()
+          done
+        }
+        .queryName("dry run")
+        .option("checkpointLocation", checkpoint.toString)
+        .trigger(Trigger.AvailableNow())
+        .start()
+      try query.awaitTermination()
+      catch {
+        case error: StreamingQueryException if error.getCause != null => throw error.getCause
+      } finally query.stop()
+    }
+
+  private def textOf(query: WatchedChanges, timeZone: String): Map[Int, Seq[String]] =
+    query
+      .take()
+      .map { case (place, columns, rows) =>
+        val text = new RowText(columns, timeZone)
+        val changes = rows.map(if (place == 0) text.ofResult(_) else text(_))
+        place -> changes
+      }
+      .toMap
+
+  /** What a source reads is none of the query's. */
+  private def withoutStreams(node: ExplainNode): ExplainNode = {
+    val isSource = node.node == "ChangelogSource" || node.node == "ChangelogNormalize"
+    node.copy(children = if (isSource) Nil else node.children.map(withoutStreams))
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain.dryrun
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods.{compact, parse, render}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  Cast,
+  EvalMode,
+  JsonToStructs,
+  Literal
+}
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.ExplainErrors
+
+/**
+ * One change of a sample, as people write it.
+ *
+ * @param line
+ *   all of it
+ * @param source
+ *   which source it is of; none if that is not said
+ * @param values
+ *   what follows the kind: words, or JSON
+ */
+private[dryrun] final case class SampleChange(
+    line: String,
+    source: Option[String],
+    kind: Byte,
+    values: String) {
+  import SampleChange._
+
+  /** The row of a source with these columns. */
+  def row(columns: Seq[Attribute], timeZone: String): InternalRow = {
+    val fields = columns.zip(texts(columns)).map { case (column, text) =>
+      try text.fold[Any](null)(valueOf(_, column.dataType, timeZone))
+      catch {
+        case NonFatal(error) =>
+          val reason = error.getMessage.linesIterator.next()
+          throw invalid(columns, s"${column.name} is a ${column.dataType.sql}: $reason")
+      }
+    }
+    InternalRow.fromSeq(fields)
+  }
+
+  def invalid(columns: Seq[Attribute], reason: String): Throwable =
+    ExplainErrors.sampleInvalid(line, columns, reason)
+
+  /** The text of each value; none for NULL. */
+  private def texts(columns: Seq[Attribute]): Seq[Option[String]] = asJson match {
+    case Some(JObject(fields)) =>
+      val unknown = fields.map(_._1).filterNot(name => columns.exists(_.name == name))
+      if (unknown.nonEmpty)
+        throw invalid(columns, s"there is no column ${unknown.mkString(", ")}")
+      val known = fields.toMap
+      columns.map(column => known.get(column.name).flatMap(text))
+    case Some(JArray(items)) => ofSize(columns, items.map(text))
+    case _ => ofSize(columns, SampleText.words(values))
+  }
+
+  private def asJson: Option[JValue] =
+    if (!values.startsWith("{") && !values.startsWith("[")) None
+    else Try(parse(values, useBigDecimalForDouble = true)).toOption
+
+  private def ofSize(
+      columns: Seq[Attribute],
+      values: Seq[Option[String]]): Seq[Option[String]] = {
+    if (values.size != columns.size) {
+      throw invalid(columns, s"${columns.size} values are expected, not ${values.size}")
+    }
+    values
+  }
+}
+
+private object SampleChange {
+  private def text(value: JValue): Option[String] = value match {
+    case JNull | JNothing => None
+    case JString(text) => Some(text)
+    case JDecimal(number) => Some(number.bigDecimal.toPlainString)
+    case other => Some(compact(render(other)))
+  }
+
+  /** What has parts is read as JSON, all else as a cast reads it. */
+  private def valueOf(text: String, dataType: DataType, timeZone: String): Any =
+    dataType match {
+      case _: ArrayType | _: MapType | _: StructType =>
+        val options = Map("mode" -> "FAILFAST")
+        JsonToStructs(dataType, options, Literal(text), Some(timeZone)).eval()
+      case _ => Cast(Literal(text), dataType, Some(timeZone), EvalMode.ANSI).eval()
+    }
+}
+
+/**
+ * Reads a sample as text. Each line is a change, and a batch of its own unless it begins with `&`:
+ * then it comes in the same batch as the one before.
+ * {{{
+ *   rides +I 1 Oslo 5
+ *   & rides +I 2 'New York' NULL
+ *   rides -D {"id": 1, "city": "Oslo", "fare": 5}
+ * }}}
+ * The name of the source can be left out where there is one.
+ */
+private[dryrun] object SampleText {
+  private val Word = """'((?:[^']|'')*)'(?=\s|$)|(\S+)""".r
+  private val Line = """(?s)(&\s*)?(?:('(?:[^']|'')*'|\S+)\s+)??([-+][IUD])(?:\s+(.*))?""".r
+
+  /** The changes of each batch. */
+  def apply(text: String): Seq[Seq[SampleChange]] =
+    text.linesIterator
+      .map(_.trim)
+      .filter(line => line.nonEmpty && !line.startsWith("--"))
+      .foldLeft(Vector.empty[Vector[SampleChange]]) { case (batches, line) =>
+        val (together, change) = read(line)
+        if (together && batches.nonEmpty) batches.init :+ (batches.last :+ change)
+        else batches :+ Vector(change)
+      }
+
+  /** The values of a line; none for NULL. */
+  def words(text: String): Seq[Option[String]] = Word
+    .findAllMatchIn(text)
+    .map { found =>
+      Option(found.group(1)).map(_.replace("''", "'")).orElse {
+        Some(found.group(2)).filterNot(_ == "NULL")
+      }
+    }
+    .toSeq
+
+  private def read(line: String): (Boolean, SampleChange) = line match {
+    case Line(together, source, kind, values) =>
+      val name = Option(source).flatMap(words(_).head)
+      val index = RowKind.Symbols.indexOf(kind)
+      if (index < 0) throw unreadable(line)
+      (together != null, SampleChange(line, name, index.toByte, Option(values).getOrElse("")))
+    case _ => throw unreadable(line)
+  }
+
+  private def unreadable(line: String): Throwable =
+    ExplainErrors.sampleInvalid(
+      line,
+      Nil,
+      "a change is written as the name of a source, +I, -U, +U or -D, and the row: rides +I 1 Oslo 5")
+}

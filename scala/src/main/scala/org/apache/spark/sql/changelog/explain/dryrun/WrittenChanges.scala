@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain.dryrun
+
+import java.util.UUID
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.plans.logical.{EventTimeWatermark, LogicalPlan}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.ByteType
+import org.apache.spark.unsafe.types.CalendarInterval
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.ExplainErrors
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * Lets a query read changes that are written down, in the columns of its tables: in place of what
+ * `from_changelog` and its like read and how they do.
+ */
+private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[SampleChange]]) {
+  private val timeZone = session.sessionState.conf.sessionLocalTimeZone
+
+  def apply(changes: LogicalPlan): LogicalPlan = {
+    val sources = NamedSources(changes)
+    if (sources.isEmpty) throw ExplainErrors.sampleEmpty("the query reads no changes")
+    if (batches.isEmpty) throw ExplainErrors.sampleEmpty("the text has none")
+    val sampled = batches.map(_.groupBy(sourceOf(_, sources)))
+    val readings = sources.flatMap { source =>
+      val rows = sampled.map(_.getOrElse(source, Nil).map(rowOf(_, source))).toIndexedSeq
+      source.readings.distinct.map(reading => reading -> reads(reading, rows))
+    }.toMap
+    changes.transformDownWithSubqueries {
+      case source: FromChangelog if readings.contains(source) => readings(source)
+    }
+  }
+
+  private def sourceOf(change: SampleChange, sources: Seq[NamedSource]): NamedSource = {
+    val resolver = session.sessionState.conf.resolver
+    val found = change.source match {
+      case Some(name) =>
+        sources
+          .find(_.names.exists(resolver(_, name)))
+          .orElse(name.toIntOption.flatMap(number => sources.lift(number - 1)))
+      case None => Option.when(sources.size == 1)(sources.head)
+    }
+    found.getOrElse {
+      val known = sources.map(source => source.names.headOption -> source.columns)
+      throw ExplainErrors.sampleSourceNotFound(change.line, change.source, known)
+    }
+  }
+
+  private def rowOf(change: SampleChange, source: NamedSource): InternalRow = {
+    val produces = source.readings.head.produces
+    val isExpected = change.kind match {
+      case RowKind.Insert => true
+      case RowKind.Delete => produces.delete
+      case _ => produces.update
+    }
+    if (!isExpected) {
+      throw change.invalid(source.columns, s"the source sends ${produces.words} only")
+    }
+    val row = change.row(source.columns, timeZone)
+    InternalRow.fromSeq(row.toSeq(source.columns.map(_.dataType)) :+ change.kind)
+  }
+
+  private def reads(source: FromChangelog, rows: IndexedSeq[Seq[InternalRow]]): FromChangelog = {
+    val kind = AttributeReference("_kind", ByteType, nullable = false)()
+    // as it was before the watermark was said
+    val stream = Sample.stream(session, source.output :+ kind, rows)
+    val delayKey = EventTimeWatermark.delayKey
+    val timed =
+      source.output.filter(_.metadata.contains(delayKey)).foldLeft(stream) { (plan, column) =>
+        val micros = column.metadata.getLong(delayKey) * 1000
+        EventTimeWatermark(UUID.randomUUID, column, new CalendarInterval(0, 0, micros), plan)
+      }
+    source.copy(
+      kind = source.kind.map(_ => kind),
+      sequence = source.sequence.filter(source.outputSet.contains),
+      skipsBadRows = false,
+      child = timed,
+      unavailable = None)
+  }
+}
