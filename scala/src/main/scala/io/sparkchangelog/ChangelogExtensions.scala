@@ -32,9 +32,14 @@ import org.apache.spark.sql.changelog.optimizer.{
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
 import org.apache.spark.sql.changelog.start.CheckChangelogSupport
-import org.apache.spark.sql.changelog.status.{ChangelogStatusFunction, StatusStrategy}
+import org.apache.spark.sql.changelog.status.{
+  ChangelogStatusFunction,
+  RunningPlans,
+  StatusStrategy
+}
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
 import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
+import org.apache.spark.sql.changelog.web.ChangelogTab
 
 /**
  * Teaches a session to keep queries over changing tables up to date.
@@ -47,6 +52,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
     ChangelogConf.register()
+    RunningPlans.whenBegun(ChangelogTab.show)
     // parsing: statements that Spark's own grammar doesn't have
     extensions.injectParser((_, parser) => new ChangelogParser(parser))
     // analysis

@@ -21,6 +21,7 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
     "org.apache.spark.internal",
     "org.apache.spark.io",
     "org.apache.spark.rdd",
+    "org.apache.spark.ui",
     "org.apache.spark.util",
     "org.apache.spark.sql.catalyst.analysis",
     "org.apache.spark.sql.catalyst.optimizer",
@@ -75,7 +76,7 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
       "UnsafeRowPair"),
     "execution.window" -> Set.empty).map { case (name, passedOn) =>
     s"org.apache.spark.sql.$name" -> passedOn
-  }
+  } + ("org.apache.spark.ui" -> Set.empty[String])
 
   /** The same, one name at a time. */
   private val WalledNames: Set[String] = Set(

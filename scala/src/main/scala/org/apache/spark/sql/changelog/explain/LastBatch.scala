@@ -21,10 +21,8 @@ private[explain] case class LastBatch(query: RunningQuery) {
   private def phases: String =
     durations.filter(_._2 > 0).map { case (phase, ms) => s"$phase $ms ms" }.mkString(", ")
 
-  def title: String = query.name.getOrElse(query.id)
-
   def lines: Seq[String] = Seq(
-    s"Query $title, run ${query.runId}${if (query.isActive) "" else ", has ended"}",
+    s"Query ${query.title}, run ${query.runId}${if (query.isActive) "" else ", has ended"}",
     query.progress.fold("No batch is done yet.") { batch =>
       f"Batch ${batch.batchId} of ${batch.timestamp}: ${batch.numInputRows}%,d rows read; $phases"
     },

@@ -5,85 +5,71 @@ package org.apache.spark.sql.changelog.explain
 
 import scala.xml.{Elem, MinimizeMode, NodeSeq, Unparsed, Utility}
 
-import org.apache.spark.sql.changelog.plans.ExplainNode
+import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
+import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber}
 import org.apache.spark.sql.changelog.status.RunningQuery
 
 /**
  * Makes a page of what EXPLAIN says of a query: its picture, and the numbers of its operators as a
  * table if it runs. All that the page needs is in it.
  */
-private[explain] object PlanPage {
+private[changelog] object PlanPage {
 
   def apply(trees: Seq[ExplainNode]): String =
-    page("How the changes of a query are kept", trees, Nil)
+    page("How the changes of a query are kept", content(trees))
 
-  def apply(query: RunningQuery): String = {
-    val batch = LastBatch(query)
-    page(
-      s"Query ${batch.title}",
-      query.trees,
-      batch.lines.tail.map(line => <p>{line}</p>) ++ operators(query.trees))
-  }
+  def apply(query: RunningQuery): String = page(s"Query ${query.title}", content(query))
+
+  /** What is on the page, for another one. */
+  def content(trees: Seq[ExplainNode]): NodeSeq = framed(pictures(trees))
+
+  def content(query: RunningQuery): NodeSeq = framed(
+    LastBatch(query).lines.tail.map(line => <p>{line}</p>) ++ operators(query.trees) ++
+      pictures(query.trees))
 
   def text(node: Elem): String =
     Utility.serialize(node, minimizeTags = MinimizeMode.Default).toString
 
-  private def page(title: String, trees: Seq[ExplainNode], about: NodeSeq): String = {
+  private def page(title: String, content: NodeSeq): String = {
     val page =
       <html lang="en">
         <head>
           <meta charset="utf-8"/>
           <title>{title}</title>
-          <style>{Unparsed(Style)}</style>
+          <style>{Unparsed(PageStyle)}</style>
         </head>
         <body>
           <h1>{title}</h1>
-          {about}
-          {trees.map(tree => <div class="plan">{PlanPicture(tree.folded)}</div>)}
-          {Legend}
+          {content}
         </body>
       </html>
     s"<!DOCTYPE html>\n${text(page)}\n"
   }
 
+  private def framed(content: NodeSeq): NodeSeq =
+    <div class="changelog"><style>{Unparsed(Style)}</style>{content}</div>
+
+  private def pictures(trees: Seq[ExplainNode]): NodeSeq =
+    trees.map(tree => <div class="plan">{PlanPicture(tree.folded)}</div>) ++ Legend
+
   private def operators(trees: Seq[ExplainNode]): NodeSeq = {
     val rows = trees.flatMap(_.nodes).flatMap(node => node.numbers.map(node -> _)).reverse
     if (rows.isEmpty) NodeSeq.Empty
     else {
-      val heads = Seq(
-        "operator",
-        "node",
-        "rows in",
-        "+I",
-        "-U",
-        "+U",
-        "-D",
-        "churn",
-        "unmatched",
-        "late",
-        "state rows",
-        "state bytes",
-        "ms in tasks")
+      val shown = OperatorNumber.all.filter(_.head.nonEmpty)
+      val heads = Seq("operator", "node") ++ shown.flatMap(_.head)
       <table>
         <thead><tr>{heads.map(head => <th>{head}</th>)}</tr></thead>
         <tbody>{
         rows.map { case (node, numbers) =>
-          val counts = Seq(
-            numbers.rowsIn.map(rows => f"$rows%,d"),
-            Some(f"${numbers.inserts}%,d"),
-            Some(f"${numbers.updatePreimages}%,d"),
-            Some(f"${numbers.updatePostimages}%,d"),
-            Some(f"${numbers.deletes}%,d"),
-            numbers.churn.map(ratio => f"$ratio%.2f"),
-            Some(f"${numbers.unmatched}%,d"),
-            Some(f"${numbers.late}%,d"),
-            Some(f"${numbers.stateRows}%,d"),
-            Some(f"${numbers.stateBytes}%,d"),
-            Some(f"${numbers.taskMs}%,d"))
+          val cells = shown.map {
+            case count: Count => count.value(numbers).map(value => f"$value%,d")
+            case ratio: Ratio => ratio.value(numbers).map(value => f"$value%.2f")
+          }
           <tr>
             <td>{node.operators.mkString(", ")}</td>
             <td class="node">{s"${node.node} ${node.detail}"}</td>
-            {counts.map(count => <td>{count.getOrElse("")}</td>)}
+            {cells.map(cell => <td>{cell.getOrElse("")}</td>)}
           </tr>
         }
       }</tbody>
@@ -100,16 +86,21 @@ private[explain] object PlanPage {
       ▤ is a table of state, with what bounds it below.
     </p>
 
-  private val Style =
+  private val PageStyle =
     """
 body { margin: 24px; background: #fff; color: #0f172a; font: 14px/1.5 system-ui, sans-serif }
 h1 { font-size: 20px }
-.plan { overflow-x: auto; margin: 16px 0 }
-.plan svg { display: block }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th, td { padding: 3px 10px; border-bottom: 1px solid #e2e8f0; text-align: right }
-th { color: #475569; font-weight: 600 }
-th:nth-child(2), td.node { text-align: left; font-family: ui-monospace, monospace; font-size: 12px; max-width: 48em; overflow-wrap: anywhere }
-.legend { color: #475569 }
+"""
+
+  /** Of what is on another page, too, and so of nothing but that. */
+  private val Style =
+    """
+.changelog .plan { overflow-x: auto; margin: 16px 0 }
+.changelog .plan svg { display: block }
+.changelog table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+.changelog th, .changelog td { padding: 3px 10px; border-bottom: 1px solid #e2e8f0; text-align: right }
+.changelog th { color: #475569; font-weight: 600 }
+.changelog th:nth-child(2), .changelog td.node { text-align: left; font-family: ui-monospace, monospace; font-size: 12px; max-width: 48em; overflow-wrap: anywhere }
+.changelog .legend { color: #475569 }
 """
 }

@@ -4,9 +4,10 @@
 package org.apache.spark.sql.changelog.plans
 
 import org.json4s.JsonAST._
-import org.json4s.JsonDSL._
 
 import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 
 /**
  * What a node with state did in one batch of a running query, and what it keeps.
@@ -57,12 +58,10 @@ final case class OperatorNumbers(
   /** What it keeps, for people. */
   def kept: String = f"keeps $stateRows%,d rows, ${Utils.bytesToString(stateBytes)}"
 
-  def toJson: JObject =
-    ("rowsIn" -> rowsIn) ~ ("rowsOut" -> rowsOut) ~ ("inserts" -> inserts) ~
-      ("updatePreimages" -> updatePreimages) ~ ("updatePostimages" -> updatePostimages) ~
-      ("deletes" -> deletes) ~ ("churn" -> churn) ~ ("unmatchedRetractions" -> unmatched) ~
-      ("lateRows" -> late) ~ ("stateRows" -> stateRows) ~ ("stateBytes" -> stateBytes) ~
-      ("taskMs" -> taskMs)
+  def toJson: JObject = JObject(OperatorNumber.all.toList.map {
+    case count: Count => count.name -> count.value(this).fold[JValue](JNothing)(JLong(_))
+    case ratio: Ratio => ratio.name -> ratio.value(this).fold[JValue](JNothing)(JDouble(_))
+  })
 }
 
 object OperatorNumbers {

@@ -10,7 +10,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 
-import org.apache.spark.sql.changelog.plans.OperatorNumbers
+import org.apache.spark.sql.changelog.plans.OperatorNumber
 
 /**
  * Tells Spark's metrics system what each operator of a query did in the last batch, as Spark does for
@@ -33,11 +33,11 @@ private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Lo
 
   register("compiledClasses", Some(query().compiled))
   operators.foreach { case (id, name) =>
-    QueryMetrics.gauges.foreach { case (metric, value) =>
+    OperatorNumber.all.collect { case count: OperatorNumber.Count =>
       // no dots, as in Spark's own
       register(
-        s"operator$id-$name-$metric",
-        query().operators.find(_.id == id).map(operator => value(operator.numbers)))
+        s"operator$id-$name-${count.name}",
+        query().operators.find(_.id == id).flatMap(operator => count.value(operator.numbers)))
     }
   }
 
@@ -52,18 +52,6 @@ private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Lo
 }
 
 private[status] object QueryMetrics {
-  private val gauges: Seq[(String, OperatorNumbers => Long)] = Seq(
-    "rowsIn" -> (_.rowsIn.getOrElse(0L)),
-    "rowsOut" -> (_.rowsOut),
-    "inserts" -> (_.inserts),
-    "updatePreimages" -> (_.updatePreimages),
-    "updatePostimages" -> (_.updatePostimages),
-    "deletes" -> (_.deletes),
-    "unmatchedRetractions" -> (_.unmatched),
-    "lateRows" -> (_.late),
-    "stateRows" -> (_.stateRows),
-    "stateBytes" -> (_.stateBytes),
-    "taskMs" -> (_.taskMs))
 
   /** Until the run ends. */
   def register(stream: StreamingQuery, plan: RunningPlan): Unit = {

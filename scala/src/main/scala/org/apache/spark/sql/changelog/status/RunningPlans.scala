@@ -32,20 +32,30 @@ private[status] final case class RunningPlan(
 object RunningPlans {
   private val plans = Collections.synchronizedMap(new WeakHashMap[StreamingQuery, RunningPlan])
 
+  /** Told of each run that begins. */
+  @volatile private var begun: StreamingQuery => Unit = _ => ()
+
+  /** Lets something know of each run that begins, from now on. */
+  def whenBegun(tell: StreamingQuery => Unit): Unit = begun = tell
+
   /** Called in the first batch of a run, for each `to_changelog`. */
-  def note(stream: StreamingQuery, tree: ExplainNode, operators: Seq[(Long, String)]): Unit =
-    plans.synchronized {
-      Option(plans.get(stream)) match {
-        case Some(known) => plans.put(stream, known.copy(trees = (known.trees :+ tree).distinct))
-        case None =>
-          val plan = RunningPlan(Seq(tree), operators, compiled)
-          plans.put(stream, plan)
-          if (castToImpl(stream.sparkSession).sessionState.conf.streamingMetricsEnabled) {
-            QueryMetrics.register(stream, plan)
-          }
-      }
-      ()
+  def note(stream: StreamingQuery, tree: ExplainNode, operators: Seq[(Long, String)]): Unit = {
+    val isNew = plans.synchronized {
+      val known = Option(plans.get(stream))
+      plans.put(
+        stream,
+        known.fold(RunningPlan(Seq(tree), operators, compiled)) { plan =>
+          plan.copy(trees = (plan.trees :+ tree).distinct)
+        })
+      known.isEmpty
     }
+    if (isNew) {
+      if (castToImpl(stream.sparkSession).sessionState.conf.streamingMetricsEnabled) {
+        QueryMetrics.register(stream, plans.get(stream))
+      }
+      begun(stream)
+    }
+  }
 
   /** Those that run, and those that have ended and are held. */
   def all: Seq[RunningQuery] = plans.synchronized {

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.status
 
+import java.time.Instant
+
 import org.apache.spark.sql.streaming.{
   StateOperatorProgress,
   StreamingQuery,
@@ -21,6 +23,9 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
   val id: String = stream.id.toString
   val runId: String = stream.runId.toString
 
+  /** Its name, or its id where it has none. */
+  def title: String = name.getOrElse(id)
+
   def isCalled(text: String): Boolean = name.contains(text) || id == text || runId == text
 
   def isActive: Boolean = stream.isActive
@@ -30,6 +35,10 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
     val (done, idle) = stream.recentProgress.toSeq.partition(_.durationMs.containsKey("addBatch"))
     done.lastOption.orElse(idle.lastOption)
   }
+
+  /** All that had been delivered by then has been read; none before a batch is done. */
+  def asOf: Option[Instant] =
+    Option(stream.lastProgress).map(last => Instant.parse(last.timestamp))
 
   def batchId: Long = progress.map(_.batchId).getOrElse(-1L)
 
@@ -52,9 +61,16 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
     val byId = operators.map(operator => operator.id -> operator.numbers).toMap
     plan.trees.map(_.running(byId))
   }
+
+  /** Of the operators that no other is above. */
+  def topmost: Seq[OperatorNumbers] = trees.flatMap(RunningQuery.topmost)
 }
 
 object RunningQuery {
+
+  private def topmost(node: ExplainNode): Seq[OperatorNumbers] =
+    node.numbers.fold(node.children.flatMap(topmost))(Seq(_))
+
   private def numbers(operator: StateOperatorProgress): OperatorNumbers = {
     def count(name: String): Long = operator.customMetrics.getOrDefault(name, 0L)
     val isOurs = operator.customMetrics.containsKey("numOutputRows")

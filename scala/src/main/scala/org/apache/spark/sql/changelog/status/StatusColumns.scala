@@ -10,7 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumbers}
+import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
+import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
 
 /** The columns of `changelog_status()`, and the rows they have now. */
 private[status] object StatusColumns {
@@ -28,8 +29,12 @@ private[status] object StatusColumns {
 
   private case class Column(name: String, dataType: DataType, value: Source => Option[Any])
 
-  private def count(name: String)(value: OperatorNumbers => Long): Column =
-    Column(name, LongType, _.numbers.map(value))
+  private def column(number: OperatorNumber): Column = number match {
+    case time: Count if time.isTime =>
+      Column(time.column, DoubleType, _.numbers.flatMap(time.value).map(_ / 1000.0))
+    case count: Count => Column(count.column, LongType, _.numbers.flatMap(count.value))
+    case ratio: Ratio => Column(ratio.column, DoubleType, _.numbers.flatMap(ratio.value))
+  }
 
   private val columns: Seq[Column] = Seq(
     Column("query", StringType, _.query.name),
@@ -45,22 +50,11 @@ private[status] object StatusColumns {
     Column("operator_id", LongType, _.operator.map(_.id)),
     Column("operator", StringType, _.operator.map(_.name)),
     Column("node", StringType, _.node.map(node => s"${node.node} ${node.detail}".trim)),
-    Column("rows_in", LongType, _.numbers.flatMap(_.rowsIn)),
-    count("rows_out")(_.rowsOut),
-    count("inserts")(_.inserts),
-    count("update_preimages")(_.updatePreimages),
-    count("update_postimages")(_.updatePostimages),
-    count("deletes")(_.deletes),
-    Column("churn", DoubleType, _.numbers.flatMap(_.churn)),
-    count("unmatched_retractions")(_.unmatched),
-    count("late_rows")(_.late),
-    count("state_rows")(_.stateRows),
-    count("state_bytes")(_.stateBytes),
     Column(
       "state_bound",
       StringType,
-      _.node.map(_.state.map(_.boundedBy).distinct.mkString("; "))),
-    Column("task_seconds", DoubleType, _.numbers.map(_.taskMs / 1000.0)))
+      _.node.map(_.state.map(_.boundedBy).distinct.mkString("; ")))) ++
+    OperatorNumber.all.map(column)
 
   private val schema = StructType(
     columns.map(column => StructField(column.name, column.dataType)))

@@ -25,6 +25,9 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   private lazy val lastSuccess = history.lastSuccess
   private lazy val query = new ViewQuery(session, definition)
 
+  /** The last refresh, if any is remembered. */
+  def lastRefresh: Option[RefreshRecord] = last
+
   /** Whether a query of this process keeps it up to date, and whether the last refresh failed. */
   def state: String = RunningViews.last(view) match {
     case Some(query) if query.isActive => "RUNNING"
