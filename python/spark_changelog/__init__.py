@@ -19,6 +19,7 @@ from spark_changelog.dry_run import dry_run
 from spark_changelog.evolution import evolve, rescale
 from spark_changelog.explain import explain
 from spark_changelog.functions import from_changelog, lookup, to_changelog
+from spark_changelog.lineage import why
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
 from spark_changelog.run import run
 from spark_changelog.session import configure
@@ -43,4 +44,5 @@ __all__ = [
     "run",
     "to_changelog",
     "verify",
+    "why",
 ]

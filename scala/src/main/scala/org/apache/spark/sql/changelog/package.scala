@@ -44,6 +44,8 @@ package org.apache.spark.sql
  *   execution    physical operators, one package each, and how they use their state
  *                uses checkpoint, compat, config, errors, identity, inference, microbatch, plans,
  *                shared, sources, status
+ *   lineage      the rows behind those of a query's result
+ *                uses analysis, compat, errors, inference, plans
  *   sinks        what keeps tables and topics current from the changes, each batch once
  *                uses checkpoint, compat, errors, plans
  *   start        what is checked when a query is started
@@ -62,7 +64,7 @@ package org.apache.spark.sql
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have
- *                uses compat, evolution, explain, views
+ *                uses compat, evolution, explain, lineage, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

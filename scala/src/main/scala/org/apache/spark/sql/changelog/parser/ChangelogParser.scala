@@ -16,6 +16,7 @@ import org.apache.spark.sql.changelog.explain.{
   ExplainFormat,
   ExplainQueryCommand
 }
+import org.apache.spark.sql.changelog.lineage.WhyCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**
@@ -47,6 +48,7 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
             evolve(from, Some(into), Option(target), spark(query))
           case Rescale(from, into, partitions) =>
             RescaleCheckpoint(unescapeSQLString(from), unescapeSQLString(into), partitions.toInt)
+          case Why(query) => WhyCommand(spark(query))
           case ExplainEvolve(from, query) => evolve(from, None, None, spark(query))
           case _ => ResolveViewStatements.parsed(spark(sqlText))
         }
@@ -78,6 +80,7 @@ private object ChangelogParser {
     s"""(?is)\\s*EXPLAIN\\s+EVOLVE\\s+CHECKPOINT\\s+$Text\\s+AS\\s+(.*)""".r
   private val Rescale =
     s"""(?is)\\s*RESCALE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text\\s+PARTITIONS\\s+(\\d{1,9})\\s*;?\\s*""".r
+  private val Why = """(?is)\s*WHY\s+((?:SELECT|WITH|FROM|TABLE|VALUES)\b.*|\(.*)""".r
   private val Prefix =
     """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
   private val DryRun =

@@ -50,6 +50,10 @@ class ViewStatement(parser: ParserInterface) {
         Some(DescribeKeptView(parts(name), first != null || second != null))
       case Verify(name, percent) =>
         Some(VerifyKeptView(parts(name), Option(percent).map(sample)))
+      case Why(name, condition) =>
+        val wanted = Option(condition).map(text => parse(s"SELECT * FROM $name WHERE $text"))
+        val filter = wanted.flatMap(_.collectFirst { case filter: Filter => filter })
+        Some(WhyKeptView(parts(name), filter))
       case Refreshes(name) => Some(ShowRefreshes(parts(name)))
       case Show(database, pattern) =>
         Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
@@ -123,6 +127,7 @@ object ViewStatement {
     s"""(?is)DESC(?:RIBE)?\\s+(EXTENDED\\s+)?$Kind\\s+(EXTENDED\\s+)?$Name\\s*;?\\s*""".r
   private val Verify =
     s"""(?is)VERIFY\\s+$Kind\\s+$Name(?:\\s+SAMPLE\\s+(\\d+(?:\\.\\d+)?)\\s+PERCENT)?\\s*;?\\s*""".r
+  private val Why = s"""(?is)WHY\\s+$Kind\\s+$Name(?:\\s+WHERE\\b(.*?))?\\s*;?\\s*""".r
   private val Refreshes = s"""(?is)SHOW\\s+REFRESHES\\s+OF\\s+(?:$Kind\\s+)?$Name\\s*;?\\s*""".r
   private val Show =
     s"""(?is)SHOW\\s+(?:MATERIALIZED\\s+VIEWS|STREAMING\\s+TABLES)(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r

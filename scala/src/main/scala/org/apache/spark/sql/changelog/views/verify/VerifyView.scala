@@ -3,21 +3,12 @@
 
 package org.apache.spark.sql.changelog.views.verify
 
-import org.apache.spark.sql.catalyst.expressions.Alias
-import org.apache.spark.sql.catalyst.plans.logical.{
-  EventTimeWatermark,
-  LeafNode,
-  LogicalPlan,
-  Project
-}
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Column, Row}
 
-import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
 import org.apache.spark.sql.changelog.views._
 
@@ -33,6 +24,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
 
   private val query = new ViewQuery(creator, view.definition)
   private val session = query.session
+  private val atRest = new ViewAtRest(view, query, "compared with its query")
   private val seed = System.nanoTime()
 
   /** The rows that differ, at most [[MostRows]] of them; whether they are too many or missing. */
@@ -40,66 +32,17 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     if (query.isStreaming && query.forgetsRows) throw ViewErrors.notComparable(view.name)
     val at = System.currentTimeMillis()
     val (differences, compared) =
-      if (query.isStreaming) compareStream() else compare(stored, query.rows)
+      if (query.isStreaming) compareStream() else compare(atRest.stored, query.rows)
     new ViewLog(creator, view.definition.folder)
       .verified(VerificationRecord(at, sample, compared, differences.size.toLong))
     differences.take(MostRows)
   }
 
   private def compareStream(): (Seq[Row], Long) = {
-    val sources = new SourceRows(session, view.definition.checkpoint)
-    val (batchId, rows) = pin(sources)
     var result: (Seq[Row], Long) = (Nil, 0L)
-    batchId.foreach { batchId =>
-      val streaming = query.changes.queryExecution.analyzed
-      sources.upTo(batchId, streaming) { read =>
-        val rested = atRest(query.analyzed, read)
-        val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
-        result = compare(rows, Dataset.ofRows(session, timed))
-      }
-    }
+    atRest { (_, stored, plan) => result = compare(stored, Dataset.ofRows(session, plan)) }
     result
   }
-
-  /** The rows of the view together with the batch they are the result of. */
-  private def pin(sources: SourceRows): (Option[Long], DataFrame) = {
-    val patience = System.currentTimeMillis() + Patience
-    while (true) {
-      val before = sources.lastBatches
-      if (before._1 == before._2) {
-        // the files that are read are fixed now
-        val rows = stored
-        rows.queryExecution.executedPlan
-        if (sources.lastBatches == before) return (before._2, rows)
-      } else if (RunningViews.active(view).isEmpty || System.currentTimeMillis() > patience) {
-        throw ViewErrors.batchUnfinished(view.name, "compared with its query", before._1.get)
-      }
-      Thread.sleep(100)
-    }
-    throw new IllegalStateException("unreachable")
-  }
-
-  private def stored: DataFrame = session.table(view.sql)
-
-  /** The query over the rows that were read, instead of over streams. */
-  private def atRest(plan: LogicalPlan, read: Seq[(LogicalPlan, LogicalPlan)]): LogicalPlan =
-    withoutWatermarks(plan).transformDownWithSubqueries {
-      case source: FromChangelog if source.streaming => source.copy(streaming = false)
-      case leaf: LeafNode if leaf.isStreaming =>
-        val (stream, rows) = read
-          .find { case (stream, _) => stream.outputSet == leaf.outputSet }
-          .orElse(read.find { case (stream, _) => stream.sameResult(leaf) })
-          .getOrElse(throw new IllegalStateException(s"no rows were read of\n$leaf"))
-        require(stream.output.size == leaf.output.size)
-        Project(
-          leaf.output.zip(rows.output).map { case (column, value) =>
-            Alias(value, column.name)(exprId = column.exprId)
-          },
-          rows)
-    }
-
-  private def withoutWatermarks(plan: LogicalPlan): LogicalPlan =
-    plan.transformUpWithSubqueries { case watermark: EventTimeWatermark => watermark.child }
 
   private def compare(stored: DataFrame, expected: DataFrame): (Seq[Row], Long) = {
     val names = expected.columns.toSeq
@@ -178,7 +121,6 @@ object VerifyView {
   /** How far sums of DOUBLEs may differ by the order of what is added, relatively. */
   private val Tolerance = 1e-9
   private val Buckets = 1000000L
-  private val Patience = 60000L
 
   /** The columns of the result. */
   def schemaOf(view: KeptView): StructType =

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tells which rows stand behind those of a result."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+def why(
+    result: str | DataFrame,
+    key: Mapping[str, Any] | None = None,
+    spark: SparkSession | None = None,
+) -> DataFrame:
+    """Find the rows behind rows of a materialized view or a query: down to those of its sources.
+
+    They are computed anew, from the result down: all rows of a group, both rows of a join, all
+    rows of a rank's partition. A view is asked as of its last batch, a query as its tables are
+    now.
+
+    Parameters
+    ----------
+    result : str or DataFrame
+        The name of a materialized view, as in SQL, or a query over tables.
+    key : mapping, optional
+        Which rows of it: columns with their values. All by default.
+    spark : SparkSession, optional
+        For a view; the active session by default.
+
+    Returns
+    -------
+    DataFrame
+        ``level``, how far below the result; ``node``; ``rows``, how many rows of it stand behind
+        the result; ``row``, one of the first 100, as a map of texts; ``note``, what else must be
+        known, such as that a node can't be traced.
+
+    See Also
+    --------
+    verify : compares a view with its query.
+
+    Examples
+    --------
+    >>> rides = spark.createDataFrame([("Oslo", 5), ("Rome", 7), ("Oslo", 2)], ["city", "fare"])
+    >>> totals = rides.groupBy("city").sum("fare")
+    >>> rows = why(totals, key={"city": "Oslo"})
+    >>> for row in rows.where("level > 2").collect():
+    ...     print(row.node, row.rows, row.row)
+    LogicalRDD [city, fare] 2 {'city': 'Oslo', 'fare': '5'}
+    LogicalRDD [city, fare] 2 {'city': 'Oslo', 'fare': '2'}
+    """
+    condition = " AND ".join(
+        f"{_quoted(name)} <=> {_value(value)}" for name, value in (key or {}).items()
+    )
+    if isinstance(result, DataFrame):
+        wanted = result.where(condition) if condition else result
+        return result.sparkSession.sql("WHY SELECT * FROM {wanted}", wanted=wanted)
+    session = SparkSession.active() if spark is None else spark
+    where = f" WHERE {condition}" if condition else ""
+    return session.sql(f"WHY MATERIALIZED VIEW {result}{where}")
+
+
+def _value(value: Any) -> str:
+    """Write a value of a key in SQL.
+
+    Examples
+    --------
+    >>> _value(5), _value(True), _value(None), _value("a")
+    ('5', 'true', 'NULL', "'a'")
+    >>> _value(Decimal("1.50")), _value(1.5), _value(datetime.date(2026, 1, 2))
+    ('1.50BD', "DOUBLE('1.5')", "DATE '2026-01-02'")
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"DOUBLE('{value}')"
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, datetime.datetime):
+        return f"TIMESTAMP '{value}'"
+    if isinstance(value, datetime.date):
+        return f"DATE '{value}'"
+    raise TypeError(f"{value!r} is no value of a key: {type(value).__name__}")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

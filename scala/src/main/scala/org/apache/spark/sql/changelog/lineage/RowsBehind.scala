@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.lineage
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.LeftSemi
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+
+/**
+ * Computes rows of plans once, and finds those among them that others are made of.
+ *
+ * What is found is kept as long as anybody holds it, so that what stands below is computed of the same
+ * rows.
+ */
+private[lineage] class RowsBehind(session: SparkSession) {
+
+  /** The rows of a plan, in its columns. */
+  def keep(plan: LogicalPlan): LogicalPlan =
+    Dataset.ofRows(session, plan).localCheckpoint(eager = true).queryExecution.analyzed
+
+  /**
+   * The rows of `plan` for which there is one among `wanted` with equal values.
+   *
+   * @param equal
+   *   what must be equal: expressions over `plan`, and columns of `wanted`
+   * @param condition
+   *   what must be true besides, over columns of both
+   */
+  def behind(
+      plan: LogicalPlan,
+      wanted: LogicalPlan,
+      equal: Seq[(Expression, Attribute)],
+      condition: Option[Expression] = None): LogicalPlan = {
+    // under names of their own, as both may have the same columns
+    val renamed = wanted.output.map(column => Alias(column, column.name)())
+    val known = AttributeMap(wanted.output.zip(renamed.map(_.toAttribute)))
+    val values = equal.map { case (value, _) => Alias(value, "value")() }
+    val own = plan.outputSet
+    val equalities = values.zip(equal).collect {
+      case (value, (_, column)) if RowOrdering.isOrderable(column.dataType) =>
+        EqualNullSafe(value.toAttribute, known(column))
+    }
+    val conditions = equalities ++ condition.map(_.transform {
+      case column: Attribute if !own.contains(column) => known.getOrElse(column, column)
+    })
+    val found = Join(
+      Project(plan.output ++ values, plan),
+      Project(renamed, wanted),
+      LeftSemi,
+      conditions.reduceOption(And(_, _)),
+      JoinHint.NONE)
+    keep(Project(plan.output, found))
+  }
+
+  /** How many rows there are, and the first of them as text. */
+  def show(rows: LogicalPlan, most: Int): (Long, Seq[Seq[(String, Option[String])]]) = {
+    val frame = Dataset.ofRows(session, rows)
+    val timeZone = Some(session.sessionState.conf.sessionLocalTimeZone)
+    val texts = rows.output.map { column =>
+      val text = ToPrettyString(column, timeZone)
+      Alias(If(IsNull(column), Literal(null, text.dataType), text), column.name)()
+    }
+    val shown = Dataset.ofRows(session, Limit(Literal(most), Project(texts, rows))).collect()
+    val names = RowsBehind.uniqueNames(rows.output)
+    val some = shown.toSeq.map { row =>
+      names.zip(row.toSeq.map(text => Option(text).map(_.toString)))
+    }
+    (frame.count(), some)
+  }
+}
+
+private object RowsBehind {
+
+  /** Names that several columns have are told apart by where they come from, as far as that is known. */
+  def uniqueNames(columns: Seq[Attribute]): Seq[String] = {
+    def isRepeated(name: String, names: Seq[String]) = names.count(_ == name) > 1
+    val plain = columns.map(_.name)
+    val qualified = columns.map { column =>
+      if (!isRepeated(column.name, plain)) column.name
+      else (column.qualifier.takeRight(1) :+ column.name).mkString(".")
+    }
+    qualified.zipWithIndex.map { case (name, place) =>
+      val earlier = qualified.take(place).count(_ == name)
+      if (earlier == 0) name else s"$name#${earlier + 1}"
+    }
+  }
+}
