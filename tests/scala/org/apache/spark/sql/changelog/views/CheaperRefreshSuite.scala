@@ -123,7 +123,9 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
         "SELECT id, t FROM STREAM facts").foreach { query =>
         create(query)
         run("REFRESH MATERIALIZED VIEW v")
-        assert(run("SHOW REFRESHES OF v").map(_.isNullAt(9)).head, query)
+        assert(
+          run("SHOW REFRESHES OF v").map(row => row.isNullAt(row.fieldIndex("estimate"))).head,
+          query)
         run("DROP MATERIALIZED VIEW v")
       }
     } finally run("DROP TABLE names")

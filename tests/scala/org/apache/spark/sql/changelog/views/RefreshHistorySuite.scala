@@ -17,6 +17,15 @@ trait RefreshHistoryTests extends ViewTest {
       .map(_.mkString(", "))
       .toSeq
 
+  /** Rows of state, and whether it takes room, the newest first. */
+  private def states: Seq[String] =
+    spark
+      .sql("SHOW REFRESHES OF v")
+      .selectExpr("state_rows", "state_bytes > 0")
+      .collect()
+      .map(_.mkString(", "))
+      .toSeq
+
   private def facts: Map[String, String] = facts("DESCRIBE MATERIALIZED VIEW v")
 
   test(s"$provider: each refresh is remembered, with what it read and wrote") {
@@ -30,7 +39,9 @@ trait RefreshHistoryTests extends ViewTest {
     assert(refreshes == Seq(second, first))
     assert(
       facts("Last refresh").contains("incremental, 3 rows read, 2 rows written, 1 rows taken"))
+    assert(states.head == "2, true")
     run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+    assert(states.head == "null, null")
     run("REFRESH MATERIALIZED VIEW v FULL")
     // of the two files that came
     assert(
@@ -56,7 +67,7 @@ trait RefreshHistoryTests extends ViewTest {
     assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(3)) == Seq("FAILED"))
     val failed = run("SHOW REFRESHES OF v").head
     assert(
-      failed.getString(4) == "FAILED" && failed.getString(10) == facts("Failure").drop(
+      failed.getString(4) == "FAILED" && failed.getAs[String]("error") == facts("Failure").drop(
         facts("Failure").indexOf('[')))
     run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS SELECT 1 AS a")
     assert(facts("Status") == "IDLE" && !facts.contains("Failure"), facts)

@@ -35,6 +35,8 @@ case class ShowRefreshes(name: Seq[String]) extends ViewCommand {
     record.rowsRead.getOrElse(null),
     record.rowsWritten.getOrElse(null),
     record.rowsTakenBack.getOrElse(null),
+    record.stateRows.getOrElse(null),
+    record.stateBytes.getOrElse(null),
     record.estimate.map(ShowRefreshes.row).orNull,
     record.error.orNull)
 }
@@ -49,6 +51,7 @@ object ShowRefreshes {
   private val schema = StructType.fromDDL("""
     started TIMESTAMP, seconds DOUBLE, mode STRING, reason STRING, state STRING,
     versions MAP<STRING, STRING>, rows_read BIGINT, rows_written BIGINT, rows_taken_back BIGINT,
+    state_rows BIGINT, state_bytes BIGINT,
     estimate STRUCT<incremental_seconds: DOUBLE, full_seconds: DOUBLE, bytes_changed: BIGINT,
     bytes_in_all: BIGINT>, error STRING""")
 }

@@ -16,6 +16,10 @@ package org.apache.spark.sql.changelog.views.history
  *   up to where each source was read
  * @param rowsRead
  *   none if they were not counted, as those of a batch query
+ * @param stateRows
+ *   how many rows the query's operators keep; none if it ran no batch, or was computed as a batch query
+ * @param stateBytes
+ *   what they take in memory
  * @param estimate
  *   how much there was to read, and what that was expected to cost, as far as that is known
  * @param error
@@ -31,6 +35,8 @@ case class RefreshRecord(
     rowsRead: Option[Long] = None,
     rowsWritten: Option[Long] = None,
     rowsTakenBack: Option[Long] = None,
+    stateRows: Option[Long] = None,
+    stateBytes: Option[Long] = None,
     estimate: Option[RefreshEstimate] = None,
     error: Option[String] = None) {
 

@@ -49,6 +49,12 @@ class RefreshReport {
       val ends = last.sources.map(source => source.description -> source.endOffset)
       reads(ends.filter(_._2 != null).toMap -- record.versions.keySet)
     }
+    // a batch that is not run tells of no operators
+    progress.findLast(_.durationMs.containsKey("addBatch")).foreach { last =>
+      record = record.copy(
+        stateRows = Some(last.stateOperators.map(_.numRowsTotal).sum),
+        stateBytes = Some(last.stateOperators.map(_.memoryUsedBytes).sum))
+    }
     RunningStream.sinkOf(query) match {
       case Some(sink: ChangelogSink) =>
         record = record.copy(
