@@ -121,6 +121,13 @@ class ChangelogConf:
         "is what a hint STATE_TTL names. A query can change the length, but not between 0 and "
         "another value, after it started.",
     )
+    views_lease = Entry(
+        "spark.sql.changelog.views.lease",
+        str,
+        "How long a process that writes a view may be held up until another one may take it for "
+        "killed, and write the view in its place. It says six times in that time that it still "
+        "writes. Longer than any pause of a process, as for garbage collection.",
+    )
     aggregate_distinct_split = Entry(
         "spark.sql.changelog.aggregate.distinctSplit.enabled",
         _boolean,

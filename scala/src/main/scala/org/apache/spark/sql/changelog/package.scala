@@ -59,8 +59,8 @@ package org.apache.spark.sql
  *                uses analysis, config, errors, execution, functions, microbatch, plans, sources,
  *                status
  *   views        statements that keep a query's table under one name
- *                uses analysis, checkpoint, compat, errors, evolution, explain, functions, lineage,
- *                plans, sinks, sources
+ *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
+ *                lineage, plans, sinks, sources
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have

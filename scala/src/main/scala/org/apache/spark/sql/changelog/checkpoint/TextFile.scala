@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileAlreadyExistsException, Path}
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
@@ -19,9 +19,18 @@ class TextFile(path: Path, hadoopConf: Configuration) {
 
   def exists: Boolean = files.exists(path)
 
-  def write(text: String): Unit = {
+  def write(text: String): Unit = write(text, replace = true)
+
+  /** False if it is there already. Of several who make it at once one does. */
+  def create(text: String): Boolean =
+    try {
+      write(text, replace = false)
+      true
+    } catch { case _: FileAlreadyExistsException => false }
+
+  private def write(text: String, replace: Boolean): Unit = {
     files.mkdirs(path.getParent)
-    val stream = files.createAtomic(path, overwriteIfPossible = true)
+    val stream = files.createAtomic(path, overwriteIfPossible = replace)
     try {
       stream.write(text.getBytes(UTF_8))
       stream.close()

@@ -120,6 +120,16 @@ object ChangelogConf {
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0L)
 
+  val VIEW_LEASE: ConfigEntry[Long] = Setting("spark.sql.changelog.views.lease")
+    .doc(
+      "How long a process that writes a view may be held up until another one may take it for " +
+        "killed, and write the view in its place. It says six times in that time that it still " +
+        "writes. Longer than any pause of a process, as for garbage collection.")
+    .version("0.1.0")
+    .timeConf(TimeUnit.MILLISECONDS)
+    .checkValue(_ > 0, "must be positive")
+    .createWithDefaultString("60s")
+
   /** Makes the entries known to Spark, which happens when this object is first touched. */
   def register(): Unit = ()
 
@@ -136,6 +146,7 @@ object ChangelogConf {
       JOIN_MULTI_ENABLED,
       SHARE_EQUAL_PARTS_ENABLED,
       STATE_PARTITIONS,
-      STATE_TTL)
+      STATE_TTL,
+      VIEW_LEASE)
       .sortBy(_.key)
 }

@@ -48,6 +48,18 @@ object ViewErrors {
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
 
+  /** @param holder the process that keeps it, and since when */
+  def isRunningElsewhere(view: TableIdentifier, holder: String): AnalysisException =
+    analysis(RunningElsewhere, Map("view" -> view.quotedString, "holder" -> holder))
+
+  /** Whether a condition says that a view needs no refresh, since a query keeps it. */
+  def saysIsRunning(condition: String): Boolean = condition == RunningElsewhere
+
+  private val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
+
+  def turnLost(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_TURN_LOST", Map("view" -> view.quotedString))
+
   def notBegun(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_BEGUN", Map("view" -> view.quotedString))
 

@@ -15,13 +15,18 @@ import org.apache.spark.sql.changelog.views.history.RefreshReport
 object RunningViews {
   private val queries = new ConcurrentHashMap[String, Running]()
 
-  private case class Running(query: StreamingQuery, report: RefreshReport)
+  private case class Running(view: KeptView, query: StreamingQuery, report: RefreshReport) {
+    def stop(): Unit = {
+      query.stop()
+      ViewTurns.letGo(view)
+    }
+  }
 
   def add(view: KeptView, query: StreamingQuery): Unit = {
     val report = new RefreshReport
     report.isFor("started", "START")
-    queries.put(key(view), Running(query, report))
-    ()
+    queries.put(key(view), Running(view, query, report))
+    ViewTurns.keep(view, query)
   }
 
   /** The query that keeps the view current now. */
@@ -34,14 +39,14 @@ object RunningViews {
   /** Stops it, and tells what it has done. */
   def stop(view: KeptView): Option[RefreshReport] =
     Option(queries.remove(key(view))).map { running =>
-      running.query.stop()
+      running.stop()
       running.report.ran(running.query)
       running.report
     }
 
   /** Stops all of them, as when the process ends. */
   def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>
-    Option(queries.remove(key)).foreach(_.query.stop())
+    Option(queries.remove(key)).foreach(_.stop())
   }
 
   /** Views of the same name in different catalogs have different folders. */

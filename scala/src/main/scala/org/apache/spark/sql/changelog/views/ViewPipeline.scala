@@ -5,8 +5,10 @@ package org.apache.spark.sql.changelog.views
 
 import scala.util.control.NonFatal
 
+import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
@@ -32,6 +34,8 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
           RefreshedView(view, RefreshedView.Refreshed, record)
         }
       } catch {
+        case error: SparkThrowable if ViewErrors.saysIsRunning(error.getCondition) =>
+          RefreshedView(view, RefreshedView.Running)
         case NonFatal(error) =>
           RefreshedView(view, RefreshedView.Failed, error = Some(error))
       }

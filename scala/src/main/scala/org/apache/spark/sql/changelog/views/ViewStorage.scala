@@ -85,7 +85,7 @@ object ViewStorage {
   /** Deletes what belongs to a view that is dropped. */
   def deleteAll(session: SparkSession, home: Path): Unit = {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    Seq(RefreshHistory.Folder, SnapshotVersions.Folder).foreach { folder =>
+    Seq(RefreshHistory.Folder, SnapshotVersions.Folder, ViewLease.Folder).foreach { folder =>
       files.delete(new Path(home, folder), true)
     }
     deleteGenerations(session, home, Set.empty)

@@ -9,27 +9,62 @@ import java.util.concurrent.locks.ReentrantLock
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.streaming.StreamingQuery
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * Lets statements that write a view take turns in this process: each meets it as the one before has
- * left it. Spark would end the query of the first when the second begins, and the first would be taken
- * for done.
+ * Lets statements that write a view take turns: each meets it as the one before has left it. Spark
+ * would end the query of the first when the second begins, and the first would be taken for done.
+ *
+ * Statements of this process wait for each other by a lock, and those of other processes by a
+ * [[ViewLease]].
  */
 object ViewTurns {
   private val locks = new ConcurrentHashMap[Path, ReentrantLock]()
+  private val leases = new ConcurrentHashMap[Path, ViewLease]()
 
   /** Hands the view of that name to `write` as soon as no other statement writes it. */
   def apply[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T = {
     val catalog = new ViewCatalog(session)
-    val lock = of(catalog.get(name))
+    of(session, catalog.get(name))(write(catalog.get(name)))
+  }
+
+  /** Runs `write` as soon as no other statement writes the view. */
+  def of[T](session: SparkSession, view: KeptView)(write: => T): T = {
+    val lock = lockOf(view)
     lock.lockInterruptibly()
-    try write(catalog.get(name))
+    try if (lock.getHoldCount > 1) write else leased(session, view)(write)
     finally lock.unlock()
   }
 
-  /** Whether a statement waits for another. */
-  private[views] def isAwaited(view: KeptView): Boolean = of(view).hasQueuedThreads
+  private def leased[T](session: SparkSession, view: KeptView)(write: => T): T = {
+    // of a query of this process that keeps the view, or a new one
+    val lease = leaseOf(view).filter(_.use()).getOrElse(ViewLease.await(session, view))
+    leases.put(view.definition.home, lease)
+    try write
+    catch {
+      case _: Throwable if lease.isLost => throw ViewErrors.turnLost(view.name)
+    } finally {
+      lease.release()
+      // by which it was interrupted
+      if (lease.isLost) Thread.interrupted()
+    }
+  }
 
-  private def of(view: KeptView): ReentrantLock =
+  /** From now on it is a query's turn, for as long as that runs. */
+  private[views] def keep(view: KeptView, query: StreamingQuery): Unit =
+    leaseOf(view).foreach(_.keep(query))
+
+  /** A query that has kept the view has ended. */
+  private[views] def letGo(view: KeptView): Unit = leaseOf(view).foreach(_.letGo())
+
+  /** Whether a statement waits for another. */
+  private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
+
+  private def leaseOf(view: KeptView): Option[ViewLease] =
+    Option(leases.get(view.definition.home))
+
+  private def lockOf(view: KeptView): ReentrantLock =
     locks.computeIfAbsent(view.definition.home, _ => new ReentrantLock)
 }

@@ -77,7 +77,7 @@ case class CreateKeptView(
   private def create(session: SparkSession, made: KeptView): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
-    try new ViewRefresh(session, view).refresh(asked = None)
+    try ViewTurns.of(session, view)(new ViewRefresh(session, view).refresh(asked = None))
     catch {
       case error: Throwable =>
         try storage.drop(view)

@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.views.KeptView
  * The last refreshes of a view, those that failed among them.
  *
  * They lie beside its generations, for what is computed anew is the same view. Each has a file of
- * its own: two processes may refresh a view at a time, of which Spark lets one fail.
+ * its own: what a process tells of one that it was interrupted in may come late.
  *
  * {{{
  *   <home>/refreshes/1764023464123-<id>.json     named by when it started

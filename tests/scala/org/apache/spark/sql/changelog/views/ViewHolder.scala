@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.nio.file.{Files, Path}
+
+import scala.io.Source
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing.ChildProcess
+
+/**
+ * Writes a view in a process of its own until a file is there.
+ *
+ * By standard input come the session's settings, the folder of the view's table, how it is written,
+ * `statement` or `query`, and the file. It tells `held` when it writes, and `done` or a condition at
+ * the end.
+ */
+object ViewHolder {
+
+  def main(arguments: Array[String]): Unit = {
+    val lines = Source.stdin.getLines()
+    val builder = SparkSession.builder().master("local[1]")
+    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
+      builder.config(key, value)
+    }
+    val spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.sql(s"CREATE TABLE v USING delta LOCATION '${lines.next()}'")
+    val how = lines.next()
+    val file = Path.of(lines.next())
+    def hold(): Unit = {
+      println("held")
+      while (!Files.exists(file)) Thread.sleep(20)
+    }
+    try {
+      if (how == "query") {
+        spark.sql("START MATERIALIZED VIEW v")
+        hold()
+        spark.sql("STOP MATERIALIZED VIEW v")
+      } else ViewTurns(spark, Seq("v"))(_ => hold())
+      println("done")
+    } catch {
+      case NonFatal(error: SparkThrowable) => println(error.getCondition)
+    }
+    spark.stop()
+  }
+}
