@@ -128,6 +128,25 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
     assert not any("visits" in line for line in lines)
 
 
+def test_a_table_of_hive_is_compared_with_a_copy(jar: Path, tmp_path: Path) -> None:
+    lines = sql(
+        jar,
+        tmp_path,
+        """
+        CREATE TABLE rides (city STRING, fare INT) STORED AS TEXTFILE;
+        INSERT INTO rides VALUES ('Oslo', 1), ('Oslo', 2), ('Rome', 7);
+        CREATE MATERIALIZED VIEW fares USING parquet AS
+        SELECT city, sum(fare) AS total FROM rides GROUP BY city;
+        INSERT OVERWRITE rides VALUES ('Oslo', 1), ('Rome', 7), ('Bern', 3);
+        REFRESH MATERIALIZED VIEW fares INCREMENTAL;
+        SELECT * FROM fares ORDER BY city;
+        VERIFY MATERIALIZED VIEW fares;
+        """,
+        catalog="hive",
+    )
+    assert lines == ["Bern\t3", "Oslo\t1", "Rome\t7"]
+
+
 def test_spark_submit(jar: Path, tmp_path: Path) -> None:
     changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
     lines = [json.dumps({"op": op, "city": city}) for op, city in changes]

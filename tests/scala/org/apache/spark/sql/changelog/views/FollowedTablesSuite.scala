@@ -4,6 +4,11 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.File
+import java.util.concurrent.atomic.AtomicReference
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
 
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
@@ -16,6 +21,8 @@ class FollowedTablesSuite
     with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {
+  import FollowedTablesSuite._
+
   private val revenue =
     "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
       "JOIN customers c USING (customer) GROUP BY ALL"
@@ -235,6 +242,31 @@ class FollowedTablesSuite
     }
   }
 
+  Seq("Delta" -> feed, "Parquet" -> "USING parquet").foreach { case (name, format) =>
+    test(s"views that one statement refreshes see a table of $name at one moment") {
+      make(format, format)
+      spark.udf.register("arriving", arriving)
+      create("SELECT sum(arriving(id)) AS ids FROM orders")
+      run(
+        "CREATE MATERIALIZED VIEW w USING delta AS SELECT max(id) AS m, sum(id) AS ids FROM orders")
+      def ids = Seq("v", "w").map(view => run(s"SELECT ids FROM $view").head.getLong(0))
+      try {
+        run("INSERT INTO orders VALUES (5, 1, 1)")
+        // while the first view is refreshed
+        arrival.set(Some(() => run("INSERT INTO orders VALUES (99, 1, 1)")))
+        run("REFRESH MATERIALIZED VIEWS")
+        assert(arrival.get.isEmpty && ids == Seq(15, 15))
+        run("REFRESH MATERIALIZED VIEW w")
+        arrival.set(Some(() => run("REFRESH MATERIALIZED VIEW w")))
+        run("INSERT INTO orders VALUES (100, 1, 1)")
+        // the second has come further than that moment by then
+        run("REFRESH MATERIALIZED VIEWS")
+        assert(arrival.get.isEmpty && ids == Seq(214, 214))
+        assert(run("SHOW REFRESHES OF w").map(_.getString(2)).toSet == Set("incremental"))
+      } finally run("DROP MATERIALIZED VIEW w")
+    }
+  }
+
   test("EXPLAIN and DESCRIBE say how each table is followed, and at which version it was read") {
     make(feed, noFeed)
     run("CREATE TABLE rates (country STRING, rate INT) USING parquet")
@@ -254,5 +286,18 @@ class FollowedTablesSuite
       check(query)
       assert(facts("Read of " + orders).startsWith("version 2, "), facts)
     } finally run("DROP TABLE rates")
+  }
+}
+
+object FollowedTablesSuite {
+
+  /** What happens when the next row is read. */
+  private val arrival = new AtomicReference[Option[() => Any]](None)
+
+  private val arriving: Int => Int = { id =>
+    arrival.getAndSet(None).foreach { happens =>
+      Await.result(Future(happens()), 60.seconds)
+    }
+    id
   }
 }

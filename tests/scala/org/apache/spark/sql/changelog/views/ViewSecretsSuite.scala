@@ -63,7 +63,7 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
   private def tellThese(statements: String*): Unit = statements.foreach(tell(spark, _))
 
   /** Every statement there is about views, and Spark's own about their tables. */
-  private def tellAll(): Unit = {
+  private def tellAll(query: String): Unit = {
     val create = s"CREATE MATERIALIZED VIEW v USING parquet AS $query"
     tellThese(s"EXPLAIN $create", s"EXPLAIN CHANGELOG FORMAT JSON $create", create)
     execute("INSERT INTO rides VALUES (2, 'Rome')")
@@ -94,13 +94,20 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
   test("secrets of a view's sources are told nowhere") {
     makeSources()
     listening {
-      tellAll()
+      tellAll(query)
       // the log of Delta's tables holds the definition
       tellThese(s"CREATE MATERIALIZED VIEW v USING delta AS $query", "SHOW TBLPROPERTIES v")
       tellFiles(warehouse)
       tellThese("DROP MATERIALIZED VIEW v")
     }
     checkUntold(secrets, "viewed_secretly")
+  }
+
+  test("secrets of a database whose table is followed are told nowhere") {
+    listening {
+      tellAll("SELECT city, count(*) AS n FROM stored GROUP BY city")
+    }
+    checkUntold(secrets, "comparing all its rows with a copy")
   }
 
   test("secrets in the statement that makes a view are refused, and told nowhere") {

@@ -7,21 +7,28 @@ import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** The errors of tables whose changes can't be told, so that all must be read again. */
+/** The errors of tables that are followed: most say that changes can't be told, and all must be read again. */
 object TableErrors {
-  def changesLost(table: String, version: Long): AnalysisException =
-    lost("CHANGELOG_TABLE_CHANGES_LOST", table, version)
 
-  def columnsChanged(table: String, version: Long): AnalysisException =
+  /** @param reason why they can't be told */
+  def changesLost(table: String, version: String, reason: String): AnalysisException =
+    lost("CHANGELOG_TABLE_CHANGES_LOST", table, version, "reason" -> reason)
+
+  def columnsChanged(table: String, version: String): AnalysisException =
     lost("CHANGELOG_TABLE_COLUMNS_CHANGED", table, version)
 
   def filesGone(cause: String): AnalysisException =
     analysis("CHANGELOG_TABLE_FILES_GONE", Map("cause" -> cause))
 
-  def filesReplaced(table: String, file: String, version: Long): AnalysisException =
+  def filesReplaced(table: String, file: String, version: String): AnalysisException =
     lost("CHANGELOG_TABLE_FILES_REPLACED", table, version, "file" -> file)
 
-  def replaced(table: String, version: Long): AnalysisException =
+  def keyRepeated(table: String, key: Seq[String], row: String): AnalysisException =
+    analysis(
+      "CHANGELOG_TABLE_KEY_REPEATED",
+      Map("table" -> table, "key" -> key.mkString(", "), "row" -> row))
+
+  def replaced(table: String, version: String): AnalysisException =
     lost("CHANGELOG_TABLE_REPLACED", table, version)
 
   /** Whether a condition says that all must be read again. */
@@ -36,7 +43,7 @@ object TableErrors {
   private def lost(
       condition: String,
       table: String,
-      version: Long,
+      version: String,
       more: (String, String)*): AnalysisException =
-    analysis(condition, Map("table" -> table, "version" -> version.toString) ++ more)
+    analysis(condition, Map("table" -> table, "version" -> version) ++ more)
 }

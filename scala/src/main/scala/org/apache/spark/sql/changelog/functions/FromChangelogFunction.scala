@@ -34,9 +34,11 @@ object FromChangelogFunction {
   val description: FunctionArguments.Description =
     FunctionArguments.describe(Name, "Reads changes as the table they describe")(build)
 
-  /** Reads the rows of `stream` as `from_changelog(TABLE(stream), changeType)` does. */
-  def ofChanges(stream: LogicalPlan, changeType: String): LogicalPlan =
-    build(Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)))
+  /** Reads the rows of `stream` as `from_changelog(TABLE(stream), changeType, key)` does. */
+  def ofChanges(stream: LogicalPlan, changeType: String, key: Seq[String] = Nil): LogicalPlan =
+    build(
+      Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)) ++
+        Option.when(key.nonEmpty)(CreateArray(key.map(Literal(_)))))
 
   private val parameters =
     Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error", "duplicates")

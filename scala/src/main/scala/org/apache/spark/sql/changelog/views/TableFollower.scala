@@ -5,12 +5,10 @@ package org.apache.spark.sql.changelog.views
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, SubqueryExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, View}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.execution.datasources.{DataSource, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.DataSource
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.types.StringType
 
@@ -31,8 +29,11 @@ import org.apache.spark.sql.changelog.sources.tables._
  * }}}
  * By now temporary views, common tables and other views have been replaced by what they read. What is
  * below `from_changelog` or `lookup` is read as those say.
+ *
+ * @param keepsCopies
+ *   whether tables of files are compared with a copy of their rows
  */
-class TableFollower(session: SparkSession) {
+class TableFollower(session: SparkSession, keepsCopies: Boolean) {
   private val sources = mutable.LinkedHashMap.empty[String, (FollowedWay, DataSource)]
   private val left = mutable.LinkedHashMap.empty[String, String]
 
@@ -49,18 +50,10 @@ class TableFollower(session: SparkSession) {
       changes
     case table: LookupTable =>
       table
-    case relation: LogicalRelation
-        if !relation.isStreaming && !FollowedTables.isFixed(relation) =>
-      FollowedTables.wayOf(session, relation) match {
-        case Right(way) => changesOf(way, relation)
-        case Left(reason) =>
-          left(tableOf(relation)) = reason
-          relation
-      }
-    case relation: DataSourceV2Relation if relation.timeTravelSpec.nonEmpty => relation
-    case table @ (_: DataSourceV2Relation | _: HiveTableRelation) =>
-      left(tableOf(table)) = "nothing tells what has changed in it"
-      table
+    case view: View if view.isTempViewStoringAnalyzedPlan && FollowedTables.isTable(view.child) =>
+      val name = view.desc.identifier.quotedString
+      view.withNewChildren(Seq(follow(view.child, Some(name))))
+    case relation if FollowedTables.isTable(relation) => follow(relation, view = None)
     case leaf: LeafNode => leaf
     case other =>
       other.mapChildren(apply).transformExpressions { case subquery: SubqueryExpression =>
@@ -68,24 +61,30 @@ class TableFollower(session: SparkSession) {
       }
   }
 
-  private def tablesIn(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries(tableOf)
+  /** @param view the temporary view that stands for just this table, if it is read through one */
+  private def follow(relation: LogicalPlan, view: Option[String]): LogicalPlan =
+    if (FollowedTables.isFixed(relation)) relation
+    else
+      FollowedTables.wayOf(session, relation, view, keepsCopies) match {
+        case Right(way) => changesOf(way, relation)
+        case Left(reason) =>
+          left(FollowedTables.describe(relation)) = reason
+          relation
+      }
 
-  /** What a table that is read is called. */
-  private val tableOf: PartialFunction[LogicalPlan, String] = {
-    case relation: LogicalRelation => FollowedTables.describe(relation)
-    case relation: DataSourceV2Relation => relation.name
-    case table: HiveTableRelation => table.tableMeta.identifier.quotedString
+  private def tablesIn(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries {
+    case relation if FollowedTables.isTable(relation) => FollowedTables.describe(relation)
   }
 
-  private def changesOf(way: FollowedWay, relation: LogicalRelation): LogicalPlan = {
+  private def changesOf(way: FollowedWay, relation: LogicalPlan): LogicalPlan = {
     // one source for all that read the table, so that they see it at one moment
     val source = sources.getOrElseUpdate(
       way.name,
-      (way, DataSource(session, TableSourceProvider.Name, options = Map("table" -> way.name))))
+      (way, DataSource(session, TableSourceProvider.Name, options = way.options)))
     val kind = AttributeReference(RowKind.ChangeTypeColumnName, StringType, nullable = false)()
     val output = if (way.rowsOnlyCome) relation.output else relation.output :+ kind
     val stream = StreamingRelation(source._2, TableSourceProvider.Name, output)
     if (way.rowsOnlyCome) stream
-    else FromChangelogFunction.ofChanges(stream, kind.name)
+    else FromChangelogFunction.ofChanges(stream, kind.name, way.key)
   }
 }

@@ -61,11 +61,16 @@ case class ViewDefinition(
     }
 
   /** Whether tables are to be followed that are read without `STREAM`. */
-  def wantsTables: Boolean = options.get(Follow).forall { text =>
+  def wantsTables: Boolean = followed != Streams
+
+  /** Whether tables of files are compared with a copy of their rows. */
+  def keepsCopies: Boolean = followed == Copies
+
+  private def followed: String = options.get(Follow).fold(Tables) { text =>
     Follows
       .find(_.equalsIgnoreCase(text))
-      .getOrElse(throw ViewErrors
-        .propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", ""))) == Follows.head
+      .getOrElse(
+        throw ViewErrors.propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", "")))
   }
 
   /** How often the view is brought up to date while it runs. */
@@ -171,7 +176,10 @@ object ViewDefinition extends CapturesConfig {
   /** Tells views from other tables. */
   val Kind: String = Prefix + "kind"
 
-  private val Follows = Seq("tables", "streams")
+  private val Tables = "tables"
+  private val Copies = "copies"
+  private val Streams = "streams"
+  private val Follows = Seq(Tables, Copies, Streams)
 
   /** Views of earlier versions don't have it. */
   private val FollowsTables = Prefix + "followsTables"

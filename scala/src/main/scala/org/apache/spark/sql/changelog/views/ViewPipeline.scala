@@ -9,19 +9,22 @@ import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.sources.tables.SharedMoments
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
  * Refreshes views in the order in which they read each other. One that fails leaves the others
- * right: those that read it stay as they are, all others are refreshed.
+ * right: those that read it stay as they are, all others are refreshed. A table that several of them read is
+ * seen by all at one moment.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
-  def refresh(views: Seq[KeptView]): Seq[RefreshedView] =
+  def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedMoments.within(session) {
     dependencies.ordered(views).foldLeft(Seq.empty[RefreshedView]) { (before, view) =>
       val behind = before.filter(isBehind).map(_.view.name).toSet
       val isBlocked = dependencies.readBy(view).exists(read => behind.contains(read.name))
       before :+ (if (isBlocked) RefreshedView(view, RefreshedView.Skipped) else refresh(view))
     }
+  }
 
   private def refresh(view: KeptView): RefreshedView =
     if (RunningViews.active(view).nonEmpty) RefreshedView(view, RefreshedView.Running)

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
-  private val follower = new TableFollower(session)
+  private val follower = new TableFollower(session, definition.keepsCopies)
 
   /** The query as it is written, in which tables are as they are. */
   private lazy val written: LogicalPlan = {

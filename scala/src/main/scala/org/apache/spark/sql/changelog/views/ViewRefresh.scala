@@ -197,7 +197,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** So that later refreshes can be compared with what this one cost. */
   private def readAll(target: KeptView, report: RefreshReport): Unit =
     if (query.followed.nonEmpty) {
-      val inputs = new ViewInputs(query.session, target.definition.checkpoint)
+      val inputs = new ViewInputs(query.session, target.definition.checkpoint, query.followed)
       inputs.size.foreach(size => report.readAll(size.inAll))
     }
 

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.sources.tables
 import java.lang.reflect.InvocationTargetException
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types.StructType
@@ -24,9 +25,13 @@ private[tables] object DeltaMethods {
     isDelta(files) && call(files.location, "isTimeTravelQuery") == true
 
   /** The snapshot that a relation reads. */
-  def snapshotOf(relation: LogicalRelation): Snapshot = relation.relation match {
-    case files: HadoopFsRelation =>
-      new Snapshot(call(files.location, "getSnapshot"), relation.catalogTable)
+  def snapshotOf(relation: LogicalPlan): Snapshot = relation match {
+    case logical: LogicalRelation =>
+      logical.relation match {
+        case files: HadoopFsRelation =>
+          new Snapshot(call(files.location, "getSnapshot"), logical.catalogTable)
+        case other => throw new IllegalStateException(s"not a table of Delta's: $other")
+      }
     case other => throw new IllegalStateException(s"not a table of Delta's: $other")
   }
 

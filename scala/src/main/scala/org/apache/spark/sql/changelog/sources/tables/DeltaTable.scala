@@ -22,13 +22,17 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def rowsOnlyCome: Boolean = false
 
-  override def now(): TableVersion = versionOf(current)
+  override def now(): TableVersion = SharedMoments.of(session, name)(versionOf(current))
 
   private def versionOf(snapshot: DeltaMethods.Snapshot): TableVersion =
-    TableVersion(name, snapshot.id, TableVersion.fingerprint(snapshot.schema), snapshot.version)
+    TableVersion(
+      name,
+      snapshot.id,
+      TableVersion.fingerprint(snapshot.schema),
+      snapshot.version.toString)
 
   override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
-    start.foreach(checkSame(_, moment))
+    start.foreach(checkFollows(_, moment))
     moment
   }
 
@@ -36,7 +40,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val relation = FollowedTables.relationOf(session.table(name))
     val found = DeltaMethods.snapshotOf(relation)
     if (found.id != at.id) throw TableErrors.replaced(name, at.version)
-    if (found.version == at.version) relation
+    if (found.version == at.number) relation
     else {
       val travelled = session.read.option("versionAsOf", at.version).table(name)
       FollowedTables.relationOf(travelled)
@@ -45,11 +49,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def size(since: TableVersion): Option[TableSize] = {
     val found = current
-    checkSame(since, versionOf(found))
+    checkFollows(since, versionOf(found))
     found.bytes.map { bytes =>
       val commits =
-        if (found.version == since.version) Nil
-        else commitsOf(found, since.version, found.version)
+        if (found.version == since.number) Nil
+        else commitsOf(found, since, found.version)
       val changed = commits.map { case (_, actions) =>
         DeltaCommitSize(DeltaMethods.commitOf(actions))
       }
@@ -61,7 +65,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     val relation = FollowedTables.relationOf(session.table(name))
     val found = DeltaMethods.snapshotOf(relation)
     if (found.id != until.id) throw TableErrors.replaced(name, from.version)
-    val commits = commitsOf(found, from.version, until.version)
+    val commits = commitsOf(found, from, until.number)
     val columns = relation.output.map(_.name)
     def read(byFiles: Boolean): DataFrame = found
       .changes(session, commits, byFiles)
@@ -78,12 +82,21 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   /** All that was committed after one version, up to another. */
   private def commitsOf(
       found: DeltaMethods.Snapshot,
-      from: Long,
+      from: TableVersion,
       until: Long): Seq[(Long, Seq[AnyRef])] = {
-    val expected = (from + 1) to until
+    val expected = (from.number + 1) to until
     val commits = found.commits(expected.head, expected.last)
-    if (commits.map(_._1) != expected) throw TableErrors.changesLost(name, from)
+    if (commits.map(_._1) != expected) {
+      val reason = "its log doesn't have all commits since then"
+      throw TableErrors.changesLost(name, from.version, reason)
+    }
     commits
+  }
+
+  /** A table of an earlier version is another one, or was restored by copying its folder. */
+  private def checkFollows(start: TableVersion, now: TableVersion): Unit = {
+    checkSame(start, now)
+    if (start.number > now.number) throw TableErrors.replaced(name, start.version)
   }
 
   private def current: DeltaMethods.Snapshot =

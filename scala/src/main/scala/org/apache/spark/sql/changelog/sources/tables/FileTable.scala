@@ -33,88 +33,87 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
   override def rowsOnlyCome: Boolean = true
 
+  /** What was listed last. */
+  private var listed: Option[Listed] = None
+
   override def now(): Listed = {
-    val relation = read()
-    Listed(TableVersion.fingerprint(relation.schema), filesIn(directoriesOf(relation)))
+    val found = SharedMoments.of(session, name)(list())
+    listed = Some(found)
+    found
+  }
+
+  private def list(): Listed = {
+    val relation = FollowedTables.current(session, name).asInstanceOf[LogicalRelation]
+    val directories = filesOf(relation).location.listFiles(Nil, Nil)
+    Listed(TableVersion.fingerprint(relation.schema), directories)
   }
 
   override def version(start: Option[TableVersion], moment: Listed): TableVersion = {
-    val found = TableVersion(name, "", moment.columns, start.fold(0L)(_.version))
+    val found = TableVersion(name, "", moment.columns, start.fold("0")(_.version))
     val known = start.fold(Set.empty[ListedFile]) { start =>
       checkSame(start, found)
-      listings.read(start.version)
+      listings.read(start.number)
     }
     checkThere(known, moment.files, found.version)
     if (start.nonEmpty && known == moment.files) found
     else {
-      val next = found.copy(version = found.version + 1)
-      listings.write(next.version, moment.files)
+      val next = found.at(found.number + 1)
+      listings.write(next.number, moment.files)
       next
     }
   }
 
   override def rows(at: TableVersion): LogicalPlan =
-    rowsOf(listings.read(at.version), at.version)
+    rowsOf(listings.read(at.number), at.version)
 
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan =
-    rowsOf(listings.read(until.version) -- listings.read(from.version), until.version)
+    rowsOf(listings.read(until.number) -- listings.read(from.number), until.version)
 
   override def size(since: TableVersion): Option[TableSize] = {
     val there = now()
     checkSame(since, TableVersion(name, "", there.columns, since.version))
-    val known = listings.read(since.version)
+    val known = listings.read(since.number)
     checkThere(known, there.files, since.version)
     def bytes(files: Set[ListedFile]) = files.toSeq.map(_.length).sum
     Some(TableSize(bytes(there.files), bytes(there.files -- known)))
   }
 
-  override def forget(before: TableVersion): Unit = listings.deleteBefore(before.version)
+  override def forget(before: TableVersion): Unit = listings.deleteBefore(before.number)
 
-  private def rowsOf(files: Set[ListedFile], version: Long): LogicalPlan = {
-    val relation = read()
-    val directories = directoriesOf(relation)
-    checkThere(files, filesIn(directories), version)
-    val some = directories
+  private def rowsOf(files: Set[ListedFile], version: String): LogicalPlan = {
+    val known = listed.filter(known => files.subsetOf(known.files)).getOrElse(list())
+    checkThere(files, known.files, version)
+    val some = known.directories
       .map { directory =>
         directory.copy(files = directory.files.filter(file => files.contains(toListed(file))))
       }
       .filter(_.files.nonEmpty)
+    val relation =
+      FollowedTables.relationOf(session.table(name)).asInstanceOf[LogicalRelation]
     val source = filesOf(relation)
     val location = new ListedFiles(source.location.rootPaths, source.partitionSchema, some)
     relation.copy(relation = source.copy(location = location)(source.sparkSession))
   }
 
-  private def checkThere(expected: Set[ListedFile], there: Set[ListedFile], version: Long): Unit =
+  private def checkThere(
+      expected: Set[ListedFile],
+      there: Set[ListedFile],
+      version: String): Unit =
     expected.find(!there.contains(_)).foreach { file =>
       throw TableErrors.filesReplaced(name, file.path, version)
     }
 
-  /** The table with the files that it has now. */
-  private def read(): LogicalRelation = {
-    FollowedTables
-      .relationOf(session.table(name))
-      .catalogTable
-      .foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
-    val relation = FollowedTables.relationOf(session.table(name))
-    filesOf(relation).location.refresh()
-    relation
-  }
-
-  private def directoriesOf(relation: LogicalRelation): Seq[PartitionDirectory] =
-    filesOf(relation).location.listFiles(Nil, Nil)
-
-  private def filesIn(directories: Seq[PartitionDirectory]): Set[ListedFile] =
-    directories.flatMap(_.files).map(toListed).toSet
-
   private def filesOf(relation: LogicalRelation): HadoopFsRelation =
     relation.relation.asInstanceOf[HadoopFsRelation]
-
-  private def toListed(file: FileStatusWithMetadata): ListedFile =
-    ListedFile(file.getPath.toString, file.getLen, file.getModificationTime)
 }
 
 private object FileTable {
 
-  /** The files of a table, and what tells its columns from others. */
-  case class Listed(columns: String, files: Set[ListedFile])
+  /** The files of a table, by their partitions, and what tells its columns from others. */
+  case class Listed(columns: String, directories: Seq[PartitionDirectory]) {
+    lazy val files: Set[ListedFile] = directories.flatMap(_.files).map(toListed).toSet
+  }
+
+  private def toListed(file: FileStatusWithMetadata): ListedFile =
+    ListedFile(file.getPath.toString, file.getLen, file.getModificationTime)
 }

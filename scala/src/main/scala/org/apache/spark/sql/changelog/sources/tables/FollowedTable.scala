@@ -45,9 +45,7 @@ private[tables] trait FollowedTable {
 
   /** Refuses another table of the same name, or another list of columns. */
   protected def checkSame(start: TableVersion, now: TableVersion): Unit = {
-    if (start.id != now.id || start.version > now.version) {
-      throw TableErrors.replaced(name, start.version)
-    }
+    if (start.id != now.id) throw TableErrors.replaced(name, start.version)
     if (start.columns != now.columns) throw TableErrors.columnsChanged(name, start.version)
   }
 }

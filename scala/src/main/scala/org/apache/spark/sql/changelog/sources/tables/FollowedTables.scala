@@ -7,8 +7,12 @@ import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{
   CatalogFileIndex,
   HadoopFsRelation,
@@ -18,42 +22,69 @@ import org.apache.spark.sql.execution.datasources.{
 import org.apache.spark.sql.sources.DataSourceRegister
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.JdbcReading
 
 /** Tells how a table can be followed, if it can. */
 object FollowedTables {
 
-  /** How the table that `relation` reads is followed, or why it isn't. */
-  def wayOf(session: SparkSession, relation: LogicalRelation): Either[String, FollowedWay] =
-    relation.relation match {
-      case _ if relation.output.exists(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName)) =>
-        Left(s"it has a column ${RowKind.ChangeTypeColumnName}")
-      case _ if relation.output.size != relation.relation.schema.size =>
-        Left("the query reads columns that say in which file a row is")
-      case files: HadoopFsRelation =>
-        val found = files.location match {
-          case _ if DeltaMethods.isDelta(files) =>
-            val hasFeed = DeltaMethods.snapshotOf(relation).hasChangeFeed
-            val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
-            nameOf(relation, "delta").map(way(_))
-          case _: InMemoryFileIndex | _: CatalogFileIndex =>
-            formatOf(files).flatMap(nameOf(relation, _)).map(FollowedWay.Files(_))
-          case _ => None
-        }
-        found
-          .filter(way => Try(isSame(session, way.name, relation)).getOrElse(false))
-          .toRight("it is read by its place with options, and not by the name of a table")
-      case _ => Left("nothing tells what has changed in it")
+  /**
+   * How the table that `relation` reads is followed, or why it isn't.
+   *
+   * @param relation
+   *   one that [[isTable]]
+   * @param view
+   *   the temporary view that is nothing but this relation, if it is read through one
+   * @param keepsCopies
+   *   whether tables of files are compared with a copy, too
+   */
+  def wayOf(
+      session: SparkSession,
+      relation: LogicalPlan,
+      view: Option[String],
+      keepsCopies: Boolean): Either[String, FollowedWay] =
+    if (relation.output.exists(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))) {
+      Left(s"it has a column ${RowKind.ChangeTypeColumnName}")
+    } else if (relation.output.size != numColumns(relation)) {
+      Left("the query reads columns that say in which file a row is")
+    } else {
+      val name =
+        nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
+      relation match {
+        case Files(files) if DeltaMethods.isDelta(files) =>
+          val hasFeed = DeltaMethods.snapshotOf(relation).hasChangeFeed
+          val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
+          name.map(way(_)).toRight(NoName)
+        case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
+          Right(FollowedWay.Files(name.get))
+        case _ if name.exists(ChangingTable.isOne(session, _)) =>
+          Right(FollowedWay.Changes(name.get))
+        case _ =>
+          name.orElse(view).toRight(NoName).flatMap(ComparedTable.wayOf(_, relation))
+      }
     }
 
+  private val NoName = "it is read by its place with options, and not by the name of a table"
+
+  /** Whether a plan is a relation that reads a table, or something like one, which may change. */
+  def isTable(plan: LogicalPlan): Boolean = plan match {
+    case relation: LogicalRelation => !relation.isStreaming
+    case _: DataSourceV2Relation | _: HiveTableRelation => true
+    case _ => false
+  }
+
   /** Whether a relation reads one version of a table, which stays as it is. */
-  def isFixed(relation: LogicalRelation): Boolean = relation.relation match {
-    case files: HadoopFsRelation => DeltaMethods.isTimeTravel(files)
+  def isFixed(relation: LogicalPlan): Boolean = relation match {
+    case Files(files) => DeltaMethods.isTimeTravel(files)
+    case table: DataSourceV2Relation => table.timeTravelSpec.nonEmpty
     case _ => false
   }
 
   /** What a relation reads, as people call it. */
-  def describe(relation: LogicalRelation): String =
-    nameOf(relation, "files").getOrElse(relation.relation.toString)
+  def describe(relation: LogicalPlan): String = relation match {
+    case logical: LogicalRelation => nameOf(logical).getOrElse(logical.relation.toString)
+    case table: DataSourceV2Relation => table.name
+    case other => nameOf(other).getOrElse(other.nodeName)
+  }
 
   /**
    * How much a table holds, and how much has changed since it was read.
@@ -61,47 +92,118 @@ object FollowedTables {
    * @param folder
    *   where its source keeps what it needs, below a checkpoint
    */
-  def sizeOf(session: SparkSession, since: TableVersion, folder: Path): Option[TableSize] =
-    open(session, since.table, folder).size(since)
+  def sizeOf(
+      session: SparkSession,
+      way: FollowedWay,
+      since: TableVersion,
+      folder: Path): Option[TableSize] =
+    open(session, way.options, folder).size(since)
 
-  private[tables] def open(session: SparkSession, name: String, folder: Path): FollowedTable =
-    relationOf(session.table(name)).relation match {
-      case files: HadoopFsRelation if DeltaMethods.isDelta(files) =>
-        new DeltaTable(session, name)
-      case _ => new FileTable(session, name, folder)
-    }
-
-  /** What a table is read by, below what Spark puts above it. */
-  private[tables] def relationOf(table: DataFrame): LogicalRelation =
-    table.queryExecution.analyzed
-      .collectFirst { case relation: LogicalRelation => relation }
-      .getOrElse(throw new IllegalStateException(s"no table: ${table.queryExecution.analyzed}"))
-
-  /** Whether a name stands for the same as a relation, which may be read with options of its own. */
-  private def isSame(session: SparkSession, name: String, relation: LogicalRelation): Boolean = {
-    val named = relationOf(session.table(name))
-    (named.relation, relation.relation) match {
-      case (one: HadoopFsRelation, other: HadoopFsRelation) =>
-        one.location.rootPaths == other.location.rootPaths && one.options == other.options &&
-        one.schema == other.schema
-      case _ => false
+  /** @param options those of [[TableSourceProvider]] */
+  private[tables] def open(
+      session: SparkSession,
+      options: Map[String, String],
+      folder: Path): FollowedTable = {
+    val name = options(FollowedWay.Table)
+    options.get(FollowedWay.By) match {
+      case Some(FollowedWay.ByChanges) => new ChangingTable(session, name)
+      case Some(_) => new ComparedTable(session, name, folder)
+      case None =>
+        relationOf(session.table(name)) match {
+          case Files(files) if DeltaMethods.isDelta(files) => new DeltaTable(session, name)
+          case _ => new FileTable(session, name, folder)
+        }
     }
   }
 
-  private def nameOf(relation: LogicalRelation, format: String): Option[String] =
-    relation.catalogTable.map(_.identifier.quotedString).orElse {
-      relation.relation match {
-        case files: HadoopFsRelation =>
-          files.location.rootPaths match {
-            case Seq(path) => Some(s"$format.${quoteIdentifier(path.toString)}")
-            case _ => None
-          }
-        case _ => None
-      }
+  /** What a table is read by, below what Spark puts above it. */
+  private[tables] def relationOf(table: DataFrame): LogicalPlan =
+    table.queryExecution.analyzed
+      .collectFirst { case relation if isTable(relation) => relation }
+      .getOrElse(throw new IllegalStateException(s"no table: ${table.queryExecution.analyzed}"))
+
+  /** What a table is read by, with the files that it has now. */
+  private[tables] def current(session: SparkSession, name: String): LogicalPlan = {
+    val known = relationOf(session.table(name)) match {
+      case logical: LogicalRelation => logical.catalogTable
+      case hive: HiveTableRelation => Some(hive.tableMeta)
+      case _ => None
+    }
+    known.foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
+    val relation = relationOf(session.table(name))
+    relation match {
+      case Files(files) => files.location.refresh()
+      case _ =>
+    }
+    relation
+  }
+
+  /** Whether a name stands for the same as a relation, which may be read with options of its own. */
+  private def isSame(session: SparkSession, name: String, relation: LogicalPlan): Boolean =
+    (relationOf(session.table(name)), relation) match {
+      case (Files(one), Files(other)) =>
+        one.location.rootPaths == other.location.rootPaths && one.options == other.options &&
+        one.schema == other.schema
+      case (one: DataSourceV2Relation, other: DataSourceV2Relation) =>
+        one.table.getClass == other.table.getClass && one.options == other.options
+      case (one, other) =>
+        def parameters(plan: LogicalPlan) = JdbcReading.of(plan).map(_.parameters)
+        one.getClass == other.getClass && parameters(one) == parameters(other) &&
+        fromAttributes(one.output) == fromAttributes(other.output)
     }
 
-  private def formatOf(files: HadoopFsRelation): Option[String] = files.fileFormat match {
-    case format: DataSourceRegister => Some(format.shortName())
+  private def nameOf(relation: LogicalPlan): Option[String] = relation match {
+    case hive: HiveTableRelation => Some(hive.tableMeta.identifier.quotedString)
+    case table: DataSourceV2Relation =>
+      for {
+        catalog <- table.catalog
+        identifier <- table.identifier
+      } yield (catalog.name +: identifier.namespace.toSeq :+ identifier.name)
+        .map(quoteIdentifier)
+        .mkString(".")
+    case logical: LogicalRelation =>
+      logical.catalogTable.map(_.identifier.quotedString).orElse {
+        logical match {
+          case Files(files) =>
+            files.location.rootPaths match {
+              case Seq(path) =>
+                formatOf(files).map(format => s"$format.${quoteIdentifier(path.toString)}")
+              case _ => None
+            }
+          case _ => None
+        }
+      }
     case _ => None
+  }
+
+  private def formatOf(files: HadoopFsRelation): Option[String] =
+    if (DeltaMethods.isDelta(files)) Some("delta")
+    else
+      files.fileFormat match {
+        case format: DataSourceRegister => Some(format.shortName())
+        case _ => None
+      }
+
+  /** Whether all files that are there are those of the table. */
+  private def isListed(files: HadoopFsRelation): Boolean = files.location match {
+    case _: InMemoryFileIndex | _: CatalogFileIndex => formatOf(files).nonEmpty
+    case _ => false
+  }
+
+  private def numColumns(relation: LogicalPlan): Int = relation match {
+    case logical: LogicalRelation => logical.relation.schema.size
+    case table: DataSourceV2Relation => table.table.columns.length
+    case other => other.output.size
+  }
+
+  private object Files {
+    def unapply(plan: LogicalPlan): Option[HadoopFsRelation] = plan match {
+      case logical: LogicalRelation =>
+        logical.relation match {
+          case files: HadoopFsRelation => Some(files)
+          case _ => None
+        }
+      case _ => None
+    }
   }
 }

@@ -21,9 +21,24 @@ sealed abstract class FollowedWay(
     val rowsOnlyCome: Boolean,
     val better: Option[String]) {
   def name: String
+
+  /** The columns that identify a row, as far as that is known; none if not. */
+  def key: Seq[String] = Nil
+
+  /** What the source that gives the changes is told, see [[TableSourceProvider]]. */
+  def options: Map[String, String] = Map(FollowedWay.Table -> name)
 }
 
 object FollowedWay {
+
+  /** The options of the source. */
+  val Table = "table"
+  val By = "by"
+
+  /** What the option `by` says where it is not the table's format that decides. */
+  val ByCopy = "copy"
+  val ByChanges = "changes"
+
   final case class DeltaFeed(name: String)
       extends FollowedWay(
         "by its change data feed",
@@ -45,5 +60,27 @@ object FollowedWay {
         "by the list of its files",
         "new files; when a file is replaced or removed, everything",
         rowsOnlyCome = true,
-        Some("its format doesn't say which rows change: a Delta table does"))
+        Some(
+          "its format doesn't say which rows change: a Delta table does, and the property " +
+            "'changelog.follow' = 'copies' compares all rows with a copy"))
+
+  final case class Changes(name: String)
+      extends FollowedWay(
+        "by the changes that its catalog gives",
+        "the rows that have changed",
+        rowsOnlyCome = false,
+        None) {
+    override def options: Map[String, String] = super.options + (By -> ByChanges)
+  }
+
+  /** @param instead what would tell its changes */
+  final case class Copy(name: String, override val key: Seq[String], instead: String)
+      extends FollowedWay(
+        if (key.isEmpty) "by comparing all its rows with a copy"
+        else key.mkString("by comparing all its rows with a copy, primary key (", ", ", ")"),
+        "all rows, once",
+        rowsOnlyCome = false,
+        Some(s"nothing tells which of its rows change: $instead")) {
+    override def options: Map[String, String] = super.options + (By -> ByCopy)
+  }
 }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.read.streaming.{
 }
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.{AnalysisException, DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.RowKind
 
@@ -36,8 +36,17 @@ private[tables] class TableSource(
 
   override def prepareForTriggerAvailableNow(): Unit = decided = Some(table.now())
 
-  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
-    table.version(Option(start).map(versionOf), decided.getOrElse(table.now()))
+  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = {
+    val from = Option(start).map(versionOf)
+    try table.version(from, decided.getOrElse(table.now()))
+    catch {
+      // another process may have refreshed this view since the moment that is shared
+      case _: AnalysisException if SharedMoments.forget(session, table.name) =>
+        val now = table.now()
+        decided = decided.map(_ => now)
+        table.version(from, now)
+    }
+  }
 
   override def getOffset: Option[Offset] =
     throw new IllegalStateException("latestOffset is called instead")

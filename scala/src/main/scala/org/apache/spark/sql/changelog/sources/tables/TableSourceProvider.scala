@@ -15,8 +15,9 @@ import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * The streaming source `changelog-table-changes`, by which views follow tables. Option `table`: the name
- * of one.
+ * The streaming source `changelog-table-changes`, by which views follow tables. Options are `table`, the
+ * name of one, and `by`: `copy`, if all rows are to be compared with a copy, or `changes`, those that
+ * its catalog gives; without it, what changes is told by the table's format.
  */
 class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
 
@@ -45,7 +46,7 @@ class TableSourceProvider extends StreamSourceProvider with DataSourceRegister {
       sqlContext: SQLContext,
       parameters: Map[String, String],
       folder: Path): FollowedTable =
-    FollowedTables.open(sessionOf(sqlContext), parameters("table"), folder)
+    FollowedTables.open(sessionOf(sqlContext), parameters, folder)
 
   private def schemaOf(sqlContext: SQLContext, table: FollowedTable): StructType = {
     val relation = FollowedTables.relationOf(sessionOf(sqlContext).table(table.name))

@@ -24,13 +24,18 @@ import org.apache.spark.sql.types.StructType
  * @param columns
  *   what tells its columns from others
  * @param version
- *   what tells its rows at that moment, a number that grows
+ *   what tells its rows at that moment. Where it isn't a catalog's own, it is a number that grows
  */
-case class TableVersion(table: String, id: String, columns: String, version: Long)
+case class TableVersion(table: String, id: String, columns: String, version: String)
     extends Offset {
   override val json: String = Serialization.write(
-    Map("table" -> table, "id" -> id, "columns" -> columns, "version" -> version.toString))(
+    Map("table" -> table, "id" -> id, "columns" -> columns, "version" -> version))(
     TableVersion.formats)
+
+  /** The version, where it is a number. */
+  private[tables] def number: Long = version.toLong
+
+  private[tables] def at(number: Long): TableVersion = copy(version = number.toString)
 }
 
 object TableVersion {
@@ -40,7 +45,7 @@ object TableVersion {
   def parse(json: String): TableVersion = {
     implicit val used: Formats = formats
     val read = Serialization.read[Map[String, String]](json)
-    TableVersion(read("table"), read("id"), read("columns"), read("version").toLong)
+    TableVersion(read("table"), read("id"), read("columns"), read("version"))
   }
 
   /** The version of an offset's JSON, if it is an offset of this kind. */

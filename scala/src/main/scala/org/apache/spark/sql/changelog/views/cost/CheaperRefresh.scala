@@ -18,7 +18,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
   def estimate(history: RefreshHistory): Option[RefreshEstimate] =
     if (query.followed.isEmpty || query.rowsDependOnTheirTime) None
     else
-      new ViewInputs(query.session, view.definition.checkpoint).size
+      new ViewInputs(query.session, view.definition.checkpoint, query.followed).size
         .map(new RefreshCosts(history.newest(RefreshCosts.Last))(_))
 
   /** Whether computing all anew is taken for enough cheaper: estimates are rough. */

@@ -11,10 +11,17 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableSize, TableVersion}
+import org.apache.spark.sql.changelog.sources.tables.{
+  FollowedTables,
+  FollowedWay,
+  TableSize,
+  TableVersion
+}
 
-/** The tables that a view has read, as its checkpoint names them. */
-class ViewInputs(session: SparkSession, checkpoint: Path) extends Logging {
+/** The tables that a view has read, as its checkpoint names them, and how they are followed. */
+class ViewInputs(session: SparkSession, checkpoint: Path, followed: Seq[FollowedWay])
+    extends Logging {
+  private val ways = followed.map(way => way.name -> way).toMap
 
   /**
    * How much they hold now, and how much of that has changed since they were read. None if that can't
@@ -23,7 +30,11 @@ class ViewInputs(session: SparkSession, checkpoint: Path) extends Logging {
   def size: Option[TableSize] =
     try {
       val sizes = new BatchLogs(session, checkpoint).lastRead.map { case (folder, offset) =>
-        TableVersion.find(offset).flatMap(FollowedTables.sizeOf(session, _, folder))
+        for {
+          version <- TableVersion.find(offset)
+          way <- ways.get(version.table)
+          size <- FollowedTables.sizeOf(session, way, version, folder)
+        } yield size
       }
       Option.when(sizes.nonEmpty && sizes.forall(_.nonEmpty)) {
         val known = sizes.flatten

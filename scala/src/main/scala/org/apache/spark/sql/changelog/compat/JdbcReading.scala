@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import java.sql.{Connection, DatabaseMetaData, SQLFeatureNotSupportedException}
+import java.util.regex.Pattern
+
+import scala.util.Using
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.jdbc.{JDBCOptions, JDBCRelation, JdbcUtils}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable
+
+/** What Spark's own sources read of a database: a table, or a query. */
+final class JdbcReading private (options: JDBCOptions) {
+  import JdbcReading._
+
+  /** The options by which it is read, passwords among them. */
+  def parameters: Map[String, String] = options.parameters.toMap
+
+  /**
+   * The columns of the primary key, as the database calls them; none if it has none, or isn't told, or
+   * if a query is read.
+   */
+  def primaryKey: Seq[String] = JdbcUtils.withConnection(options) { connection =>
+    val metadata = connection.getMetaData
+    partsOf(options.tableOrQuery, metadata).fold(Seq.empty[String]) { parts =>
+      try keyOf(parts, connection, metadata)
+      catch { case _: SQLFeatureNotSupportedException => Nil }
+    }
+  }
+
+  private def keyOf(
+      parts: Seq[String],
+      connection: Connection,
+      metadata: DatabaseMetaData): Seq[String] = {
+    val (catalog, schema) = parts.init match {
+      case Seq(catalog, schema) => (catalog, schema)
+      case Seq(schema) if metadata.supportsSchemasInTableDefinitions =>
+        (connection.getCatalog, schema)
+      // to MySQL and MariaDB a database is a catalog
+      case Seq(catalog) => (catalog, null)
+      case _ => (connection.getCatalog, connection.getSchema)
+    }
+    Using.resource(metadata.getPrimaryKeys(catalog, schema, parts.last)) { rows =>
+      Iterator
+        .continually(rows)
+        .takeWhile(_.next())
+        .map(row => row.getShort("KEY_SEQ") -> row.getString("COLUMN_NAME"))
+        .toSeq
+        .sortBy(_._1)
+        .map(_._2)
+    }
+  }
+}
+
+object JdbcReading {
+
+  /** What a relation reads of a database, if it does. */
+  def of(relation: LogicalPlan): Option[JdbcReading] = relation match {
+    case logical: LogicalRelation =>
+      logical.relation match {
+        case jdbc: JDBCRelation => Some(new JdbcReading(jdbc.jdbcOptions))
+        case _ => None
+      }
+    case DataSourceV2Relation(table: JDBCTable, _, _, _, _, _) =>
+      Some(new JdbcReading(table.jdbcOptions))
+    case _ => None
+  }
+
+  /** The parts of a table's name as the database stores them; none of what is no name. */
+  private def partsOf(table: String, metadata: DatabaseMetaData): Option[Seq[String]] = {
+    val quote = Option(metadata.getIdentifierQuoteString).map(_.trim).filter(_.nonEmpty)
+    val plain = "[\\p{L}_][\\p{L}\\p{N}_$#]*"
+    val quoted = quote.map(Pattern.quote).map(q => s"$q(?:(?!$q).|$q$q)+$q")
+    val part = (quoted.toSeq :+ plain).mkString("(?:", "|", ")")
+    Option.when(table.trim.matches(s"$part(?:\\.$part){0,2}")) {
+      part.r
+        .findAllIn(table.trim)
+        .map { name =>
+          quote.filter(name.startsWith).fold(folded(name, metadata)) { q =>
+            name.drop(q.length).dropRight(q.length).replace(q + q, q)
+          }
+        }
+        .toSeq
+    }
+  }
+
+  private def folded(name: String, metadata: DatabaseMetaData): String =
+    if (metadata.storesLowerCaseIdentifiers) name.toLowerCase
+    else if (metadata.storesUpperCaseIdentifiers) name.toUpperCase
+    else name
+}

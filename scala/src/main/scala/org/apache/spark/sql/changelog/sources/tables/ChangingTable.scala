@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import scala.util.Try
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.TableErrors
+
+/** A table whose catalog gives the changes between two of its versions: those of `FROM t CHANGES`. */
+private[tables] class ChangingTable(session: SparkSession, override val name: String)
+    extends FollowedTable {
+  import ChangingTable._
+
+  override type Moment = TableVersion
+
+  override def rowsOnlyCome: Boolean = false
+
+  override def now(): TableVersion =
+    SharedMoments.of(session, name)(versionOf(name, read(session, name)))
+
+  override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
+    start.foreach(checkSame(_, moment))
+    moment
+  }
+
+  override def rows(at: TableVersion): LogicalPlan = {
+    val found = read(session, name)
+    val there = versionOf(name, found)
+    checkSame(at, there)
+    if (there == at) found
+    else {
+      val travelled = session.read.option("versionAsOf", at.version).table(name)
+      FollowedTables.relationOf(travelled)
+    }
+  }
+
+  override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
+    val found = read(session, name)
+    checkSame(until, versionOf(name, found))
+    val columns = found.output.map(_.name) :+ RowKind.ChangeTypeColumnName
+    val changed =
+      try changesOf(session, name, from.version, until.version)
+      catch {
+        case NonFatal(error) =>
+          val reason = Option(error.getMessage).getOrElse(error.toString)
+          throw TableErrors.changesLost(name, from.version, reason.linesIterator.next())
+      }
+    changed.select(columns.map(NetRows.quoted): _*).queryExecution.analyzed
+  }
+
+  /** Catalogs don't tell how much has changed. */
+  override def size(since: TableVersion): Option[TableSize] = None
+}
+
+private[tables] object ChangingTable {
+
+  /** Whether a table is one of those. */
+  def isOne(session: SparkSession, name: String): Boolean =
+    FollowedTables.relationOf(session.table(name)) match {
+      case relation: DataSourceV2Relation =>
+        Option(relation.table.version).exists { version =>
+          Try(changesOf(session, name, version, version)).isSuccess
+        }
+      case _ => false
+    }
+
+  private def read(session: SparkSession, name: String): DataSourceV2Relation =
+    FollowedTables.relationOf(session.table(name)) match {
+      case relation: DataSourceV2Relation => relation
+      case other => throw new IllegalStateException(s"not a table of a catalog: $other")
+    }
+
+  private def versionOf(name: String, relation: DataSourceV2Relation): TableVersion =
+    TableVersion(
+      name,
+      Option(relation.table.id).getOrElse(""),
+      TableVersion.fingerprint(fromAttributes(relation.output)),
+      relation.table.version)
+
+  /** What has changed after one version, up to another. Rows that were only moved may be among it: they cancel. */
+  private def changesOf(
+      session: SparkSession,
+      name: String,
+      from: String,
+      until: String): DataFrame =
+    session.read
+      .option("startingVersion", from)
+      .option("startingBoundInclusive", "false")
+      .option("endingVersion", until)
+      .option("deduplicationMode", "none")
+      .changes(name)
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.expressions.RowOrdering
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.functions.{col, lit}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{CalendarIntervalType, NullType, VariantType}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.JdbcReading
+import org.apache.spark.sql.changelog.errors.TableErrors
+
+/**
+ * A table that tells nothing of its changes, by comparing all its rows with a copy of those that it had.
+ *
+ * It is read once to decide on a version: into a copy, of which that version consists. What differs
+ * from the version before is written down beside it. So a batch that is run again sees the same,
+ * whatever has become of the table.
+ *
+ * @param folder
+ *   where copies are kept
+ */
+private[tables] class ComparedTable(
+    session: SparkSession,
+    override val name: String,
+    folder: Path)
+    extends FollowedTable {
+  import ComparedTable._
+
+  private lazy val relation = FollowedTables.relationOf(session.table(name))
+  private lazy val copies = new TableCopies(session, folder, fromAttributes(relation.output))
+
+  /** The last moment that was asked for, and which version it is. */
+  private var known: Option[(Copied, TableVersion)] = None
+
+  override type Moment = Copied
+
+  override def rowsOnlyCome: Boolean = false
+
+  override def now(): Copied = {
+    copies.deleteUnnamed()
+    val found = FollowedTables.current(session, name)
+    val copy = copies.write(Dataset.ofRows(session, found))
+    checkKey(found, copy)
+    Copied(copy, idOf(found), TableVersion.fingerprint(fromAttributes(found.output)))
+  }
+
+  override def version(start: Option[TableVersion], moment: Copied): TableVersion = {
+    val version = known
+      .collect { case (`moment`, version) if start.contains(version) => version }
+      .getOrElse(compare(start, moment))
+    known = Some(moment -> version)
+    version
+  }
+
+  private def compare(start: Option[TableVersion], moment: Copied): TableVersion = {
+    val found =
+      TableVersion(name, moment.table, moment.columns, start.fold("0")(_.version))
+    start.foreach(checkSame(_, found))
+    val isNews = start.forall { start =>
+      val before = copies.named(start.number)
+      before != moment.copy && differs(before, moment.copy)
+    }
+    if (isNews) {
+      val next = found.at(found.number + 1)
+      copies.name(next.number, moment.copy)
+      next
+    } else {
+      copies.delete(moment.copy)
+      found
+    }
+  }
+
+  /** Writes down what differs, and tells whether anything does. */
+  private def differs(before: String, now: String): Boolean = {
+    def signed(copy: String, kind: String): DataFrame =
+      copies.rows(copy).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
+    val both = signed(now, "insert").union(signed(before, "delete"))
+    copies.writeChanges(now, NetRows(both, copies.columns))
+    !copies.changes(now).isEmpty
+  }
+
+  override def rows(at: TableVersion): LogicalPlan =
+    copies.rows(copies.named(at.number)).queryExecution.analyzed
+
+  override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
+    if (from.number + 1 != until.number) {
+      throw new IllegalStateException(s"not known: what has changed from $from to $until")
+    }
+    copies.changes(copies.named(until.number)).queryExecution.analyzed
+  }
+
+  /** Nothing tells before all is read. */
+  override def size(since: TableVersion): Option[TableSize] = None
+
+  override def forget(before: TableVersion): Unit = copies.deleteBefore(before.number)
+
+  /** Several tasks don't read a table at one moment: a row may be met twice that moves meanwhile. */
+  private def checkKey(found: LogicalPlan, copy: String): Unit = {
+    val key = keyOf(found)
+    if (key.nonEmpty) {
+      val columns = key.map(name => copies.columns(found.output.indexWhere(_.name == name)))
+      val twice = copies.rows(copy).groupBy(columns.map(col): _*).count().where("count > 1")
+      twice.take(1).foreach { row =>
+        throw TableErrors.keyRepeated(name, key, row.toSeq.init.mkString(", "))
+      }
+    }
+  }
+
+  private def idOf(found: LogicalPlan): String = found match {
+    case table: DataSourceV2Relation => Option(table.table.id).getOrElse("")
+    case _ => ""
+  }
+}
+
+private[tables] object ComparedTable {
+
+  /**
+   * A table as it was read.
+   *
+   * @param table
+   *   what tells it from another one of its name
+   */
+  case class Copied(copy: String, table: String, columns: String)
+
+  /** How a table is followed that nothing else is known of. */
+  def wayOf(name: String, relation: LogicalPlan): Either[String, FollowedWay] = {
+    val unlike = relation.output.find(_.dataType.existsRecursively {
+      case _: VariantType | _: CalendarIntervalType | _: NullType => true
+      case _ => false
+    })
+    unlike match {
+      case Some(column) =>
+        Left(s"its column ${column.name} of type ${column.dataType.sql} can't be compared")
+      case None => Right(FollowedWay.Copy(name, keyOf(relation), instead(relation)))
+    }
+  }
+
+  /** What would tell which rows change. */
+  private def instead(relation: LogicalPlan): String =
+    if (JdbcReading.of(relation).isEmpty) {
+      "a Delta table does, or a catalog that gives changes (FROM t CHANGES)"
+    } else {
+      val key =
+        if (keyOf(relation).nonEmpty) ""
+        else "; it has no primary key either, by which a view could tell its rows apart"
+      s"the change feed of its database does, such as Debezium's, read by from_debezium$key"
+    }
+
+  /** The columns that identify a row, as its database says. */
+  private def keyOf(relation: LogicalPlan): Seq[String] = {
+    val names = JdbcReading.of(relation).fold(Seq.empty[String])(_.primaryKey)
+    val columns = names.map { name =>
+      relation.output.filter(column => SQLConf.get.resolver(column.name, name)).filter { column =>
+        RowOrdering.isOrderable(column.dataType) && isBinaryStable(column.dataType)
+      }
+    }
+    if (columns.forall(_.size == 1)) columns.flatten.map(_.name) else Nil
+  }
+}
