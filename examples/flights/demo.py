@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from rich.console import Console
 
 import spark_changelog as changelog
-from flights import picture, report, timetable
+from flights import picture, report, tables, timetable
 from flights.current_table import CurrentTable
 from flights.maintain import Run, folder_per_batch, maintain, stream_flights
 from flights.verify import BATCH, CHANGE_TYPE, compare, count_rows, replay
@@ -47,7 +47,7 @@ class Demo:
         routes, days = self._batches("routes"), self._batches("days")
         self.show(routes)
         self.draw(days)
-        return self.verify(routes, days)
+        return self.refresh() and self.verify(routes, days)
 
     def explain(self) -> None:
         """Tell how the view of routes is kept current."""
@@ -87,6 +87,18 @@ class Demo:
         path = self.folder / "delays.png"
         picture.draw(picture.follow(dict(zip(self.days, days, strict=True))), path)
         self.console.print(f"\nThe delay of each day, at first and in the end: {path}")
+
+    def refresh(self) -> bool:
+        """Keep a view over a plain table by SQL, and tell whether it equals its query."""
+        tables.keep(self.flights, timetable.final_table(self.flights))
+        self.console.print("\n[bold]A view over a plain table[/]")
+        for statement in tables.STATEMENTS:
+            self.console.print(f"{statement};", highlight=False)
+        told = [row.asDict() for row in tables.refreshes(self.flights)]
+        report.rows(self.console, "SHOW REFRESHES OF airlines", told)
+        differing = tables.differences(self.flights)
+        self.console.print(f"VERIFY MATERIALIZED VIEW airlines: {differing} rows differ")
+        return differing == 0
 
     def verify(self, routes: Batches, days: Batches) -> bool:
         """Compare every view with batch Spark over the flights as they ended."""

@@ -26,6 +26,7 @@ def test_the_command(tmp_path: Path) -> None:
     out = tmp_path / "out"
     lines = run([ROOT / "dev" / "demo", "--days", "1", "--out", out], ROOT).splitlines()
     assert any(line.startswith("ToChangelog retract") for line in lines)
+    assert "VERIFY MATERIALIZED VIEW airlines: 0 rows differ" in lines
     verdicts = [line for line in lines if line.endswith(" equal")]
     names = ["carriers", "carriers, current", "routes", "days"]
     assert [line.split("  ")[0] for line in verdicts] == names
