@@ -6,7 +6,9 @@ package org.apache.spark.sql.changelog.evolution
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
+import org.apache.commons.io.FileUtils
 import org.json4s.JsonAST.JArray
 import org.json4s.jackson.JsonMethods
 import org.scalatest.funsuite.AnyFunSuite
@@ -183,6 +185,33 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     read(t).dropDuplicates("id").createOrReplaceTempView("a")
     read(u).createOrReplaceTempView("b")
     session.sql("SELECT k, count(*) AS c, sum(w) AS s FROM a JOIN b ON a.g = b.g GROUP BY k")
+  }
+
+  test("wherever the process ends, there is the old checkpoint, or the new one too") {
+    val query = life()
+    query.run(query.changes(sums))
+    val session = spark.newSession()
+    EndingFileSystem.conf.foreach { case (key, value) => session.conf.set(key, value) }
+    val into = query.anotherCheckpoint()
+    def rescale(): Unit = {
+      session.sql(s"RESCALE CHECKPOINT '${query.checkpoint}' INTO '$into' PARTITIONS 5")
+      ()
+    }
+    val (_, numChanges) = EndingFileSystem.within(Int.MaxValue)(rescale())
+    FileUtils.deleteDirectory(into.toFile)
+    // not where it would be tidied up in the end
+    for (changes <- 0 until numChanges - 1 by math.max(1, numChanges / 12)) {
+      assert(Try(EndingFileSystem.within(changes)(rescale())).isFailure, s"$changes changes")
+      assert(!Files.exists(into))
+    }
+    query.add(t, later.head: _*)
+    query.run(query.changes(sums))
+    assert(query.result == query.expected(sums))
+    rescale()
+    query.checkpoint = into
+    query.add(t, later(1): _*)
+    query.run(query.changes(sums))
+    assert(query.result == query.expected(sums))
   }
 
   private def refused(query: QueryLife, reason: String, partitions: Int = 5): Unit = {
