@@ -37,8 +37,9 @@ object ChangelogTab extends Logging {
       "changelog",
       "Changelog",
       Seq(
-        new QueriesPage(() => session, ended),
+        new QueriesPage(ended),
         new QueryPage(ended),
+        new ViewsPage(() => session),
         new ViewPage(() => session)))
     context.addSparkListener(this)
 
