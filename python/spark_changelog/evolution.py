@@ -112,7 +112,8 @@ def rescale(
     ...     "checkpointLocation", f"{folder}/first").start()
     >>> query.processAllAvailable()
     >>> query.stop()
-    >>> rescale(f"{folder}/first", f"{folder}/second", 7).select("partitions", "entries").collect()
+    >>> spread = rescale(f"{folder}/first", f"{folder}/second", partitions=7)
+    >>> spread.select("partitions", "entries").collect()
     [Row(partitions=7, entries=1)]
     """
     session = SparkSession.active() if spark is None else spark

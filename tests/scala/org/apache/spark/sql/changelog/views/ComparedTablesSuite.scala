@@ -149,12 +149,12 @@ class ComparedTablesSuite
     try {
       execute("INSERT INTO \"Odd.One\" VALUES ('x', 1, 1, 1), ('X', 1, 1, 2), ('x', 1, 2, 3)")
       val table = "pg.public.`Odd.One`"
-      val query = s"SELECT `B b`, `a.c`, x + 1 AS x FROM $table"
+      val query = s"SELECT `B b` AS b, `a.c` AS c, x + 1 AS x FROM $table"
       assert(explained(query).contains("primary key (a.c, B b)"), explained(query))
       create(query)
       execute("UPDATE \"Odd.One\" SET x = 9 WHERE \"B b\" = 'X'")
       check(query)
-      assert(facts("Plan").endsWith("key (a.c, B b)"), facts)
+      assert(facts("Plan").matches(".*key \\((b, c|c, b)\\)"), facts)
     } finally execute("DROP TABLE \"Odd.One\"")
   }
 
