@@ -18,6 +18,16 @@ from spark_changelog.conf import ChangelogConf
 from spark_changelog.dry_run import dry_run
 from spark_changelog.evolution import evolve, rescale
 from spark_changelog.explain import explain
+from spark_changelog.forks import (
+    compare,
+    create_savepoint,
+    drop_savepoint,
+    fork,
+    fork_view,
+    restore,
+    savepoints,
+    swap,
+)
 from spark_changelog.functions import from_changelog, lookup, to_changelog
 from spark_changelog.lineage import why
 from spark_changelog.records import from_canal, from_debezium, from_upsert_kafka
@@ -30,10 +40,15 @@ __version__: str = version("spark-changelog")
 
 __all__ = [
     "ChangelogConf",
+    "compare",
     "configure",
+    "create_savepoint",
+    "drop_savepoint",
     "dry_run",
     "evolve",
     "explain",
+    "fork",
+    "fork_view",
     "from_canal",
     "from_changelog",
     "from_debezium",
@@ -41,7 +56,10 @@ __all__ = [
     "lookup",
     "refresh",
     "rescale",
+    "restore",
     "run",
+    "savepoints",
+    "swap",
     "to_changelog",
     "verify",
     "why",

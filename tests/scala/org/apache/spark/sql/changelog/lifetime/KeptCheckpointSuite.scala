@@ -14,7 +14,9 @@ import scala.util.Random
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem}
+import org.apache.spark.sql.{DataFrame, Row}
+
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, RowMultiset}
 
 /**
  * Queries of every operator go on from checkpoints that an earlier version has written, each with
@@ -24,6 +26,8 @@ import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem
  * each query as it was after the first of them, with what the query had emitted. A new version adds
  * its own (`SPARK_GENERATE_GOLDEN_FILES=1`), as does a new query; what is there is left alone, unless
  * release notes say that a query needs a new checkpoint: then its file is to be deleted first.
+ *
+ * Some of them are forked before they go on, and go on as another query afterwards.
  */
 class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
   private val resources =
@@ -40,6 +44,16 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
   private val Feeds = "/feeds"
 
   private def folderOf(version: String): Path = resources.resolve(version).resolve("operators")
+
+  private def isKept(version: String, zip: String): Boolean =
+    Files.exists(folderOf(version).resolve(zip))
+
+  private val versions = Option(resources.toFile.list()).fold(Seq.empty[String])(_.toSeq).sorted
+
+  /** Queries that go on with all their state when a condition is put above them. */
+  private val Forked = Map("aggregate" -> "n > 1", "rank, all rows" -> "v > 3")
+
+  private val Format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
   private def slug(name: String): String = name.replaceAll("\\W+", "-")
 
@@ -68,18 +82,15 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
   }
 
   for ((query, (provider, conf), zip) <- kept) {
-    def isKept(version: String) = Files.exists(folderOf(version).resolve(zip))
-
-    if (generates && !isKept(newest))
+    if (generates && !isKept(newest, zip))
       test(s"write the checkpoint of ${query.name}, state $provider") {
         val started = new Started(newest, query, conf)
         started.run()
         write(started.home, query.name, folderOf(newest).resolve(zip))
       }
 
-    val versions = Option(resources.toFile.list()).fold(Seq.empty[String])(_.toSeq).sorted
     versions
-      .filter(version => isKept(version) || generates && version == newest)
+      .filter(version => isKept(version, zip) || generates && version == newest)
       .foreach { version =>
         test(s"${query.name}, state $provider, from a checkpoint of version $version") {
           val started = new Started(version, query, conf)
@@ -87,6 +98,18 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
           started.goOn()
         }
       }
+  }
+
+  for {
+    (query, (provider, conf), zip) <- kept
+    condition <- Forked.get(query.name) if !conf.get(Format).contains("2")
+    version <- versions if isKept(version, zip)
+  } test(s"${query.name}, state $provider, from version $version, is forked, and changed") {
+    val started = new Started(version, query, conf)
+    read(folderOf(version).resolve(zip), started.home, query.name)
+    started.fork()
+    started.goOn()
+    started.change(s"SELECT * FROM (${query.sql}) WHERE $condition")
   }
 
   /** A query over the kept files of a version. */
@@ -133,6 +156,48 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession {
       assert(before >= FilesBefore)
       run(more = FilesBefore until FilesInAll)
       assert(judged.compared >= before + FilesInAll - FilesBefore)
+    }
+
+    private def checkpoint: Path = home.resolve(query.name).resolve("checkpoint")
+
+    /** Puts a fork of the checkpoint in its place. */
+    def fork(): Unit = {
+      val made = home.resolve("fork")
+      spark.sql(s"FORK CHECKPOINT '$checkpoint' INTO '$made'")
+      FileUtils.deleteDirectory(checkpoint.toFile)
+      Files.move(made, checkpoint)
+      ()
+    }
+
+    /** Goes on as another query that keeps all state, and compares its rows with batch Spark. */
+    def change(sql: String): Unit = {
+      val session = spark.newSession()
+      conf.foreach { case (key, value) => session.conf.set(key, value) }
+      ArrivingTable.stream(session, home.resolve("feeds"))
+      val changes = query.copy(sql = sql).changes
+      val into = home.resolve("changed")
+      val fates =
+        session.sql(s"EVOLVE CHECKPOINT '$checkpoint' INTO '$into' AS $changes").collect()
+      assert(fates.map(_.getString(1)).toSet == Set("kept"), fates.mkString("\n"))
+      val held = new RowMultiset
+      val running = session
+        .sql(changes)
+        .writeStream
+        .option("checkpointLocation", into.toString)
+        .foreachBatch { (batch: DataFrame, _: Long) =>
+          batch.collect().foreach { row =>
+            val isGone = Set("delete", "update_preimage")(row.getString(row.size - 1))
+            held.add(Row.fromSeq(row.toSeq.init), if (isGone) -1 else 1)
+          }
+        }
+        .start()
+      try running.processAllAvailable()
+      finally running.stop()
+      val batch = spark.newSession()
+      tables.values.foreach { table =>
+        table.read(batch, table.size, Seq.fill(table.size)(0L), None)
+      }
+      assert(held == RowMultiset.of(batch.sql(sql).collect()))
     }
   }
 

@@ -35,6 +35,8 @@ package org.apache.spark.sql
  *                uses analysis, compat, errors, plans, sources
  *   identity     what a query is, written down in its checkpoint so that it can be begun again
  *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sources
+ *   savepoints   batches of a query that are kept, and from which it goes on a second time
+ *                uses checkpoint, compat, errors, identity, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
  *                shared, sources
@@ -47,7 +49,7 @@ package org.apache.spark.sql
  *   lineage      the rows behind those of a query's result
  *                uses analysis, compat, errors, inference, plans
  *   sinks        what keeps tables and topics current from the changes, each batch once
- *                uses checkpoint, compat, errors, plans
+ *                uses checkpoint, compat, errors, plans, sources
  *   start        what is checked when a query is started
  *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
  *   evolution    a query that goes on otherwise with the state it has: as a changed one, or in
@@ -60,11 +62,11 @@ package org.apache.spark.sql
  *                status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
- *                lineage, plans, sinks, sources
+ *                lineage, plans, savepoints, sinks, sources
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have
- *                uses compat, evolution, explain, lineage, views
+ *                uses compat, evolution, explain, lineage, savepoints, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

@@ -14,9 +14,15 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   private val logs = new StreamLogs(session, checkpoint)
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
 
-  def lastBegun: Option[Long] = last("offsets")
+  /** Those whose offsets are still there. */
+  def begun: Set[Long] = batches("offsets")
 
-  def lastDone: Option[Long] = last("commits")
+  /** Those that are known to be done. */
+  def done: Set[Long] = batches("commits")
+
+  def lastBegun: Option[Long] = begun.maxOption
+
+  def lastDone: Option[Long] = done.maxOption
 
   /** The settings that Spark keeps for the query's life; none before it has begun. */
   def settings: Map[String, String] =
@@ -30,8 +36,11 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   def lastOffsets: Seq[String] = lastRead.map(_._2)
 
   /** The same, each with the folder in which its source keeps what it needs. */
-  def lastRead: Seq[(Path, String)] =
-    lastDone.flatMap(logs.offsets).toSeq.flatMap(_.bySource).map { case (source, offset) =>
+  def lastRead: Seq[(Path, String)] = lastDone.toSeq.flatMap(readBy)
+
+  /** The same of one batch. */
+  def readBy(batch: Long): Seq[(Path, String)] =
+    logs.offsets(batch).toSeq.flatMap(_.bySource).map { case (source, offset) =>
       new Path(new Path(checkpoint, "sources"), source) -> offset
     }
 
@@ -47,9 +56,9 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
     } logs.begin(done + 1, begun)
   }
 
-  private def last(log: String): Option[Long] = {
+  private def batches(log: String): Set[Long] = {
     val folder = new Path(checkpoint, log)
-    if (!files.exists(folder)) None
-    else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).maxOption
+    if (!files.exists(folder)) Set.empty
+    else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).toSet
   }
 }

@@ -65,13 +65,14 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
       commitLog.add(batch, if (ids.isEmpty) done else done.withStateUniqueIds(ids))
     }
 
+  /** The query that the checkpoint is of, as sinks know it, if it was ever started. */
+  def queryId: Option[String] = StreamMetadata
+    .read(new Path(checkpoint, "metadata"), session.sessionState.newHadoopConf())
+    .map(_.id)
+
   /** Whether the query runs in this application. */
-  def isActive: Boolean = {
-    val file = new Path(checkpoint, "metadata")
-    StreamMetadata
-      .read(file, session.sessionState.newHadoopConf())
-      .map(identity => UUID.fromString(identity.id))
-      .exists(session.sharedState.activeStreamingQueries.containsKey(_))
+  def isActive: Boolean = queryId.exists { id =>
+    session.sharedState.activeStreamingQueries.containsKey(UUID.fromString(id))
   }
 
   private def commitLog: CommitLog =

@@ -3,7 +3,9 @@
 
 package org.apache.spark.sql.changelog.errors
 
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
+import org.apache.spark.sql.AnalysisException
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
 /** What is wrong between a query and the checkpoint it is started with. */
 object CheckpointErrors {

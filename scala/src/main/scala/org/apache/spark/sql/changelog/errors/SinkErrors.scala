@@ -51,6 +51,31 @@ object SinkErrors {
         "key" -> list(key),
         "keys" -> (if (keys.isEmpty) "none" else keys.map(list).mkString(" or "))))
 
+  /**
+   * A target holds later rows than those from which a query goes on.
+   *
+   * @param origin
+   *   the query that has written them
+   * @param forked
+   *   the last batch that both have in common
+   * @param held
+   *   the last batch of it that the target holds
+   */
+  def notAtFork(
+      sink: String,
+      table: String,
+      origin: String,
+      forked: Long,
+      held: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SINK_NOT_AT_FORK",
+      Map(
+        "sink" -> sink,
+        "table" -> table,
+        "origin" -> origin,
+        "forked" -> forked.toString,
+        "held" -> held.toString))
+
   def memoryLost(sink: String, table: String, batch: Long): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_SINK_MEMORY_LOST",

@@ -42,6 +42,25 @@ object ViewErrors {
   def exists(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_EXISTS", Map("view" -> view.quotedString))
 
+  def comparedColumnsDiffer(
+      left: String,
+      right: String,
+      columns: Seq[String],
+      others: Seq[String]): AnalysisException =
+    analysis(
+      "CHANGELOG_COMPARED_COLUMNS_DIFFER",
+      Map(
+        "left" -> left,
+        "right" -> right,
+        "columns" -> columns.mkString(", "),
+        "others" -> others.mkString(", ")))
+
+  /** @param reason why there are none */
+  def hasNoBatches(view: TableIdentifier, reason: String): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_HAS_NO_BATCHES",
+      Map("view" -> view.quotedString, "reason" -> reason))
+
   def isRead(view: TableIdentifier, readers: Seq[TableIdentifier]): AnalysisException =
     hasReaders("CHANGELOG_VIEW_IS_READ", view, readers)
 
@@ -128,6 +147,10 @@ object ViewErrors {
     analysis(
       "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
       Map("provider" -> provider, "providers" -> providers.mkString(", ")))
+
+  /** @param cause what Delta says */
+  def readTableReplaced(cause: String): AnalysisException =
+    analysis("CHANGELOG_READ_TABLE_REPLACED", Map("cause" -> cause))
 
   def recursive(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_RECURSIVE", Map("view" -> view.quotedString))

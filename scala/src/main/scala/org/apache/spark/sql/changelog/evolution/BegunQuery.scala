@@ -7,6 +7,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{LoggedBatch, StreamLogs}
@@ -45,18 +46,24 @@ private[evolution] class BegunQuery(
   /** Which files of its state count, if each attempt of a task has some of its own. */
   val stateIds: Option[Map[Long, Seq[Seq[String]]]] = logs.stateIds(batch)
 
-  val record: QueryRecord =
-    new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
-      .read()
-      .filter { record =>
-        record.readings.nonEmpty && record.settings.contains(ChangelogConf.STATE_PARTITIONS.key)
-      }
-      .getOrElse(refuse(
-        "an earlier version began it, which did not write down what it is; start it once as it was"))
-
   /** What the last batch has read. */
   val offsets: LoggedBatch =
     logs.offsets(batch).getOrElse(refuse(s"what batch $batch has read isn't known"))
+
+  val record: QueryRecord =
+    new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
+      .read()
+      .filter(_.readings.nonEmpty)
+      .map(withPartitions)
+      .getOrElse(refuse(
+        "an earlier version began it, which did not write down what it is; start it once as it was"))
+
+  /** A query that a version without this setting began has as many as Spark has written down. */
+  private def withPartitions(record: QueryRecord): QueryRecord = {
+    val chosen = ChangelogConf.STATE_PARTITIONS.key
+    val ofSpark = offsets.settings.get(SQLConf.SHUFFLE_PARTITIONS.key)
+    record.copy(settings = ofSpark.map(chosen -> _).toMap ++ record.settings)
+  }
 
   /** In how many partitions it keeps its state. */
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt

@@ -3,12 +3,11 @@
 
 package org.apache.spark.sql.changelog.evolution
 
-import java.util.UUID
-
 import org.apache.hadoop.fs.{FileUtil, Path}
 
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.StagedFolder
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
 
 /**
@@ -22,20 +21,12 @@ import org.apache.spark.sql.changelog.errors.EvolutionErrors
 private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files = into.getFileSystem(hadoopConf)
-  private val folder = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+  private val staged = new StagedFolder(into, hadoopConf)
+  private val folder = staged.folder
 
   /** Lets `write` fill a folder, which then is the checkpoint. */
-  def make[T](write: Path => T): T = {
-    if (files.exists(into) && files.listStatus(into).nonEmpty) {
-      throw EvolutionErrors.checkpointExists(into.toString)
-    }
-    try {
-      val result = write(folder)
-      files.delete(into, false)
-      if (!files.rename(folder, into)) throw EvolutionErrors.checkpointExists(into.toString)
-      result
-    } finally files.delete(folder, true)
-  }
+  def make[T](write: Path => T): T =
+    staged.fill(EvolutionErrors.checkpointExists(into.toString))(write)
 
   /** Copies what the other checkpoint has under a name, if it has it. */
   def copy(old: String, now: String): Unit = {

@@ -22,16 +22,17 @@ import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatemen
 /**
  * Understands `EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query`, the same with `QUERY 'name'` for one that
  * runs and with `DRY RUN OVER …` for a sample, `EVOLVE CHECKPOINT`, `RESCALE CHECKPOINT`, `WHY query` and
- * statements about views, and hands everything else, the queries included, to Spark's parser.
+ * statements about savepoints and views, and hands everything else, the queries included, to Spark's parser.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   import ChangelogParser._
 
   private val views = new ViewStatement(spark)
+  private val savepoints = new SavepointStatement(spark)
 
   override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan =
     try
-      views(sqlText, spark).getOrElse {
+      views(sqlText, spark).orElse(savepoints(sqlText)).getOrElse {
         sqlText match {
           case Prefix(verbose, form, query) =>
             val format = ExplainFormat(Seq(verbose, form, "TEXT").find(_ != null).get)
@@ -70,9 +71,10 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
       query)
 }
 
-private object ChangelogParser {
-  // in few steps however long it is
-  private val Text =
+private[parser] object ChangelogParser {
+
+  /** A quoted text, as a group; it is found in few steps however long it is. */
+  val Text: String =
     """('[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+")"""
   private val Evolve =
     s"""(?is)\\s*EVOLVE\\s+CHECKPOINT\\s+$Text\\s+INTO\\s+$Text(?:\\s+TARGET\\s+(\\S+))?\\s+AS\\s+(.*)""".r

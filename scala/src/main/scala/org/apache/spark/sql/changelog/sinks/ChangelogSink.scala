@@ -6,12 +6,14 @@ package org.apache.spark.sql.changelog.sinks
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
+import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
 import org.apache.spark.sql.changelog.compat.RunningStream
+import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /**
  * Writes the changes of a query, batch by batch, so that a batch that is written twice changes
@@ -35,6 +37,29 @@ abstract class ChangelogSink(val format: String) extends Sink {
 
   /** Writes a batch. The same batch can come again, also after its writing has failed halfway. */
   def write(batch: ChangelogBatch): Unit
+
+  /** What it writes to, as errors name it. */
+  protected def targetName: String = format
+
+  /** The last batch of a query that the target holds, if it notes that. */
+  protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] = None
+
+  /**
+   * Refuses a target with later rows than those from which a query goes on.
+   *
+   * @param origins
+   *   where the query was forked from, the nearest first
+   */
+  def checkOrigins(session: SparkSession, origins: Seq[ForkedFrom]): Unit = {
+    val written = origins.iterator.flatMap { origin =>
+      lastBatchOf(session, origin.queryId).map(origin -> _)
+    }
+    // a batch that changes nothing may not have been noted
+    written.nextOption().filter { case (origin, held) => held > origin.batch }.foreach {
+      case (origin, held) =>
+        throw SinkErrors.notAtFork(format, targetName, origin.queryId, origin.batch, held)
+    }
+  }
 
   /** Takes what a query, in columns `output` of the plan `optimized`, will give to this sink. */
   final def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =

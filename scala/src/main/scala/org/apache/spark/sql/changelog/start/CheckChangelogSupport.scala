@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
-import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs}
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, ForkedFrom}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -82,7 +82,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   private def checkSink(write: WriteToStream, query: LogicalPlan): Unit = write.sink match {
     case sink: ChangelogSink =>
       sink.accept(write.inputQuery.output, query)
-      ()
+      val classic = castToImpl(session)
+      val checkpoint = new Path(write.resolvedCheckpointLocation)
+      val origins = ForkedFrom.read(checkpoint, classic.sessionState.newHadoopConf())
+      sink.checkOrigins(classic, origins)
     case _ =>
   }
 }

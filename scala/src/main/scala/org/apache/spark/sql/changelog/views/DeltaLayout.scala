@@ -6,8 +6,15 @@ package org.apache.spark.sql.changelog.views
 import org.apache.spark.sql.CreateTableWriter
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
-import org.apache.spark.sql.connector.expressions.{IdentityTransform, NamedReference}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.{
+  Expressions,
+  IdentityTransform,
+  NamedReference,
+  Transform
+}
 import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
@@ -41,4 +48,20 @@ class DeltaLayout(view: KeptView) {
 
   private def quoted(column: NamedReference): String =
     column.fieldNames().map(quoteIdentifier).mkString(".")
+}
+
+object DeltaLayout {
+
+  /** How the table of a view is partitioned, by those of its columns that `columns` has too. */
+  def of(session: SparkSession, view: KeptView, columns: StructType): Seq[Transform] =
+    if (view.definition.provider != "delta") Nil
+    else {
+      session
+        .sql(s"DESCRIBE DETAIL ${view.sql}")
+        .select("partitionColumns")
+        .head()
+        .getSeq[String](0)
+        .filter(columns.fieldNames.contains(_))
+        .map(Expressions.identity)
+    }
 }

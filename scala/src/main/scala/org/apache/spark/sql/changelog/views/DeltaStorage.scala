@@ -72,6 +72,22 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     ("changelog-table", Map("path" -> path, "countRows" -> "true", "createTable" -> "true"))
   }
 
+  override def keptRows(view: KeptView, queryId: String): LazyList[KeptRows] = {
+    val generation = view.definition.folder.getName
+    val staged = view.definition.rows
+    val files = staged.getFileSystem(session.sessionState.newHadoopConf())
+    new DeltaBatches(session, view.sql, generation, queryId).shown {
+      // of a path below a table Delta would take that table
+      if (!files.exists(new Path(staged, LogFolder))) LazyList.empty
+      else {
+        val table = s"delta.${quoteIdentifier(staged.toString)}"
+        new DeltaBatches(session, table, generation, queryId).written
+      }
+    }
+  }
+
+  override def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame = rows
+
   override def staged(view: KeptView): Option[DataFrame] = {
     val path = view.definition.rows
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
@@ -84,34 +100,43 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
     val writer = rows.select(columns: _*).writeTo(view.sql)
     if (anew) {
-      propertiesOf(view)
+      val made = propertiesOf(view)
         .foldLeft(new DeltaLayout(view)(writer.using("delta"))) { case (writer, (key, value)) =>
           writer.tableProperty(key, value)
         }
-        .createOrReplace()
+      noting(view)(made.createOrReplace())
     } else overwrite(view, writer)
   }
 
   /**
    * Replaces all rows of the same table, whose changes others may be reading. The generation they
-   * are of is noted in the same commit, and in the properties afterwards: whoever comes in between
-   * looks there.
+   * are of is noted in the same commit, and what the view says from then on in the properties, before as
+   * what is pending, afterwards as what holds: whoever comes in between looks there.
    */
   private def overwrite(view: KeptView, writer: DataFrameWriterV2[Row]): Unit = {
-    val generation = view.definition.generation.get
-    set(view, ViewDefinition.Pending -> generation)
-    session.conf.set(CommitNote, generation)
-    try writer.overwrite(lit(true))
-    finally session.conf.unset(CommitNote)
+    set(view, view.definition.toPendingProperties.toSeq: _*)
+    noting(view)(writer.overwrite(lit(true)))
     settle(view)
   }
 
+  /** Has a commit note of which generation the rows are from then on. */
+  private def noting(view: KeptView)(commit: => Unit): Unit = {
+    session.conf.set(CommitNote, view.definition.generation.get)
+    try commit
+    finally session.conf.unset(CommitNote)
+  }
+
   override def settle(view: KeptView): Unit = {
-    val pending = quoteLiteral(ViewDefinition.Pending)
-    val properties = session.sql(s"SHOW TBLPROPERTIES ${view.sql}")
-    if (!properties.where(col("key") === ViewDefinition.Pending).isEmpty) {
-      set(view, ViewDefinition.Generation -> view.definition.generation.get)
-      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES ($pending)")
+    val properties = session
+      .sql(s"SHOW TBLPROPERTIES ${view.sql}")
+      .collect()
+      .map(row => row.getString(0) -> row.getString(1))
+      .toMap
+    if (properties.contains(ViewDefinition.Pending)) {
+      // a comment stays what it is
+      val holds = view.definition.toProperties - "comment"
+      set(view, holds.toSeq.diff(properties.toSeq): _*)
+      unset(view, ViewDefinition.ownIn(properties.keys).filterNot(holds.contains))
     }
   }
 
@@ -138,12 +163,15 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   override def alter(view: KeptView, definition: ViewDefinition): Unit = {
     val (before, after) = (view.definition.toProperties, definition.toProperties)
     set(view, after.toSeq.diff(before.toSeq): _*)
-    val gone = before.keySet.diff(after.keySet)
-    if (gone.nonEmpty) {
-      val names = gone.map(quoteLiteral).mkString(", ")
-      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES IF EXISTS ($names)")
-    }
+    unset(view, before.keySet.diff(after.keySet))
   }
+
+  private def unset(view: KeptView, names: Iterable[String]): Unit =
+    if (names.nonEmpty) {
+      val listed = names.map(quoteLiteral).mkString(", ")
+      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES IF EXISTS ($listed)")
+      ()
+    }
 
   private def set(view: KeptView, properties: (String, String)*): Unit =
     if (properties.nonEmpty) {

@@ -23,6 +23,12 @@ case class KeptView(
   /** What it is called in statements. */
   def sql: String = name.quotedString
 
+  /** Whether its columns have the same names and types. */
+  def hasColumnsOf(other: KeptView): Boolean = {
+    def columns(view: KeptView) = view.schema.map(field => field.name -> field.dataType)
+    columns(this) == columns(other)
+  }
+
   /** What the query that keeps it is called. */
   def queryName: String = s"view ${name.unquotedString}"
 }

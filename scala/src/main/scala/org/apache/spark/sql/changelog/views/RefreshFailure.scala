@@ -32,6 +32,8 @@ object RefreshFailure {
         case (condition, named: Throwable)
             if TableErrors.asksForAll(condition) || Changed(condition) =>
           AsksForAll(named)
+        case (OtherTable, named: Throwable) =>
+          AsksForAll(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if OnlyAppends(condition) =>
           Other(ViewErrors.streamOfChangedTable(named.getMessage.linesIterator.next()))
       }
@@ -44,9 +46,11 @@ object RefreshFailure {
       }
   }
 
-  /** The query reads its tables in another way than when it was begun, or a view it reads was made anew. */
-  private val Changed =
-    Set("CHANGELOG_QUERY_CHANGED", "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE")
+  /** The query reads its tables in another way than when it was begun. */
+  private val Changed = Set("CHANGELOG_QUERY_CHANGED")
+
+  /** A view that it reads was made anew, as when it has got other columns. */
+  private val OtherTable = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
 
   private val OnlyAppends =
     Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")

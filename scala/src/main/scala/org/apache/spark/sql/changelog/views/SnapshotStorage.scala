@@ -65,6 +65,22 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     classOf[FilesSinkProvider].getName,
     Map("path" -> view.definition.rows.toString, "provider" -> view.definition.provider))
 
+  override def keptRows(view: KeptView, queryId: String): LazyList[KeptRows] = {
+    val snapshots = new Snapshots(session, view.definition.rows)
+    snapshots.all.sorted.reverse.to(LazyList).map { batch =>
+      KeptRows(batch, () => Some(read(view, snapshots.path(batch))))
+    }
+  }
+
+  override def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame = {
+    val path = Snapshots.path(view.definition.rows, batch)
+    write(view, rows, path)
+    read(view, path)
+  }
+
+  private def read(view: KeptView, path: Path): DataFrame =
+    session.read.schema(view.schema).format(view.definition.provider).load(path.toString)
+
   override def staged(view: KeptView): Option[DataFrame] =
     latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
 

@@ -83,11 +83,9 @@ class ViewCatalog(session: SparkSession) {
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
       val location = new Path(catalog.getTableMetadata(name).location)
-      val pending = properties
-        .get(ViewDefinition.Pending)
-        .filter(DeltaStorage.isWritten(session, name, _))
-        .map(ViewDefinition.Generation -> _)
-      ViewDefinition.fromProperties(properties ++ pending).map { definition =>
+      val effective =
+        ViewDefinition.effective(properties, DeltaStorage.isWritten(session, name, _))
+      ViewDefinition.fromProperties(effective).map { definition =>
         val generation = definition.generation.map(DeltaStorage.anchored(location, _))
         KeptView(
           name,

@@ -91,6 +91,14 @@ case class ViewDefinition(
       }
     }
 
+  /** The same view with what another definition says of its query. */
+  def withQueryOf(other: ViewDefinition): ViewDefinition = copy(
+    kind = other.kind,
+    query = other.query,
+    namespace = other.namespace,
+    settings = other.settings,
+    followsTables = other.followsTables)
+
   /** Refuses properties that can't be read. */
   def check(): ViewDefinition = {
     policy
@@ -153,6 +161,11 @@ case class ViewDefinition(
       otherCheckpoint.map(Checkpoint -> _) ++
       Option.when(followsTables)(FollowsTables -> "true") ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
+
+  /** The same, for a table that is about to show other rows. */
+  def toPendingProperties: Map[String, String] =
+    toProperties.map { case (key, value) => s"$PendingPrefix$key" -> value } ++
+      generation.map(Pending -> _)
 }
 
 object ViewDefinition extends CapturesConfig {
@@ -170,6 +183,7 @@ object ViewDefinition extends CapturesConfig {
   /** The folder of what is shown, and of what is about to be. */
   val Generation: String = Prefix + "generation"
   val Pending: String = Prefix + "pending"
+  private val PendingPrefix = Pending + "."
 
   private val Checkpoint = Prefix + "checkpoint"
 
@@ -190,6 +204,25 @@ object ViewDefinition extends CapturesConfig {
   private val Setting = Prefix + "setting."
   private val Namespace = Prefix + "namespace."
   private val DefaultRetention = 10 * 60 * 1000L
+
+  /** Those names of properties that only we give. */
+  def ownIn(names: Iterable[String]): Seq[String] = names.filter(_.startsWith(Prefix)).toSeq
+
+  /**
+   * What properties say once the rows are shown that were about to be.
+   *
+   * @param isShown
+   *   whether those of a generation are
+   */
+  def effective(
+      properties: Map[String, String],
+      isShown: String => Boolean): Map[String, String] =
+    properties.get(Pending).filter(isShown).fold(properties) { generation =>
+      val pending = startingWith(PendingPrefix, properties)
+      // earlier versions note the generation only
+      if (pending.isEmpty) properties + (Generation -> generation)
+      else properties -- ownIn(properties.keys) ++ pending
+    }
 
   /** What a table's properties say of a view; none if it is no view of ours. */
   def fromProperties(properties: Map[String, String]): Option[ViewDefinition] =

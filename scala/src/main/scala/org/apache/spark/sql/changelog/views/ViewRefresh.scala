@@ -145,14 +145,23 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           report.isFor("full", RefreshError(session, error))
           false
       }
-    if (!isDone) compute(anew = true, report)
+    if (!isDone) compute(isAnew(before), report)
+  }
+
+  /** Whether its table is to be made anew, and not only to hold other rows. */
+  private def isAnew(before: KeptView): Boolean = {
+    def layoutOf(view: KeptView) = view.layout.map(_.describe())
+    val was = before.copy(layout = DeltaLayout.of(session, before, before.schema))
+    !view.hasColumnsOf(before) || layoutOf(view) != layoutOf(was) ||
+    view.definition.properties != before.definition.properties ||
+    view.definition.comment != before.definition.comment
   }
 
   private def goesOn(before: KeptView, report: RefreshReport): Boolean = {
     val evolution = new ViewEvolution(query, before)
     if (evolution.keepsState) {
       report.isFor("evolved", evolution.summary)
-      compute(anew = true, report, evolution.prepare)
+      compute(isAnew(before), report, evolution.prepare)
     }
     evolution.keepsState
   }
@@ -185,13 +194,10 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       report.wrote(session.table(view.sql).count())
     } catch {
       case error: Throwable =>
-        delete(staged.definition.folder)
+        ViewStorage.discard(session, staged)
         throw error
     }
-    delete(view.definition.checkpoint)
-    // whoever began to read rows of the last generation can go on; older ones go
-    val kept = Seq(staged, view).map(_.definition.folder.getName).toSet
-    ViewStorage.deleteGenerations(session, view.definition.home, kept)
+    ViewStorage.retire(session, staged, view)
   }
 
   /** So that later refreshes can be compared with what this one cost. */
@@ -242,9 +248,4 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   private def none(schema: StructType): DataFrame =
     query.session.createDataFrame(java.util.List.of[Row](), schema)
-
-  private def delete(folder: Path): Unit = {
-    folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
-    ()
-  }
 }

@@ -3,11 +3,14 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.util.matching.Regex
+
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
+import org.apache.spark.sql.changelog.savepoints.Moment
 import org.apache.spark.sql.changelog.views.commands._
 
 /**
@@ -28,6 +31,13 @@ class ViewStatement(parser: ParserInterface) {
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
+      case Fork(ifNotExists, name, from, batch, savepoint) =>
+        Some(
+          ForkKeptView(parts(name), parts(from), moment(batch, savepoint), ifNotExists != null))
+      case Restore(name, batch, savepoint) =>
+        Some(RestoreKeptView(parts(name), moment(batch, savepoint)))
+      case Compare(name, other) => Some(CompareKeptView(parts(name), parts(other)))
+      case Swap(name, other) => Some(SwapKeptViews(parts(name), parts(other)))
       case ExplainAlterQuery(name, query) =>
         Some(ExplainAlteredView(parts(name), altered(name, query, parse)))
       case AlterQuery(name, query) =>
@@ -78,8 +88,13 @@ class ViewStatement(parser: ParserInterface) {
         throw ViewErrors.clauseNotSupported(
           name.mkString("."),
           s"ALTER … ${change.trim.split("\\s+").take(2).mkString(" ")}",
-          "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES and RENAME TO are; for all else use CREATE OR REPLACE.")
+          "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO and SWAP WITH are; for all else use CREATE OR REPLACE.")
     }
+
+  private def moment(batch: String, savepoint: String): Moment =
+    if (batch != null) Moment.AtBatch(batch.toLong)
+    else if (savepoint != null) Moment.AtSavepoint(savepoint)
+    else Moment.Newest
 
   private def sample(percent: String): Double = {
     val size = percent.toDouble
@@ -93,10 +108,16 @@ class ViewStatement(parser: ParserInterface) {
 }
 
 object ViewStatement {
-  private val Kind = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
+
+  /** Either of the words for what is kept. */
+  val Kind: String = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
   private val NamePart = """(?:`(?:[^`]|``)+`|\w+)"""
-  private val Name = s"""($NamePart(?:\\s*\\.\\s*$NamePart)*)"""
-  private val LeadingComments = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
+
+  /** A name of one part or several, as a group. */
+  val Name: String = s"""($NamePart(?:\\s*\\.\\s*$NamePart)*)"""
+
+  /** What may stand before a statement. */
+  val LeadingComments: Regex = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
 
   private val Explain =
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON|HTML|SVG)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
@@ -128,6 +149,14 @@ object ViewStatement {
   private val Verify =
     s"""(?is)VERIFY\\s+$Kind\\s+$Name(?:\\s+SAMPLE\\s+(\\d+(?:\\.\\d+)?)\\s+PERCENT)?\\s*;?\\s*""".r
   private val Why = s"""(?is)WHY\\s+$Kind\\s+$Name(?:\\s+WHERE\\b(.*?))?\\s*;?\\s*""".r
+  private val Moments = """(?:BATCH\s+(\d{1,18})|SAVEPOINT\s+(\w+))"""
+  private val Fork =
+    s"""(?is)CREATE\\s+$Kind\\s+(IF\\s+NOT\\s+EXISTS\\s+)?$Name\\s+FROM\\s+$Name(?:\\s+AT\\s+$Moments)?\\s*;?\\s*""".r
+  private val Restore = s"""(?is)RESTORE\\s+$Kind\\s+$Name\\s+TO\\s+$Moments\\s*;?\\s*""".r
+  private val Compare =
+    s"""(?is)COMPARE\\s+$Kind\\s+$Name\\s+WITH\\s+(?:$Kind\\s+)?$Name\\s*;?\\s*""".r
+  private val Swap =
+    s"""(?is)ALTER\\s+$Kind\\s+$Name\\s+SWAP\\s+WITH\\s+(?:$Kind\\s+)?$Name\\s*;?\\s*""".r
   private val Refreshes = s"""(?is)SHOW\\s+REFRESHES\\s+OF\\s+(?:$Kind\\s+)?$Name\\s*;?\\s*""".r
   private val Show =
     s"""(?is)SHOW\\s+(?:MATERIALIZED\\s+VIEWS|STREAMING\\s+TABLES)(?:\\s+(?:IN|FROM)\\s+$Name)?(?:\\s+(?:LIKE\\s+)?'([^']*)')?\\s*;?\\s*""".r

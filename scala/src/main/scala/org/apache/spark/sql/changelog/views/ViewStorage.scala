@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.savepoints.Savepoints
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
@@ -35,6 +36,18 @@ trait ViewStorage {
   /** The sink that fills a generation which is not shown yet. */
   def stagingSink(view: KeptView): (String, Map[String, String])
 
+  /**
+   * The rows there were after batches of the query that fills the generation, the newest first, as far as
+   * they are still there.
+   *
+   * @param queryId
+   *   the query, as sinks know it
+   */
+  def keptRows(view: KeptView, queryId: String): LazyList[KeptRows]
+
+  /** Lays rows where a generation that goes on after a batch, and is not shown yet, finds them. */
+  def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame
+
   /** The rows that were staged, if any. */
   def staged(view: KeptView): Option[DataFrame]
 
@@ -42,7 +55,8 @@ trait ViewStorage {
    * Shows `rows` instead of what is shown, of the generation that `view` says.
    *
    * @param anew
-   *   whether the view also has another definition, and maybe other columns
+   *   whether the view also has other columns, properties or another layout. Its table is then another one to
+   *   those who read its changes
    */
   def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit
 
@@ -67,6 +81,14 @@ trait ViewStorage {
   def drop(view: KeptView): Unit
 }
 
+/**
+ * The rows that a view had since a batch, until another one has changed them.
+ *
+ * @param read
+ *   none if they are no longer there
+ */
+case class KeptRows(since: Long, read: () => Option[DataFrame])
+
 object ViewStorage {
   def apply(session: SparkSession, provider: String): ViewStorage = provider.toLowerCase match {
     case "delta" => new DeltaStorage(session)
@@ -82,12 +104,35 @@ object ViewStorage {
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
+  /** Deletes a generation that could not be shown; what has failed may have come after that. */
+  def discard(session: SparkSession, staged: KeptView): Unit = {
+    val folder = staged.definition.folder
+    val shown = Try(new ViewCatalog(session).find(staged.name)).toOption.flatten
+    if (!shown.exists(_.definition.folder.getName == folder.getName)) {
+      folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
+      ()
+    }
+  }
+
+  /** Deletes what nobody needs once other rows are shown than those of the generation of `before`. */
+  def retire(session: SparkSession, shown: KeptView, before: KeptView): Unit = {
+    val checkpoint = before.definition.checkpoint
+    checkpoint.getFileSystem(session.sessionState.newHadoopConf()).delete(checkpoint, true)
+    // whoever began to read rows of the last generation can go on; older ones go
+    val kept = Seq(shown, before).map(_.definition.folder.getName).toSet
+    deleteGenerations(session, before.definition.home, kept)
+  }
+
   /** Deletes what belongs to a view that is dropped. */
   def deleteAll(session: SparkSession, home: Path): Unit = {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    Seq(RefreshHistory.Folder, SnapshotVersions.Folder, ViewLease.Folder).foreach { folder =>
-      files.delete(new Path(home, folder), true)
-    }
+    val folders = Seq(
+      RefreshHistory.Folder,
+      SnapshotVersions.Folder,
+      ViewLease.Folder,
+      Savepoints.Folder,
+      ViewSwap.Folder)
+    folders.foreach(folder => files.delete(new Path(home, folder), true))
     deleteGenerations(session, home, Set.empty)
   }
 

@@ -27,7 +27,10 @@ object ViewTurns {
   /** Hands the view of that name to `write` as soon as no other statement writes it. */
   def apply[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T = {
     val catalog = new ViewCatalog(session)
-    of(session, catalog.get(name))(write(catalog.get(name)))
+    of(session, catalog.get(name)) {
+      ViewSwap.settle(session, catalog.get(name))
+      write(catalog.get(name))
+    }
   }
 
   /** Runs `write` as soon as no other statement writes the view. */
@@ -36,6 +39,16 @@ object ViewTurns {
     lock.lockInterruptibly()
     try if (lock.getHoldCount > 1) write else leased(session, view)(write)
     finally lock.unlock()
+  }
+
+  /** The same of two views. */
+  def both[T](session: SparkSession, one: Seq[String], other: Seq[String])(
+      write: (KeptView, KeptView) => T): T = {
+    def homeOf(name: Seq[String]) = new ViewCatalog(session).get(name).definition.home.toString
+    // always in the same order, so that nobody waits for who waits for him
+    if (homeOf(one) <= homeOf(other)) {
+      apply(session, one)(first => apply(session, other)(write(first, _)))
+    } else apply(session, other)(second => apply(session, one)(write(_, second)))
   }
 
   private def leased[T](session: SparkSession, view: KeptView)(write: => T): T = {

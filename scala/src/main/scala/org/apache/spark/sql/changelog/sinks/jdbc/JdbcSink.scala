@@ -7,6 +7,7 @@ import java.sql.{Connection, SQLException}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
@@ -63,6 +64,11 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
     if (!exists && !createsTable) throw SinkErrors.tableNotFound(format, table)
     exists
   }
+
+  override protected def targetName: String = table
+
+  override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
+    jdbc.withConnection(ledger.lastBatchOf(_, queryId))
 
   override def write(batch: ChangelogBatch): Unit = {
     val opened = target.getOrElse {

@@ -43,6 +43,16 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
       }
     }
 
+  /** The last batch of a query that is written, at least in part; none if nothing is known of it. */
+  def lastBatchOf(connection: Connection, queryId: String): Option[Long] =
+    if (!exists(connection)) None
+    else {
+      number(
+        connection,
+        s"SELECT max(batch_id) FROM $name WHERE query_id = ? AND target = ? HAVING count(*) > 0",
+        Seq[Any](queryId, target))
+    }
+
   /** Over how many partitions a batch is spread, if some of them have written it. */
   def partitionsOf(connection: Connection, queryId: String, batchId: Long): Option[Int] =
     number(

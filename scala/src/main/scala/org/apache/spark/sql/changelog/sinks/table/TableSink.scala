@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.sinks.{
   SinkInput,
   SinkOptions
 }
+import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
 
 /**
  * Keeps a table current by `MERGE`: one of Delta, Iceberg or any other source with row-level
@@ -51,6 +52,11 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   private def key(input: SinkInput): Option[Seq[String]] =
     if (countsRows) input.keyOrNone(options.key) else input.key(options.key)
+
+  override protected def targetName: String = table
+
+  override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
+    DeltaCommits.lastBatch(session, table, Delta.application(queryId))
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
@@ -162,8 +168,11 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private object Delta {
     private val prefix = "spark.databricks.delta.write"
 
+    /** As what Delta's log knows a query. */
+    def application(queryId: String): String = s"$queryId/$table"
+
     def ofBatch(session: SparkSession, batch: ChangelogBatch)(body: => Any): Unit = {
-      session.conf.set(s"$prefix.txnAppId", s"${batch.queryId}/$table")
+      session.conf.set(s"$prefix.txnAppId", application(batch.queryId))
       session.conf.set(s"$prefix.txnVersion", batch.batchId)
       try {
         body

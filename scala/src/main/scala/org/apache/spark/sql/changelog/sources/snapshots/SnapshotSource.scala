@@ -108,6 +108,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 object SnapshotSource {
   private val Prefix = "snapshot-"
 
+  /** What is needed to tell what comes after an offset, if the names are those of a source's snapshots. */
+  def keptFor(offset: String, names: Set[String]): Option[String] =
+    if (names.exists(_.startsWith(Prefix))) offset.toLongOption.map(Prefix + _) else None
+
   def withChangeType(columns: StructType): StructType =
     columns.add(RowKind.ChangeTypeColumnName, StringType, nullable = false)
 

@@ -66,6 +66,10 @@ private[tables] object DeltaMethods {
         .asInstanceOf[Iterator[(Long, Seq[AnyRef])]]
         .toSeq
 
+    /** The last batch that a query of some name has written, as the table notes it. */
+    def lastBatch(application: String): Option[Long] =
+      call(snapshot, "transactions").asInstanceOf[Map[String, Long]].get(application)
+
     /**
      * What commits have changed.
      *
@@ -137,12 +141,23 @@ private[tables] object DeltaMethods {
       }
     }
     val metrics = actions
-      .filter(_.getClass.getSimpleName == "CommitInfo")
+      .filter(_.getClass.getSimpleName == Info)
       .flatMap(call(_, "operationMetrics").asInstanceOf[Option[Map[String, String]]])
     def sum(names: Seq[String]) =
       metrics.flatMap(known => names.flatMap(known.get)).flatMap(_.toLongOption).sum
     Commit(files, sum(Copied), sum(Replaced))
   }
+
+  /** What commits say of the batches that they write, by the name of the query. */
+  def batchesOf(actions: Seq[AnyRef]): Map[String, Long] = actions
+    .filter(_.getClass.getSimpleName == Transaction)
+    .map(noted => call(noted, "appId").toString -> call(noted, "version").asInstanceOf[Long])
+    .toMap
+
+  /** What whoever made a commit has noted. */
+  def noteOf(actions: Seq[AnyRef]): Option[String] = actions
+    .find(_.getClass.getSimpleName == Info)
+    .flatMap(call(_, "userMetadata").asInstanceOf[Option[String]])
 
   private def call(target: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
     val method = target.getClass.getMethods
@@ -156,6 +171,8 @@ private[tables] object DeltaMethods {
   private val Added = "AddFile"
   private val Removed = "RemoveFile"
   private val Feed = "AddCDCFile"
+  private val Transaction = "SetTransaction"
+  private val Info = "CommitInfo"
 
   /** What UPDATE, DELETE and MERGE call the rows of a file that they have left, and others. */
   private val Copied = Seq("numCopiedRows", "numTargetRowsCopied")

@@ -29,12 +29,16 @@ private[tables] class FileListings(folder: Path, conf: Configuration) {
   def deleteBefore(version: Long): Unit =
     if (files.exists(folder)) {
       files.list(folder).map(_.getPath).foreach { path =>
-        val number = path.getName.stripPrefix(Prefix).toLongOption
-        if (path.getName.startsWith(Prefix) && number.exists(_ < version)) files.delete(path)
+        val number = path.getName.stripPrefix(FileListings.Prefix).toLongOption
+        if (path.getName.startsWith(FileListings.Prefix) && number.exists(_ < version))
+          files.delete(path)
       }
     }
 
-  private def file(version: Long) = new TextFile(new Path(folder, s"$Prefix$version"), conf)
+  private def file(version: Long) =
+    new TextFile(new Path(folder, s"${FileListings.Prefix}$version"), conf)
+}
 
-  private val Prefix = "listing-"
+private[tables] object FileListings {
+  val Prefix = "listing-"
 }

@@ -118,9 +118,13 @@ object FollowedTables {
 
   /** What a table is read by, below what Spark puts above it. */
   private[tables] def relationOf(table: DataFrame): LogicalPlan =
-    table.queryExecution.analyzed
-      .collectFirst { case relation if isTable(relation) => relation }
-      .getOrElse(throw new IllegalStateException(s"no table: ${table.queryExecution.analyzed}"))
+    findRelation(table).getOrElse {
+      throw new IllegalStateException(s"no table: ${table.queryExecution.analyzed}")
+    }
+
+  /** The same, of what may be no table. */
+  private[tables] def findRelation(table: DataFrame): Option[LogicalPlan] =
+    table.queryExecution.analyzed.collectFirst { case relation if isTable(relation) => relation }
 
   /** What a table is read by, with the files that it has now. */
   private[tables] def current(session: SparkSession, name: String): LogicalPlan = {
@@ -196,7 +200,7 @@ object FollowedTables {
     case other => other.output.size
   }
 
-  private object Files {
+  private[tables] object Files {
     def unapply(plan: LogicalPlan): Option[HadoopFsRelation] = plan match {
       case logical: LogicalRelation =>
         logical.relation match {

@@ -100,5 +100,5 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
 
 private object TableCopies {
   private val Copy = "copy-"
-  private val Version = "version-"
+  val Version = "version-"
 }

@@ -51,6 +51,13 @@ object TableVersion {
   /** The version of an offset's JSON, if it is an offset of this kind. */
   def find(json: String): Option[TableVersion] = Try(parse(json)).toOption
 
+  /** What is needed to tell what comes after an offset, if the names are of what a source has kept. */
+  def keptFor(offset: String, names: Set[String]): Option[String] = for {
+    at <- find(offset)
+    prefix <- Seq(FileListings.Prefix, TableCopies.Version)
+      .find(prefix => names.exists(_.startsWith(prefix)))
+  } yield prefix + at.version
+
   /** A text that two schemas have in common if their columns have the same names and types, in order. */
   def fingerprint(schema: StructType): String = {
     val columns = schema.map(field => s"${field.name} ${field.dataType.json}")

@@ -6,7 +6,6 @@ package org.apache.spark.sql.changelog.views.commands
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.OperatorFate
@@ -48,22 +47,6 @@ object AlterViewQuery {
     val changed = new ViewQuery(session, definition).check()
     if (changed.reads(view.name)) throw ViewErrors.recursive(view.name)
     val schema = new ViewColumns(view.name, Nil)(changed, session)._2
-    KeptView(view.name, schema, definition, layoutOf(session, view, schema.fieldNames.toSet))
+    KeptView(view.name, schema, definition, DeltaLayout.of(session, view, schema))
   }
-
-  /** How its table is partitioned, by columns that it still has. */
-  private def layoutOf(
-      session: SparkSession,
-      view: KeptView,
-      columns: Set[String]): Seq[Transform] =
-    if (view.definition.provider != "delta") Nil
-    else {
-      session
-        .sql(s"DESCRIBE DETAIL ${view.sql}")
-        .select("partitionColumns")
-        .head()
-        .getSeq[String](0)
-        .filter(columns)
-        .map(Expressions.identity)
-    }
 }

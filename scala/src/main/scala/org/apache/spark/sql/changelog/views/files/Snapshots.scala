@@ -12,14 +12,14 @@ class Snapshots(session: SparkSession, folder: Path) {
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
 
   /** The batch of the newest complete snapshot. */
-  def latest: Option[Long] = complete.maxOption
+  def latest: Option[Long] = all.maxOption
 
   def path(batchId: Long): Path = Snapshots.path(folder, batchId)
 
   /** Deletes snapshots that were replaced longer than `retention` milliseconds ago. */
   def retire(retention: Long): Unit = {
     val oldest = System.currentTimeMillis() - retention
-    val sorted = complete.sorted
+    val sorted = all.sorted
     sorted.zip(sorted.drop(1)).foreach { case (batchId, next) =>
       if (files.getFileStatus(path(next)).getModificationTime < oldest) {
         files.delete(path(batchId), true)
@@ -27,7 +27,8 @@ class Snapshots(session: SparkSession, folder: Path) {
     }
   }
 
-  private def complete: Seq[Long] =
+  /** The batches of those that are complete. */
+  def all: Seq[Long] =
     if (!files.exists(folder)) Nil
     else {
       files.listStatus(folder).toSeq.map(_.getPath).flatMap { path =>

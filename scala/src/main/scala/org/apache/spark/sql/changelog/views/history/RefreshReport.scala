@@ -20,6 +20,9 @@ class RefreshReport {
   def isFor(mode: String, reason: String): Unit =
     record = record.copy(mode = mode, reason = reason)
 
+  /** All that had been delivered by then is in the view. */
+  def isAsOf(time: Long): Unit = record = record.copy(asOf = time)
+
   /** Up to where each source is read. */
   def reads(versions: Map[String, String]): Unit =
     record = record.copy(versions = record.versions ++ versions)

@@ -41,21 +41,37 @@ private[views] object RowDifference {
       case _ => false
     }
 
-  private def byComparable(rows: DataFrame, others: DataFrame): DataFrame = {
+  private def byComparable(rows: DataFrame, others: DataFrame): DataFrame =
+    counts(rows, others)
+      .where(col(Times) > 0)
+      .select(explode(array_repeat(col(Row), col(Times).cast(IntegerType))).as(Row))
+      .select(rows.columns.toSeq.map(name => col(Row).getField(name).as(name)): _*)
+
+  /**
+   * The rows of which two tables have not as many, in a column [[Row]], with a column [[Times]] that says how
+   * many more the first one has; less than 0 if the other one has more.
+   */
+  def counts(rows: DataFrame, others: DataFrame): DataFrame = {
     val names = rows.columns.toSeq
     val forms = names.indices.map(index => s"c$index")
     def counted(frame: DataFrame, sign: Int) = {
       val compared = names.zip(forms).map { case (name, form) =>
         comparable(quoted(name), frame.schema(name).dataType).as(form)
       }
-      frame.select(compared :+ struct(names.map(quoted): _*).as("row") :+ lit(sign).as("n"): _*)
+      frame.select(
+        compared :+ struct(names.map(quoted): _*).as(Row) :+ lit(sign.toLong).as(Times): _*)
     }
     counted(rows, 1)
       .union(counted(others, -1))
       .groupBy(forms.map(col): _*)
-      .agg(sum("n").as("n"), first(when(col("n") > 0, col("row")), ignoreNulls = true).as("row"))
-      .where(col("n") > 0)
-      .select(explode(array_repeat(col("row"), col("n").cast(IntegerType))).as("row"))
-      .select(names.map(name => col("row").getField(name).as(name)): _*)
+      .agg(sum(Times).as(Times), coalesce(rowOf(col(Times) > 0), rowOf(col(Times) < 0)).as(Row))
+      .where(col(Times) =!= 0)
   }
+
+  /** One of the rows of a group that fulfil a condition, if any does. */
+  private def rowOf(condition: Column): Column =
+    first(when(condition, col(Row)), ignoreNulls = true)
+
+  val Row = "row"
+  val Times = "times"
 }

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.evolution
+package org.apache.spark.sql.changelog.testing
 
 import java.util.concurrent.atomic.AtomicInteger
+
+import scala.util.Try
 
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{FSDataOutputStream, Path}
 import org.apache.hadoop.util.Progressable
-
-import org.apache.spark.sql.changelog.testing.QuickFileSystem
 
 /**
  * Lets files be changed so many times, and then no more, as if the process had ended there: what would
@@ -65,5 +65,11 @@ object EndingFileSystem {
       val result = body
       (result, changes - left.get)
     } finally left.set(Int.MaxValue)
+  }
+
+  /** The same of something that may fail for that. */
+  def ending(changes: Int)(body: => Any): Unit = {
+    Try(within(changes)(body))
+    ()
   }
 }

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.savepoints
+
+import org.apache.hadoop.fs.Path
+
+/**
+ * The files of one state store by version, as Spark's providers and ours name them.
+ *
+ * {{{
+ *   7.snapshot 8.delta 9.delta     in memory and in pages
+ *   7.zip 8.changelog 9.changelog  RocksDB
+ * }}}
+ * A version is its newest snapshot, if there is any, and what has changed from there on.
+ */
+private[savepoints] final class StateVersions(val folder: Path, names: Set[String]) {
+  private val snapshots = numbered("snapshot", "zip")
+  private val changes = numbered("delta", "changelog")
+
+  /** The files a version is read from; none if some of them are gone. */
+  def filesOf(version: Long): Option[Seq[String]] = {
+    val starts = snapshots.keySet.filter(_ <= version) + 0L
+    starts.toSeq.sorted.reverse
+      .find(start => (start + 1 to version).forall(changes.contains))
+      .map(start => snapshots.get(start).toSeq ++ (start + 1 to version).map(changes))
+  }
+
+  private def numbered(endings: String*): Map[Long, String] = names.flatMap { name =>
+    name.split('.') match {
+      case Array(number, ending) if endings.contains(ending) =>
+        number.toLongOption.map(_ -> name)
+      case _ => None
+    }
+  }.toMap
+}
+
+private[savepoints] object StateVersions {
+
+  /** Whether a name is that of a version's file. */
+  def isFile(name: String): Boolean = name.matches("\\d+\\.(snapshot|delta|zip|changelog)")
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+
+/**
+ * A commit of a Delta table.
+ *
+ * @param batches
+ *   the batches that it writes, by what the log calls their queries
+ * @param note
+ *   what its writer has had noted
+ */
+case class DeltaCommit(version: Long, batches: Map[String, Long], note: Option[String])
+
+/** What the log of a Delta table says of those who have written it. */
+object DeltaCommits {
+
+  /** The commits that the log still has, the newest first; none of what is no Delta table. */
+  def newestFirst(session: SparkSession, table: String): LazyList[DeltaCommit] =
+    snapshotOf(session, table).fold(LazyList.empty[DeltaCommit]) { snapshot =>
+      LazyList.iterate(snapshot.version)(_ - AtOnce).takeWhile(_ >= 0).flatMap { last =>
+        val commits = snapshot.commits(math.max(0, last - AtOnce + 1), last)
+        commits.reverse.map { case (version, actions) =>
+          DeltaCommit(version, DeltaMethods.batchesOf(actions), DeltaMethods.noteOf(actions))
+        }
+      }
+    }
+
+  /** The last batch that a query has written, by what the log calls it. */
+  def lastBatch(session: SparkSession, table: String, application: String): Option[Long] =
+    snapshotOf(session, table).flatMap(_.lastBatch(application))
+
+  private def snapshotOf(session: SparkSession, table: String): Option[DeltaMethods.Snapshot] =
+    try
+      FollowedTables
+        .findRelation(session.table(table))
+        .filter(isDelta)
+        .map(DeltaMethods.snapshotOf)
+    catch { case _: AnalysisException => None }
+
+  private def isDelta(relation: LogicalPlan): Boolean = relation match {
+    case FollowedTables.Files(files) => DeltaMethods.isDelta(files)
+    case _ => false
+  }
+
+  /** How many commits are read in one go. */
+  private val AtOnce = 50L
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.net.URI
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+
+import org.apache.spark.sql.changelog.sources.tables.{DeltaCommit, DeltaCommits}
+
+/**
+ * Which versions of a Delta table show which batch of the query that keeps it.
+ *
+ * {{{
+ *   version  12       the rows of a generation, which its query has computed elsewhere
+ *            13       batch 4
+ *            14       OPTIMIZE
+ *            15       batch 6; batch 5 has changed nothing
+ * }}}
+ *
+ * @param generation
+ *   whose rows they are; what was there before is not of interest
+ */
+private class DeltaBatches(
+    session: SparkSession,
+    table: String,
+    generation: String,
+    queryId: String) {
+
+  /** The commits since the rows are of the generation, as far as the log has them, the newest first. */
+  private lazy val commits: LazyList[DeltaCommit] = {
+    val all = DeltaCommits.newestFirst(session, table)
+    val (after, from) = all.span(!begins(_))
+    after #::: from.take(1)
+  }
+
+  private def begins(commit: DeltaCommit): Boolean =
+    commit.version == 0 || commit.note.exists(_.split('/').lastOption.contains(generation))
+
+  private def batchOf(commit: DeltaCommit): Option[Long] = commit.batches.collectFirst {
+    case (application, batch) if application.startsWith(s"$queryId/") => batch
+  }
+
+  /** What batches have written, each with the last version that shows it; none for the newest. */
+  private def versions: LazyList[(Long, Option[Long])] = {
+    val written = commits.flatMap(commit => batchOf(commit).map(_ -> commit.version))
+    written.zip(None #:: written.map { case (_, version) => Option(version - 1) }).map {
+      case ((batch, _), last) => batch -> last
+    }
+  }
+
+  /** The rows that batches have written. */
+  def written: LazyList[KeptRows] = versions.map { case (batch, last) =>
+    KeptRows(batch, () => read(last))
+  }
+
+  /**
+   * The same, and the rows of batches before.
+   *
+   * @param before
+   *   those the generation had elsewhere before it was shown; if none, the first rows are those of
+   *   all batches until one has written any
+   */
+  def shown(before: => LazyList[KeptRows]): LazyList[KeptRows] = written #::: {
+    if (before.nonEmpty) before
+    else {
+      commits.lastOption
+        .filter(begins)
+        .map { _ =>
+          val next = commits.filter(batchOf(_).isDefined).lastOption
+          KeptRows(0, () => read(next.map(_.version - 1)))
+        }
+        .to(LazyList)
+    }
+  }
+
+  private def read(version: Option[Long]): Option[DataFrame] = {
+    val reader = version.fold(session.read)(session.read.option("versionAsOf", _))
+    val rows = reader.table(table)
+    // those of the newest are there
+    Option.when(version.isEmpty || rows.inputFiles.forall(exists))(rows)
+  }
+
+  private def exists(file: String): Boolean = {
+    val path = new Path(new URI(file))
+    path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)
+  }
+}

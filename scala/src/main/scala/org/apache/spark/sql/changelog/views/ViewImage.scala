@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.hadoop.fs.Path
+import org.json4s._
+import org.json4s.jackson.Serialization
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.types.{DataType, StructType}
+
+import org.apache.spark.sql.changelog.checkpoint.TextFile
+import org.apache.spark.sql.changelog.compat.StreamLogs
+import org.apache.spark.sql.changelog.errors.{SavepointErrors, ViewErrors}
+import org.apache.spark.sql.changelog.savepoints._
+
+/**
+ * A view as it was after a batch: its rows, the state from which its query goes on, and what it is.
+ *
+ * @param view
+ *   what it was then
+ * @param checkpoint
+ *   what holds the state of that batch
+ */
+class ViewImage private (
+    session: SparkSession,
+    val view: KeptView,
+    val batch: Long,
+    checkpoint: ForkableCheckpoint,
+    val rows: DataFrame) {
+  import ViewImage._
+
+  /** When the batch was begun, in ms: all that was delivered by then is in the rows. */
+  def time: Option[Long] = checkpoint.timeOf(batch)
+
+  /** Makes the checkpoint with which a view goes on; its rows are put where it writes, so no sink has to know. */
+  def fork(into: Path): Unit = checkpoint.fork(batch, into, noted = false)
+
+  /** Lays all of it in a folder, from where it can be read later. */
+  def write(folder: Path): Unit = {
+    fork(Savepoint.checkpointIn(folder))
+    rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
+    val noted = Noted(view.name.nameParts, view.definition.toProperties, view.schema.json, batch)
+    file(session, folder).write(Serialization.write(noted))
+  }
+}
+
+object ViewImage {
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
+
+  private case class Noted(
+      name: Seq[String],
+      properties: Map[String, String],
+      schema: String,
+      batch: Long)
+
+  /** A view at one of the moments that it can go back to. */
+  def apply(session: SparkSession, view: KeptView, at: Moment): ViewImage = at match {
+    case Moment.Newest => ofBatch(session, view, None)
+    case Moment.AtBatch(batch) => ofBatch(session, view, Some(batch))
+    case Moment.AtSavepoint(name) =>
+      val kept = savepointsOf(session, view).get(name)
+      read(session, kept.folder).get
+  }
+
+  /** They lie beside the generations of a view, for what is computed anew is the same view. */
+  def savepointsOf(session: SparkSession, view: KeptView): Savepoints =
+    new Savepoints(session, new Path(view.definition.home, Savepoints.Folder), shown(view))
+
+  /** What was laid in a folder, if it is whole. */
+  def read(session: SparkSession, folder: Path): Option[ViewImage] =
+    file(session, folder).find().map(Serialization.read[Noted](_)).map { noted =>
+      val schema = DataType.fromJson(noted.schema).asInstanceOf[StructType]
+      val name = noted.name match {
+        case Seq(catalog, database, table) =>
+          TableIdentifier(table, Some(database), Some(catalog))
+        case parts => throw new IllegalStateException(s"not the name of a view: $parts")
+      }
+      val definition = ViewDefinition.fromProperties(noted.properties).get
+      val view = KeptView(name, schema, definition)
+      val rows =
+        session.read.schema(schema).format(formatOf(view)).load(rowsIn(folder).toString)
+      val checkpoint =
+        new ForkableCheckpoint(session, Savepoint.checkpointIn(folder), shown(view))
+      new ViewImage(session, view, noted.batch, checkpoint, rows)
+    }
+
+  /** A view after a batch of its own, which need not be the one that it shows. */
+  private def ofBatch(session: SparkSession, view: KeptView, batch: Option[Long]): ViewImage = {
+    val query = new ViewQuery(session, view.definition)
+    val path = view.definition.checkpoint
+    if (!query.isStreaming) {
+      throw ViewErrors.hasNoBatches(view.name, "each refresh computes all its rows anew")
+    }
+    if (!path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)) {
+      throw ViewErrors.hasNoBatches(view.name, "it has not been refreshed by changes yet")
+    }
+    val checkpoint = new ForkableCheckpoint(query.session, path, shown(view))
+    val checked = checkpoint.checked(batch)
+    val id = new StreamLogs(query.session, path).queryId.getOrElse("")
+    val kept = ViewStorage(query.session, view.definition.provider).keptRows(view, id)
+    val rows = kept.find(_.since <= checked).flatMap(_.read()).getOrElse {
+      val possible = checkpoint.possible.filter { batch =>
+        kept.find(_.since <= batch).exists(_.read().nonEmpty)
+      }
+      throw SavepointErrors.batchGone(
+        shown(view),
+        checked,
+        "the rows that the view had after it are no longer there",
+        possible)
+    }
+    new ViewImage(query.session, view, checked, checkpoint, rows)
+  }
+
+  private def shown(view: KeptView): String = s"the view ${view.sql}"
+
+  /** Any that rows of the view can be written in. */
+  private def formatOf(view: KeptView): String =
+    if (view.definition.provider == "delta") "parquet" else view.definition.provider
+
+  private def rowsIn(folder: Path): Path = new Path(folder, "rows")
+
+  private def file(session: SparkSession, folder: Path): TextFile =
+    new TextFile(new Path(folder, "view.json"), session.sessionState.newHadoopConf())
+}

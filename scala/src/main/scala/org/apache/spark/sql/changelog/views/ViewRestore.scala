@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
+
+/**
+ * Gives a view the rows and the state of an image, and the query that belongs to them. Both are made in a
+ * generation of its own, and shown at once; its next refresh goes on from there.
+ */
+class ViewRestore(session: SparkSession, image: ViewImage) {
+
+  /**
+   * @param mode
+   *   what the view's history calls it
+   */
+  def apply(view: KeptView, mode: String, reason: String): Unit =
+    RefreshHistory.ofView(session, view).remember { report =>
+      report.isFor(mode, reason)
+      image.time.foreach(report.isAsOf)
+      val layout = DeltaLayout.of(session, view, image.view.schema)
+      val generation = ViewStorage.newGeneration(view.definition.home)
+      val definition =
+        view.definition.withQueryOf(image.view.definition).copy(generation = Some(generation))
+      val restored = KeptView(view.name, image.view.schema, definition, layout)
+      val query = ViewQuery.sessionFor(session, definition)
+      val storage = ViewStorage(query, definition.provider)
+      storage.settle(view)
+      try {
+        image.fork(restored.definition.checkpoint)
+        val rows = storage.stage(restored, image.rows, image.batch)
+        storage.replace(restored, rows, anew = !restored.hasColumnsOf(view))
+      } catch {
+        case error: Throwable =>
+          ViewStorage.discard(session, restored)
+          throw error
+      }
+      report.wrote(session.table(view.sql).count())
+      ViewStorage.retire(session, restored, view)
+    }
+}

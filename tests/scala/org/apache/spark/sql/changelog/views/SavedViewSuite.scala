@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Views are kept at a moment, made from others, put back, compared, and change places. */
+class SavedViewSuite
+    extends AnyFunSuite
+    with ViewSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  private val totals =
+    "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY ALL"
+  private val most =
+    "SELECT customer, count(*) AS n, max(amount) AS most FROM orders GROUP BY ALL"
+  private val counts = "SELECT n, count(*) AS c FROM v GROUP BY n"
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ EndingFileSystem.conf ++ Map(
+      "spark.sql.warehouse.dir" -> warehouse.getPath,
+      // what has ended gives no turn back
+      "spark.sql.changelog.views.lease" -> "2s"))
+
+  override def beforeEach(): Unit = {
+    val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    run(s"CREATE TABLE orders (id INT, customer STRING, amount INT) $feed")
+    run("INSERT INTO orders VALUES (1, 'a', 10), (2, 'a', 5), (3, 'b', 0), (4, NULL, 1)")
+  }
+
+  override def afterEach(): Unit = {
+    RunningViews.stopAll()
+    Seq("second", "w", "x", "v").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+    run("DROP TABLE orders")
+  }
+
+  private def rows(sql: String): RowMultiset = RowMultiset.of(run(sql))
+
+  private def held(view: String): RowMultiset = rows(s"SELECT * FROM $view")
+
+  /** A view that equals its query, also in the eyes of VERIFY. */
+  private def check(view: String, query: String): Unit = {
+    assert(held(view) == rows(query), view)
+    assert(run(s"VERIFY MATERIALIZED VIEW $view").isEmpty, view)
+  }
+
+  private def refresh(views: String*): Unit =
+    views.foreach(view => run(s"REFRESH MATERIALIZED VIEW $view"))
+
+  private def lastMode(view: String): String =
+    spark.sql(s"SHOW REFRESHES OF $view").select("mode").head().getString(0)
+
+  /** Makes a view and lets it have three batches; gives the rows after each. */
+  private def threeBatches(format: String): Seq[RowMultiset] = {
+    run(s"CREATE MATERIALIZED VIEW v USING $format AS $totals")
+    val first = held("v")
+    run("INSERT INTO orders VALUES (5, 'c', 7), (6, 'b', 2)")
+    refresh("v")
+    val second = held("v")
+    run("DELETE FROM orders WHERE id = 1")
+    run("UPDATE orders SET customer = 'c' WHERE id = 4")
+    refresh("v")
+    Seq(first, second, held("v"))
+  }
+
+  /** Runs with state store providers, all of them for at least one format. */
+  private def testEach(name: String, providers: (String, String)*)(body: String => Unit): Unit =
+    for {
+      format <- Seq("delta", "parquet")
+      (provider, conf) <- Variant.Providers if providers.contains(format -> provider)
+    } test(s"$name, in $format, state $provider") {
+      conf.foreach { case (key, value) => spark.conf.set(key, value) }
+      try body(format)
+      finally conf.keys.foreach(spark.conf.unset)
+    }
+
+  testEach(
+    "another view goes on beside",
+    "delta" -> "RocksDB",
+    "parquet" -> "in memory",
+    "parquet" -> "in pages") { format =>
+    val after = threeBatches(format)
+    run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
+    for ((at, batch) <- Seq("" -> 2, "AT BATCH 0" -> 0, "AT SAVEPOINT early" -> 1)) {
+      run(s"CREATE MATERIALIZED VIEW w FROM v $at")
+      assert(held("w") == after(batch), at)
+      assert(lastMode("w") == "forked")
+      refresh("w")
+      assert(lastMode("w") == "incremental")
+      check("w", totals)
+      run(s"INSERT INTO orders VALUES (${10 + batch}, 'd', 3), (${20 + batch}, 'a', 1)")
+      refresh("w")
+      check("w", totals)
+      refresh("v")
+      check("v", totals)
+      assert(run("COMPARE MATERIALIZED VIEW v WITH w").isEmpty)
+      run("DROP MATERIALIZED VIEW w")
+      check("v", totals)
+    }
+    checkError("CHANGELOG_VIEW_EXISTS")(run("CREATE MATERIALIZED VIEW v FROM v"))
+    run("CREATE MATERIALIZED VIEW IF NOT EXISTS v FROM v")
+  }
+
+  testEach(
+    "a view is put back, and goes on",
+    "delta" -> "in memory",
+    "delta" -> "in pages",
+    "parquet" -> "RocksDB") { format =>
+    val after = threeBatches(format)
+    run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+    run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
+    run("RESTORE MATERIALIZED VIEW v TO BATCH 1")
+    assert(held("v") == after(1))
+    assert(lastMode("v") == "restored")
+    // who reads it gets what differs
+    refresh("second")
+    check("second", counts)
+    refresh("v", "second")
+    assert(Seq("v", "second").map(lastMode) == Seq("incremental", "incremental"))
+    check("v", totals)
+    check("second", counts)
+    run("UPDATE orders SET amount = amount + 1")
+    refresh("v", "second")
+    check("v", totals)
+    check("second", counts)
+
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check("v", totals)
+    run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT early")
+    assert(held("v") == after(1))
+    refresh("v", "second")
+    check("v", totals)
+    check("second", counts)
+  }
+
+  testEach("another query goes with a savepoint", "delta" -> "RocksDB", "parquet" -> "in pages") {
+    format =>
+      val after = threeBatches(format)
+      run("CREATE SAVEPOINT before OF MATERIALIZED VIEW v")
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+      run(s"ALTER MATERIALIZED VIEW v AS $most")
+      check("v", most)
+      run("INSERT INTO orders VALUES (7, 'e', 1)")
+      refresh("v")
+      run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT before")
+      assert(held("v") == after(2))
+      refresh("v")
+      check("v", totals)
+      // a table with other columns is another one to those who read its changes
+      if (format == "delta")
+      checkError("CHANGELOG_READ_TABLE_REPLACED") {
+        run("REFRESH MATERIALIZED VIEW second INCREMENTAL")
+      }
+    refresh("second")
+    check("second", counts)
+    val listed =
+        spark.sql("SHOW SAVEPOINTS OF MATERIALIZED VIEW v").select("savepoint").collect()
+      assert(listed.toSeq == Seq(Row("before")))
+      run("DROP SAVEPOINT before OF MATERIALIZED VIEW v")
+      checkError("CHANGELOG_SAVEPOINT_NOT_FOUND", "known" -> "none") {
+        run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT before")
+      }
+  }
+
+  testEach("views change places", "delta" -> "in pages", "parquet" -> "RocksDB") { format =>
+    threeBatches(format)
+    run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+    run(s"CREATE MATERIALIZED VIEW w USING $format AS $totals HAVING count(*) > 1")
+    run("ALTER MATERIALIZED VIEW v SWAP WITH w")
+    check("v", s"$totals HAVING count(*) > 1")
+    check("w", totals)
+    refresh("second")
+    check("second", counts)
+    run("INSERT INTO orders VALUES (8, 'e', 1), (9, 'e', 2)")
+    refresh("v", "w", "second")
+    assert(Seq("v", "w", "second").map(lastMode).distinct == Seq("incremental"))
+    check("v", s"$totals HAVING count(*) > 1")
+    check("w", totals)
+    check("second", counts)
+    // with other columns
+    run(s"CREATE MATERIALIZED VIEW x USING $format AS $most")
+    run("ALTER MATERIALIZED VIEW x SWAP WITH w")
+    check("x", totals)
+    check("w", most)
+    run("DELETE FROM orders WHERE id = 9")
+    refresh("x", "w")
+    check("x", totals)
+    check("w", most)
+  }
+
+  test("two views are compared row by row") {
+    threeBatches("delta")
+    run(
+      "CREATE MATERIALIZED VIEW w USING parquet AS SELECT customer, n, total FROM v WHERE n > 1 " +
+        "UNION ALL SELECT customer, n, total FROM v WHERE n > 1")
+    val found = run("COMPARE MATERIALIZED VIEW v WITH w")
+    val expected = run("SELECT if(n > 1, 'w', 'v'), 1L, customer, n, total FROM v")
+    assert(RowMultiset.of(found) == RowMultiset.of(expected))
+    assert(
+      spark.sql("COMPARE MATERIALIZED VIEW v WITH w").columns.take(2).toSeq ==
+        Seq("_more_in", "_times"))
+    assert(run("COMPARE MATERIALIZED VIEW v WITH v").isEmpty)
+    checkError(
+      "CHANGELOG_COMPARED_COLUMNS_DIFFER",
+      "left" -> "v",
+      "others" -> "id INT, customer STRING, amount INT") {
+      run("COMPARE MATERIALIZED VIEW v WITH orders")
+    }
+  }
+
+  test("what is not possible is told") {
+    threeBatches("delta")
+    checkError("CHANGELOG_BATCH_GONE", "batch" -> "9", "possible" -> "batch 0 to batch 2") {
+      run("RESTORE MATERIALIZED VIEW v TO BATCH 9")
+    }
+    run("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
+    try run("VACUUM v RETAIN 0 HOURS")
+    finally run("RESET spark.databricks.delta.retentionDurationCheck.enabled")
+    checkError(
+      "CHANGELOG_BATCH_GONE",
+      "reason" -> "the rows that the view had after it are no longer there",
+      "possible" -> "batch 2") {
+      run("RESTORE MATERIALIZED VIEW v TO BATCH 0")
+    }
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    checkError("CHANGELOG_BATCH_GONE", "possible" -> "batch 0")(
+      run("CREATE MATERIALIZED VIEW w FROM v AT BATCH 1"))
+    run("CREATE MATERIALIZED VIEW w FROM v")
+    check("w", totals)
+
+    run("START MATERIALIZED VIEW v")
+    checkError("CHANGELOG_VIEW_IS_RUNNING")(run("RESTORE MATERIALIZED VIEW v TO BATCH 0"))
+    checkError("CHANGELOG_VIEW_IS_RUNNING")(run("ALTER MATERIALIZED VIEW w SWAP WITH v"))
+    run("CREATE SAVEPOINT running OF MATERIALIZED VIEW v")
+    run("STOP MATERIALIZED VIEW v")
+    run(
+      s"CREATE MATERIALIZED VIEW x USING parquet TBLPROPERTIES ('changelog.refreshPolicy' = 'full') AS $totals")
+    checkError("CHANGELOG_VIEW_HAS_NO_BATCHES")(run("CREATE SAVEPOINT s OF MATERIALIZED VIEW x"))
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      run("ALTER MATERIALIZED VIEW v SWAP WITH x"))
+    run(s"CREATE MATERIALIZED VIEW second USING delta AS $counts")
+    checkError("CHANGELOG_VIEW_CYCLE")(run("ALTER MATERIALIZED VIEW v SWAP WITH second"))
+  }
+
+  /** Ends a statement at some points, and lets `judge` look each time at what there is afterwards. */
+  private def endingEverywhere(statement: String)(prepare: => Unit)(judge: => Unit): Unit = {
+    prepare
+    val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(statement))
+    assert(all > 10)
+    judge
+    for (most <- (0 until all by math.max(1, all / 6)) :+ all - 2)
+      withClue(s"$statement, ended after $most of $all changes: ") {
+        prepare
+        EndingFileSystem.ending(most)(run(statement))
+        judge
+      }
+  }
+
+  for (format <- Seq("delta", "parquet"))
+    test(s"a view is put back whole or not at all, whenever the process ends, in $format") {
+      val after = threeBatches(format)
+      run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 0")
+      endingEverywhere("RESTORE MATERIALIZED VIEW v TO SAVEPOINT early")(refresh("v")) {
+        assert(Seq(after(0), after(2)).contains(held("v")))
+        refresh("v")
+        check("v", totals)
+      }
+    }
+
+  for (format <- Seq("delta", "parquet"))
+    test(s"views change places or don't, whenever the process ends, in $format") {
+      val other = s"$totals HAVING count(*) > 1"
+      threeBatches(format)
+      run(s"CREATE MATERIALIZED VIEW w USING $format AS $other")
+      val both = Set(held("v"), held("w"))
+      endingEverywhere("ALTER MATERIALIZED VIEW v SWAP WITH w")(()) {
+        Seq("v", "w").foreach(view => assert(both.contains(held(view)), view))
+        refresh("w", "v")
+        assert(Set(held("v"), held("w")) == both)
+        Seq("v", "w").foreach(view => assert(run(s"VERIFY MATERIALIZED VIEW $view").isEmpty))
+      }
+    }
+}
