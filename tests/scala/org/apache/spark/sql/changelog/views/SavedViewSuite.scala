@@ -155,12 +155,12 @@ class SavedViewSuite
       check("v", totals)
       // a table with other columns is another one to those who read its changes
       if (format == "delta")
-      checkError("CHANGELOG_READ_TABLE_REPLACED") {
-        run("REFRESH MATERIALIZED VIEW second INCREMENTAL")
-      }
-    refresh("second")
-    check("second", counts)
-    val listed =
+        checkError("CHANGELOG_READ_TABLE_REPLACED") {
+          run("REFRESH MATERIALIZED VIEW second INCREMENTAL")
+        }
+      refresh("second")
+      check("second", counts)
+      val listed =
         spark.sql("SHOW SAVEPOINTS OF MATERIALIZED VIEW v").select("savepoint").collect()
       assert(listed.toSeq == Seq(Row("before")))
       run("DROP SAVEPOINT before OF MATERIALIZED VIEW v")

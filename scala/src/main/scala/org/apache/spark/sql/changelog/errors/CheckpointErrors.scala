@@ -3,9 +3,7 @@
 
 package org.apache.spark.sql.changelog.errors
 
-import org.apache.spark.sql.AnalysisException
-
-import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
+import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
 /** What is wrong between a query and the checkpoint it is started with. */
 object CheckpointErrors {
