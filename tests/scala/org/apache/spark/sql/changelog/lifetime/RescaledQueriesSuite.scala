@@ -11,6 +11,7 @@ import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem}
@@ -56,9 +57,7 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
     /** Begins the query in a new session, lets two more files of each table arrive, and ends it. */
     def run(): Unit = {
-      val session = spark.newSession()
-      conf.foreach { case (key, value) => session.conf.set(key, value) }
-      session.conf.set("spark.sql.codegen.wholeStage", "false")
+      val session = newSession()
       val running = QueryRunner.start(session, home, query)
       val before = judged.compared
       try
@@ -69,6 +68,13 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
       finally running.stop()
       judged.judge()
       assert(judged.compared >= before + 2)
+    }
+
+    private def newSession(): SparkSession = {
+      val session = spark.newSession()
+      conf.foreach { case (key, value) => session.conf.set(key, value) }
+      session.conf.set("spark.sql.codegen.wholeStage", "false")
+      session
     }
 
     def rescale(partitions: Int): Unit = {
@@ -92,11 +98,12 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
     /** The entries of all operators, but for what is found by time. */
     private def entriesIn(checkpoint: Path): Set[(Long, Row)] = {
-      val metadata = spark.read.format("state-metadata").load(checkpoint.toString)
+      val session = newSession()
+      val metadata = session.read.format("state-metadata").load(checkpoint.toString)
       val operators = metadata.select("operatorId", "operatorName").collect()
       val byTime = Set("changelogRowTtl", "changelogTemporalFilter", "changelogEmitOnClose")
       operators.toSet.filterNot(row => byTime(row.getString(1))).flatMap { row: Row =>
-        val state = spark.read.format("statestore").option("operatorId", row.getLong(0))
+        val state = session.read.format("statestore").option("operatorId", row.getLong(0))
         val entries = state.load(checkpoint.toString).select("key", "value").collect()
         entries.map(row.getLong(0) -> _)
       }
