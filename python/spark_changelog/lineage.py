@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
 
 
 def why(
@@ -54,15 +55,28 @@ def why(
     LogicalRDD [city, fare] 2 {'city': 'Oslo', 'fare': '5'}
     LogicalRDD [city, fare] 2 {'city': 'Oslo', 'fare': '2'}
     """
-    condition = " AND ".join(
-        f"{_quoted(name)} <=> {_value(value)}" for name, value in (key or {}).items()
-    )
     if isinstance(result, DataFrame):
+        condition = _condition(key or {}, result)
         wanted = result.where(condition) if condition else result
         return result.sparkSession.sql("WHY SELECT * FROM {wanted}", wanted=wanted)
     session = SparkSession.active() if spark is None else spark
+    condition = _condition(key, session.table(result)) if key else ""
     where = f" WHERE {condition}" if condition else ""
     return session.sql(f"WHY MATERIALIZED VIEW {result}{where}")
+
+
+def _condition(key: Mapping[str, Any], rows: DataFrame) -> str:
+    types = {field.name.lower(): field.dataType for field in rows.schema} if key else {}
+
+    def zoned(name: str, value: Any) -> Any:
+        # a row has it in the time zone of this process, and SQL reads it in the session's
+        is_instant = isinstance(types.get(name.lower()), TimestampType)
+        is_time = isinstance(value, datetime.datetime)
+        return value.astimezone() if is_instant and is_time else value
+
+    return " AND ".join(
+        f"{_quoted(name)} <=> {_value(zoned(name, value))}" for name, value in key.items()
+    )
 
 
 def _value(value: Any) -> str:

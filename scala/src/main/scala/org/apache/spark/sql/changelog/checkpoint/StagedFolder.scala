@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.checkpoint
 
+import java.io.IOException
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
@@ -25,7 +26,8 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
     if (files.exists(into) && files.listStatus(into).nonEmpty) throw taken
     try {
       val result = write(folder)
-      files.delete(into, false)
+      try files.delete(into, false)
+      catch { case _: IOException => throw taken }
       if (!files.rename(folder, into)) throw taken
       result
     } finally files.delete(folder, true)

@@ -136,7 +136,8 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
     staged.make { folder =>
       // it is the same query: sinks know which of its batches they have
-      Seq("metadata", "sources", "offsets", "commits").foreach(name => staged.copy(name, name))
+      val same = Seq("metadata", "sources", "offsets", "commits", "changelog/forked-from.json")
+      same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
       val settings = begun.record.settings + (Rescaling.Partitions -> numPartitions.toString)
       new QueryRecordFile(folder, hadoopConf).write(begun.record.copy(settings = settings))

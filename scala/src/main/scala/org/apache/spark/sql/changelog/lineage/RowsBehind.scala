@@ -3,22 +3,32 @@
 
 package org.apache.spark.sql.changelog.lineage
 
+import scala.collection.mutable
+
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
 
 /**
  * Computes rows of plans once, and finds those among them that others are made of.
  *
- * What is found is kept as long as anybody holds it, so that what stands below is computed of the same
- * rows.
+ * What is found is kept until all is closed, so that what stands below is computed of the same rows.
  */
-private[lineage] class RowsBehind(session: SparkSession) {
+private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
+  private val kept = mutable.ArrayBuffer.empty[RDD[_]]
 
   /** The rows of a plan, in its columns. */
-  def keep(plan: LogicalPlan): LogicalPlan =
-    Dataset.ofRows(session, plan).localCheckpoint(eager = true).queryExecution.analyzed
+  def keep(plan: LogicalPlan): LogicalPlan = {
+    val rows = Dataset.ofRows(session, plan).localCheckpoint(eager = true)
+    kept ++= rows.queryExecution.analyzed.collect { case rows: LogicalRDD => rows.rdd }
+    rows.queryExecution.analyzed
+  }
+
+  override def close(): Unit = kept.foreach(_.unpersist(blocking = false))
 
   /**
    * The rows of `plan` for which there is one among `wanted` with equal values.
@@ -39,7 +49,7 @@ private[lineage] class RowsBehind(session: SparkSession) {
     val values = equal.map { case (value, _) => Alias(value, "value")() }
     val own = plan.outputSet
     val equalities = values.zip(equal).collect {
-      case (value, (_, column)) if RowOrdering.isOrderable(column.dataType) =>
+      case (value, (_, column)) if RowsBehind.areComparable(column, plan) =>
         EqualNullSafe(value.toAttribute, known(column))
     }
     val conditions = equalities ++ condition.map(_.transform {
@@ -53,6 +63,8 @@ private[lineage] class RowsBehind(session: SparkSession) {
       JoinHint.NONE)
     keep(Project(plan.output, found))
   }
+
+  def isEmpty(rows: LogicalPlan): Boolean = Dataset.ofRows(session, rows).isEmpty
 
   /** How many rows there are, and the first of them as text. */
   def show(rows: LogicalPlan, most: Int): (Long, Seq[Seq[(String, Option[String])]]) = {
@@ -71,7 +83,22 @@ private[lineage] class RowsBehind(session: SparkSession) {
   }
 }
 
-private object RowsBehind {
+private[lineage] object RowsBehind {
+
+  /**
+   * Whether values of a column tell rows of a plan apart when it is computed again: sums of `DOUBLE`s
+   * depend on the order of rows in their last digits.
+   */
+  def areComparable(column: Attribute, plan: LogicalPlan): Boolean =
+    RowOrdering.isOrderable(column.dataType) && !(hasFractions(column.dataType) && plan.exists {
+      case _: Aggregate | _: Window => true
+      case _ => false
+    })
+
+  private def hasFractions(dataType: DataType): Boolean = dataType.existsRecursively {
+    case _: FloatType | _: DoubleType => true
+    case _ => false
+  }
 
   /** Names that several columns have are told apart by where they come from, as far as that is known. */
   def uniqueNames(columns: Seq[Attribute]): Seq[String] = {

@@ -43,9 +43,11 @@ private[changelog] class TraceRows(session: SparkSession) {
       .headOption
       .foreach(stream => throw LineageErrors.readsStream(DescribeNode.short(stream)))
     val rows = new RowsBehind(session)
-    val result = rows.keep(plan)
-    shown(rows, "Result", result, level = 0, None) +:
-      new Tracing(rows).trace(plan, result, level = 1, ReadName.Unknown)
+    try {
+      val result = rows.keep(plan)
+      shown(rows, "Result", result, level = 0, None) +:
+        new Tracing(rows).trace(plan, result, level = 1, ReadName.Unknown)
+    } finally rows.close()
   }
 }
 
@@ -100,7 +102,10 @@ private object TraceRows {
       case _ =>
         behind(node, wanted) match {
           case Some(Behind(inputs, note)) =>
-            val notes = note.toSeq ++ subqueryNote(node) ++ comparisonNote(wanted)
+            val isCompared = inputs.exists(_ ne wanted)
+            val notes = note.toSeq ++ subqueryNote(node) ++
+              (if (isCompared) comparisonNote(node, wanted) else None) ++
+              inputs.headOption.flatMap(emptinessNote(rows, node, wanted, _))
             shown(rows, described(node), wanted, level, notes.reduceOption(_ + "; " + _)) +:
               node.children.zip(inputs).flatMap { case (child, input) =>
                 trace(child, input, level + 1, ReadName.Unknown)
@@ -152,10 +157,23 @@ private object TraceRows {
       val keys = aggregate.groupingExpressions.map(key => Alias(key, "group")())
       val results = aggregate.aggregateExpressions
       val all = aggregate.copy(aggregateExpressions = results ++ keys)
+      val compared = results.zip(wanted.output).map { case (result, column) =>
+        (isGrouping(aggregate, result), result.toAttribute -> column)
+      }
       // a result may leave out what its group is
-      val groups = rows.behind(all, wanted, results.map(_.toAttribute).zip(wanted.output))
+      val namesGroup = compared.count(_._1) >= aggregate.groupingExpressions.size
+      val groups =
+        rows.behind(all, wanted, compared.filter(_._1 || !namesGroup).map(_._2))
       val equal = aggregate.groupingExpressions.zip(keys.map(_.toAttribute))
       of(rows.behind(aggregate.child, groups, equal), "all rows of its group")
+    }
+
+    private def isGrouping(aggregate: Aggregate, result: NamedExpression): Boolean = {
+      val value = result match {
+        case Alias(value, _) => value
+        case column => column
+      }
+      aggregate.groupingExpressions.exists(_.semanticEquals(value))
     }
 
     /**
@@ -221,10 +239,24 @@ private object TraceRows {
     Option.when(node.expressions.exists(SubqueryExpression.hasSubquery))(
       "the rows that its subquery reads are not traced")
 
-  private def comparisonNote(wanted: LogicalPlan): Option[String] = {
-    val others = wanted.output.filterNot(column => RowOrdering.isOrderable(column.dataType))
+  private def comparisonNote(node: LogicalPlan, wanted: LogicalPlan): Option[String] = {
+    val others = wanted.output.filterNot(RowsBehind.areComparable(_, node))
     Option.when(others.nonEmpty)(
       s"rows are told apart without ${others.map(_.name).mkString(", ")}, which can't be compared")
+  }
+
+  /** Says that nothing was found where something must be, as with ranks among equals. */
+  private def emptinessNote(
+      rows: RowsBehind,
+      node: LogicalPlan,
+      wanted: LogicalPlan,
+      input: LogicalPlan): Option[String] = {
+    val mayBeEmpty = node match {
+      case aggregate: Aggregate => aggregate.groupingExpressions.isEmpty
+      case other => other.children.size > 1
+    }
+    Option.when(!mayBeEmpty && rows.isEmpty(input) && !rows.isEmpty(wanted))(
+      "no row of its input was found: computed again, it has given other rows")
   }
 
   private def described(node: LogicalPlan): String =

@@ -128,6 +128,10 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     val sources = Some(new Path(checkpoint, "sources")).filter(files.exists).toSeq
     val all = small ++ sources ++ state.filesOf(batch + 1)
     ThreadUtils.parmap(all.distinct, "fork-checkpoint", StateFolder.NumThreads)(copy(_, staged))
+    // what its query has deleted meanwhile may be missing
+    new ForkableCheckpoint(session, staged, shown).obstacle(batch).foreach { reason =>
+      throw new FileNotFoundException(reason)
+    }
     StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
     if (noted) {
       val origins =

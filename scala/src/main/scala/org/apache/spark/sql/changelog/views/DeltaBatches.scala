@@ -44,10 +44,13 @@ private class DeltaBatches(
     case (application, batch) if application.startsWith(s"$queryId/") => batch
   }
 
-  /** What batches have written, each with the last version that shows it; none for the newest. */
+  /** The last version, as it was when batches were looked for: a query may go on meanwhile. */
+  private lazy val newest: Option[Long] = commits.headOption.map(_.version)
+
+  /** What batches have written, each with the last version that shows it. */
   private def versions: LazyList[(Long, Option[Long])] = {
     val written = commits.flatMap(commit => batchOf(commit).map(_ -> commit.version))
-    written.zip(None #:: written.map { case (_, version) => Option(version - 1) }).map {
+    written.zip(newest #:: written.map { case (_, version) => Option(version - 1) }).map {
       case ((batch, _), last) => batch -> last
     }
   }
@@ -71,7 +74,7 @@ private class DeltaBatches(
         .filter(begins)
         .map { _ =>
           val next = commits.filter(batchOf(_).isDefined).lastOption
-          KeptRows(0, () => read(next.map(_.version - 1)))
+          KeptRows(0, () => read(next.map(_.version - 1).orElse(newest)))
         }
         .to(LazyList)
     }
@@ -81,7 +84,7 @@ private class DeltaBatches(
     val reader = version.fold(session.read)(session.read.option("versionAsOf", _))
     val rows = reader.table(table)
     // those of the newest are there
-    Option.when(version.isEmpty || rows.inputFiles.forall(exists))(rows)
+    Option.when(version == newest || rows.inputFiles.forall(exists))(rows)
   }
 
   private def exists(file: String): Boolean = {

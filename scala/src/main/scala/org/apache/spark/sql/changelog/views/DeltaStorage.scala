@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
-import org.apache.spark.sql.{DataFrameWriterV2, Row}
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -94,6 +93,11 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     if (files.exists(path)) Some(session.read.format("delta").load(path.toString)) else None
   }
 
+  /**
+   * Rows of the same table, whose changes others may be reading, are replaced. The generation they
+   * are of is noted in the same commit, and what the view says from then on in the properties, before as
+   * what is pending, afterwards as what holds: whoever comes in between looks there.
+   */
   override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
     val columns = rows.columns.toSeq.map { name =>
       rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
@@ -104,26 +108,24 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         .foldLeft(new DeltaLayout(view)(writer.using("delta"))) { case (writer, (key, value)) =>
           writer.tableProperty(key, value)
         }
-      noting(view)(made.createOrReplace())
-    } else overwrite(view, writer)
+      noting(view, rows.sparkSession)(made.createOrReplace())
+    } else {
+      set(view, view.definition.toPendingProperties.toSeq: _*)
+      noting(view, rows.sparkSession)(writer.overwrite(lit(true)))
+      settle(view)
+    }
   }
 
   /**
-   * Replaces all rows of the same table, whose changes others may be reading. The generation they
-   * are of is noted in the same commit, and what the view says from then on in the properties, before as
-   * what is pending, afterwards as what holds: whoever comes in between looks there.
+   * Has a commit note of which generation the rows are from then on.
+   *
+   * @param writing
+   *   the session that commits, which is that of the rows
    */
-  private def overwrite(view: KeptView, writer: DataFrameWriterV2[Row]): Unit = {
-    set(view, view.definition.toPendingProperties.toSeq: _*)
-    noting(view)(writer.overwrite(lit(true)))
-    settle(view)
-  }
-
-  /** Has a commit note of which generation the rows are from then on. */
-  private def noting(view: KeptView)(commit: => Unit): Unit = {
-    session.conf.set(CommitNote, view.definition.generation.get)
+  private def noting(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {
+    writing.conf.set(CommitNote, view.definition.generation.get)
     try commit
-    finally session.conf.unset(CommitNote)
+    finally writing.conf.unset(CommitNote)
   }
 
   override def settle(view: KeptView): Unit = {

@@ -109,7 +109,12 @@ private[views] final class ViewLease private (
       lost = true
       beats.cancel(false)
       statement.foreach(_.interrupt())
-      query.foreach(_.stop())
+      // it may take long, and other views are waiting for their beat
+      query.foreach { running =>
+        val stopping = new Thread(() => running.stop(), s"stop ${running.name}")
+        stopping.setDaemon(true)
+        stopping.start()
+      }
     } else if (last.nonEmpty) {
       turn = turn.copy(beats = turn.beats + 1)
       turns.write(number, turn)
@@ -138,6 +143,8 @@ private[views] object ViewLease extends Logging {
    *   how often it was written
    * @param isKept
    *   whether it is a query's, which may run for ever
+   * @param leaseMillis
+   *   for how long it may stay as it is, as who writes it knows
    */
   private case class Turn(
       owner: String,
@@ -145,13 +152,14 @@ private[views] object ViewLease extends Logging {
       since: String,
       beats: Long = 0,
       isKept: Boolean = false,
-      hasEnded: Boolean = false)
+      hasEnded: Boolean = false,
+      leaseMillis: Long = 0)
 
   /** Waits until it is the turn of this process. Refuses a view that a query of another one keeps. */
   def await(session: SparkSession, view: KeptView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
     val hadoopConf = session.sessionState.newHadoopConf()
-    val turns = new Turns(new Path(view.definition.home, Folder), hadoopConf)
+    val turns = new Turns(new Path(view.definition.home, Folder), hadoopConf, leaseMillis)
     new Waiting(view, turns, leaseMillis).await()
   }
 
@@ -167,8 +175,8 @@ private[views] object ViewLease extends Logging {
       val last = turns.last
       val found = last.flatMap(turns.read)
       def isOver = seen.exists { case (turn, at) =>
-        found.contains(turn) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(
-          leaseMillis)
+        val lease = math.max(leaseMillis, turn.leaseMillis)
+        found.contains(turn) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
       }
       if (found.forall(_.hasEnded) || isOver) {
         val next = last.getOrElse(0L) + 1
@@ -187,11 +195,12 @@ private[views] object ViewLease extends Logging {
   }
 
   /** The files of one view. */
-  private class Turns(folder: Path, hadoopConf: Configuration) {
+  private class Turns(folder: Path, hadoopConf: Configuration, leaseMillis: Long) {
     private implicit val formats: Formats = Serialization.formats(NoTypeHints)
     private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-    val mine: Turn = Turn(UUID.randomUUID.toString, Process, Instant.now().toString)
+    val mine: Turn =
+      Turn(UUID.randomUUID.toString, Process, Instant.now().toString, leaseMillis = leaseMillis)
 
     /** The number of the last turn that was taken. */
     def last: Option[Long] = numbers.maxOption
@@ -199,13 +208,13 @@ private[views] object ViewLease extends Logging {
     /** None if it is over, and its file is gone. */
     def read(number: Long): Option[Turn] = {
       def read() = file(number).find().map(Serialization.read[Turn](_))
-      try read()
-      catch {
-        // a file and its checksum are not replaced in one step everywhere
-        case NonFatal(_) =>
-          Thread.sleep(Moment)
-          read()
+      // a file is not replaced in one step everywhere, nor together with its checksum
+      def again() = {
+        Thread.sleep(Moment)
+        read()
       }
+      try read().orElse(again())
+      catch { case NonFatal(_) => again() }
     }
 
     def write(number: Long, turn: Turn): Unit = file(number).write(Serialization.write(turn))

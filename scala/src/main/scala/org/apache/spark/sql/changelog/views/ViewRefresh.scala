@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.sources.tables.SharedMoments
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
   RefreshError,
@@ -93,6 +94,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           case RefreshFailure.AsksForAll(cause)
               if policy == RefreshPolicy.Auto && query.canComputeAnew =>
             report.isFor("full", RefreshError(session, cause))
+            SharedMoments.forgetAll(session)
             compute(anew = false, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
           case failure => throw failure.error

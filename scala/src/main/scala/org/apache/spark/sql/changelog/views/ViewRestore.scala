@@ -16,13 +16,15 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
   /**
    * @param mode
    *   what the view's history calls it
+   * @param named
+   *   the folder of the generation that it gets, if that was chosen before
    */
-  def apply(view: KeptView, mode: String, reason: String): Unit =
+  def apply(view: KeptView, mode: String, reason: String, named: Option[String] = None): Unit =
     RefreshHistory.ofView(session, view).remember { report =>
       report.isFor(mode, reason)
       image.time.foreach(report.isAsOf)
       val layout = DeltaLayout.of(session, view, image.view.schema)
-      val generation = ViewStorage.newGeneration(view.definition.home)
+      val generation = named.getOrElse(ViewStorage.newGeneration(view.definition.home))
       val definition =
         view.definition.withQueryOf(image.view.definition).copy(generation = Some(generation))
       val restored = KeptView(view.name, image.view.schema, definition, layout)

@@ -61,7 +61,7 @@ class ViewStatement(parser: ParserInterface) {
       case Verify(name, percent) =>
         Some(VerifyKeptView(parts(name), Option(percent).map(sample)))
       case Why(name, condition) =>
-        val wanted = Option(condition).map(text => parse(s"SELECT * FROM $name WHERE $text"))
+        val wanted = Option(condition).map(text => parse(s"SELECT * FROM $name WHERE ($text\n)"))
         val filter = wanted.flatMap(_.collectFirst { case filter: Filter => filter })
         Some(WhyKeptView(parts(name), filter))
       case Refreshes(name) => Some(ShowRefreshes(parts(name)))

@@ -131,8 +131,15 @@ object ViewStorage {
       SnapshotVersions.Folder,
       ViewLease.Folder,
       Savepoints.Folder,
-      ViewSwap.Folder)
+      ViewSwap.Folder,
+      ViewSwap.Mark)
     folders.foreach(folder => files.delete(new Path(home, folder), true))
+    // what a process has left that ended while it was made
+    if (files.exists(home)) {
+      files
+        .listStatus(home, (path: Path) => path.getName.startsWith(s".${ViewSwap.Folder}-"))
+        .foreach(left => files.delete(left.getPath, true))
+    }
     deleteGenerations(session, home, Set.empty)
   }
 

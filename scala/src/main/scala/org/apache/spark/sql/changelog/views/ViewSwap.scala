@@ -3,51 +3,84 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.checkpoint.StagedFolder
+import org.apache.spark.sql.changelog.checkpoint.{StagedFolder, TextFile}
 import org.apache.spark.sql.changelog.savepoints.Moment
 
 /**
  * Two views change places: each gets what the other is, beside the readers that each has.
  *
  * {{{
- *   1  what v is      ─▶  <home of w>/swap
+ *   1  what v is      ─▶  <home of w>/swap, with the generation that v is to get
+ *      the name of w  ─▶  <home of v>/swapping
  *   2  what w is      ─▶  v, at once
  *   3  <home of w>/swap ─▶ w, at once
  * }}}
- * If the process ends between 2 and 3, the next statement that writes w does the third.
+ * If the process ends between 2 and 3, the next statement that writes one of them does the third. If it
+ * ends before 2, that statement forgets what was begun.
  */
 object ViewSwap {
 
   /** The name of the folder, below the home of a view. */
   val Folder = "swap"
 
+  /** The name of the file, below the home of the other one. */
+  val Mark = "swapping"
+
   /** The names of both have been checked, and nobody else writes them. */
   def apply(session: SparkSession, v: KeptView, w: KeptView): Unit = {
     val place = folderOf(w)
     val hadoopConf = session.sessionState.newHadoopConf()
+    val generation = ViewStorage.newGeneration(v.definition.home)
     val before = ViewImage(session, v, Moment.Newest)
-    new StagedFolder(place, hadoopConf).fill(new IllegalStateException(s"$place is there"))(
-      before.write)
-    new ViewRestore(session, ViewImage(session, w, Moment.Newest))(
-      v,
-      Mode,
-      s"it has changed places with ${w.sql}")
-    complete(session, w, place)
+    new StagedFolder(place, hadoopConf).fill(new IllegalStateException(s"$place is there")) {
+      staged =>
+        before.write(staged)
+        generationIn(session, staged).write(generation)
+    }
+    val mark = markOf(session, v)
+    mark.write(w.name.nameParts.mkString("\n"))
+    try {
+      new ViewRestore(session, ViewImage(session, w, Moment.Newest))(
+        v,
+        Mode,
+        s"it has changed places with ${w.sql}",
+        Some(generation))
+      complete(session, w, place)
+    } catch {
+      case error: Throwable =>
+        try settle(session, v)
+        catch { case NonFatal(other) => error.addSuppressed(other) }
+        throw error
+    }
+    delete(session, markPath(v))
   }
 
   /** Does what is left of a swap by a process that has ended. */
   def settle(session: SparkSession, view: KeptView): Unit = {
+    markOf(session, view).find().foreach { name =>
+      val catalog = new ViewCatalog(session)
+      catalog
+        .find(catalog.identify(name.split('\n').toSeq))
+        .foreach(other => ViewTurns.of(session, other)(settleFolder(session, other)))
+      delete(session, markPath(view))
+    }
+    settleFolder(session, view)
+  }
+
+  private def settleFolder(session: SparkSession, view: KeptView): Unit = {
     val place = folderOf(view)
-    ViewImage.read(session, place).foreach { image =>
-      val old = image.view.definition.folder.getName
+    generationIn(session, place).find().foreach { generation =>
+      val next = new Path(generation).getName
       // whatever its name is now
       val isShown =
-        new ViewCatalog(session).listAll().exists(_.definition.folder.getName == old)
-      if (isShown) delete(session, place) else complete(session, view, place)
+        new ViewCatalog(session).listAll().exists(_.definition.folder.getName == next)
+      if (isShown) complete(session, view, place) else delete(session, place)
     }
   }
 
@@ -59,12 +92,20 @@ object ViewSwap {
     delete(session, place)
   }
 
-  private def delete(session: SparkSession, place: Path): Unit = {
-    place.getFileSystem(session.sessionState.newHadoopConf()).delete(place, true)
+  private def delete(session: SparkSession, path: Path): Unit = {
+    path.getFileSystem(session.sessionState.newHadoopConf()).delete(path, true)
     ()
   }
 
   private def folderOf(view: KeptView): Path = new Path(view.definition.home, Folder)
+
+  private def markPath(view: KeptView): Path = new Path(view.definition.home, Mark)
+
+  private def markOf(session: SparkSession, view: KeptView): TextFile =
+    new TextFile(markPath(view), session.sessionState.newHadoopConf())
+
+  private def generationIn(session: SparkSession, place: Path): TextFile =
+    new TextFile(new Path(place, "generation"), session.sessionState.newHadoopConf())
 
   private val Mode = "swapped"
 }

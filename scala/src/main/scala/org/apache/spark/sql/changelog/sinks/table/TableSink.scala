@@ -56,7 +56,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def targetName: String = table
 
   override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
-    DeltaCommits.lastBatch(session, table, Delta.application(queryId))
+    DeltaCommits.lastBatch(session, table, queryId)
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession

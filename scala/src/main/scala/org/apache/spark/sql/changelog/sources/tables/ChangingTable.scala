@@ -51,7 +51,10 @@ private[tables] class ChangingTable(session: SparkSession, override val name: St
       catch {
         case NonFatal(error) =>
           val reason = Option(error.getMessage).getOrElse(error.toString)
-          throw TableErrors.changesLost(name, from.version, reason.linesIterator.next())
+          throw TableErrors.changesLost(
+            name,
+            from.version,
+            reason.linesIterator.nextOption().getOrElse(error.toString))
       }
     changed.select(columns.map(NetRows.quoted): _*).queryExecution.analyzed
   }

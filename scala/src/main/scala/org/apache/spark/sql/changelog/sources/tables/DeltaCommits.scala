@@ -31,9 +31,9 @@ object DeltaCommits {
       }
     }
 
-  /** The last batch that a query has written, by what the log calls it. */
-  def lastBatch(session: SparkSession, table: String, application: String): Option[Long] =
-    snapshotOf(session, table).flatMap(_.lastBatch(application))
+  /** The last batch that a query has written. */
+  def lastBatch(session: SparkSession, table: String, queryId: String): Option[Long] =
+    snapshotOf(session, table).flatMap(_.lastBatch(queryId))
 
   private def snapshotOf(session: SparkSession, table: String): Option[DeltaMethods.Snapshot] =
     try

@@ -66,9 +66,12 @@ private[tables] object DeltaMethods {
         .asInstanceOf[Iterator[(Long, Seq[AnyRef])]]
         .toSeq
 
-    /** The last batch that a query of some name has written, as the table notes it. */
-    def lastBatch(application: String): Option[Long] =
-      call(snapshot, "transactions").asInstanceOf[Map[String, Long]].get(application)
+    /** The last batch that a query has written, as the table notes it, whatever it has called the table. */
+    def lastBatch(queryId: String): Option[Long] =
+      call(snapshot, "transactions")
+        .asInstanceOf[Map[String, Long]]
+        .collect { case (application, batch) if application.startsWith(s"$queryId/") => batch }
+        .maxOption
 
     /**
      * What commits have changed.

@@ -18,28 +18,34 @@ private[tables] object NetRows {
     val types = names.map(rows.schema(_).dataType)
     if (types.exists(_.existsRecursively(_.isInstanceOf[VariantType]))) rows
     else {
-      val exact = names.zip(types).map { case (name, dataType) =>
-        (if (isComparedAsText(dataType)) quoted(name).cast(StringType) else quoted(name)).as(name)
-      }
+      val exact = names.zip(types).map { case (name, dataType) => as(name, compared(dataType)) }
       val sign = when(quoted(RowKind.ChangeTypeColumnName) === "insert", 1L).otherwise(-1L)
       val counted = rows.groupBy(exact: _*).agg(sum(sign).as(Net))
       val kind = when(col(Net) > 0, "insert").otherwise("delete")
       val repeated = explode(array_repeat(kind, abs(col(Net)).cast(IntegerType)))
-      val columns = names.zip(types).map { case (name, dataType) =>
-        (if (isComparedAsText(dataType)) quoted(name).cast(dataType) else quoted(name)).as(name)
-      }
+      val columns = names.zip(types).map { case (name, dataType) => as(name, dataType) }
       counted
         .where(col(Net) =!= 0)
         .select(columns :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
     }
   }
 
-  /** Rows are grouped by what they are, and not by what Spark takes for equal: 'a' and 'A', 0.0 and -0.0. */
-  private def isComparedAsText(dataType: DataType): Boolean = dataType match {
-    case _: FloatType | _: DoubleType => true
-    case text: StringType => !text.isUTF8BinaryCollation
-    case _ => false
+  /**
+   * As what values are grouped: by what they are, and not by what Spark takes for equal, 'a' and 'A', 0.0
+   * and -0.0.
+   */
+  private def compared(dataType: DataType): DataType = dataType match {
+    case _: FloatType | _: DoubleType => StringType
+    case text: StringType if !text.isUTF8BinaryCollation => StringType
+    case array: ArrayType => array.copy(elementType = compared(array.elementType))
+    case struct: StructType =>
+      StructType(struct.map(field => field.copy(dataType = compared(field.dataType))))
+    case map: MapType =>
+      map.copy(keyType = compared(map.keyType), valueType = compared(map.valueType))
+    case other => other
   }
+
+  private def as(name: String, dataType: DataType): Column = quoted(name).cast(dataType).as(name)
 
   def quoted(name: String): Column = col(quoteIdentifier(name))
 

@@ -43,6 +43,9 @@ object SharedMoments {
   private[tables] def forget(session: SparkSession, table: String): Boolean =
     shared(session).exists(_.remove(table) != null)
 
+  /** Lets all tables be looked at once more, as when what was seen of one is no longer there. */
+  def forgetAll(session: SparkSession): Unit = shared(session).foreach(_.clear())
+
   private def shared(session: SparkSession): Option[ConcurrentHashMap[String, AnyRef]] =
     Option(session.sparkContext.getLocalProperty(Property)).flatMap { statement =>
       Option(statements.get(statement))

@@ -44,7 +44,10 @@ case class ForkKeptView(name: Seq[String], from: Seq[String], at: Moment, ifNotE
       reason: String): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
-    try new ViewRestore(session, image)(view, "forked", s"$reason after batch ${image.batch}")
+    try
+      ViewTurns.of(session, view) {
+        new ViewRestore(session, image)(view, "forked", s"$reason after batch ${image.batch}")
+      }
     catch {
       case error: Throwable =>
         try storage.drop(view)

@@ -5,9 +5,10 @@ package org.apache.spark.sql.changelog.views.commands
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.LineageErrors
 import org.apache.spark.sql.changelog.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views.ViewQuery
@@ -28,7 +29,7 @@ case class WhyKeptView(name: Seq[String], filter: Option[Filter]) extends ViewCo
     val query = new ViewQuery(session, view.definition)
     if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
     def trace(plan: LogicalPlan) = {
-      val wanted = filter.fold(plan)(_.copy(child = plan))
+      val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
       val analyzed = query.session.sessionState.executePlan(wanted)
       analyzed.assertAnalyzed()
       new TraceRows(query.session)(analyzed.analyzed)
@@ -38,7 +39,11 @@ case class WhyKeptView(name: Seq[String], filter: Option[Filter]) extends ViewCo
       new ViewAtRest(view, query, "traced").apply { (batchId, _, plan) =>
         traced = noted(trace(plan), s"as of batch $batchId")
       }
-    } else traced = noted(trace(query.analyzed), "as its tables are now")
+    } else {
+      // the same time for all that is computed
+      val timed = ResolvePassingTime.at(query.analyzed, System.currentTimeMillis())
+      traced = noted(trace(timed), "as its tables are now")
+    }
     traced.flatMap(_.toRows)
   }
 
