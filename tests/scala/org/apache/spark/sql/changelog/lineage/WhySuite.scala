@@ -197,8 +197,7 @@ class WhySuite extends ViewTest {
     deliver("+I 4 Ada 5")
     val found = steps(spark.sql("WHY MATERIALIZED VIEW v WHERE customer = 'Ada'"))
     assert(steps(spark.sql("WHY MATERIALIZED VIEW v WHERE v.customer = 'Ada' -- her")) == found)
-    checkError("PARSE_SYNTAX_ERROR")(
-      run("WHY MATERIALIZED VIEW v WHERE customer = 'Ada' LIMIT 1"))
+    intercept[ParseException](run("WHY MATERIALIZED VIEW v WHERE customer = 'Ada' LIMIT 1"))
     assert(found.head.rows == Seq("Ada 1 30") && found.head.note == "as of batch 1")
     assert(found.find(_.node == "orders").exists(_.rows == Seq("30 Ada 1")), found)
     assert(found.last.node == "Changes" && found.last.rows == Seq("30 Ada 1 +I"), found)
