@@ -7,8 +7,6 @@ import java.nio.file.{Files, Path}
 
 import scala.io.Source
 
-import org.apache.spark.sql.classic.SparkSession
-
 import org.apache.spark.sql.changelog.testing.{CheckpointedQuery, ChildProcess}
 
 /**
@@ -20,13 +18,9 @@ import org.apache.spark.sql.changelog.testing.{CheckpointedQuery, ChildProcess}
 object CheckpointDriver {
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
-    val builder = SparkSession.builder().master("local[2]")
-    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
-      builder.config(key, value)
-    }
+    val settings = lines.next()
     val (folder, output) = (Path.of(lines.next()), Path.of(lines.next()))
-    val spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    val spark = ChildProcess.spark(settings)
     println("started")
     val query = new CheckpointedQuery(spark, folder.toFile)
     try query.run()

@@ -7,7 +7,6 @@ import java.nio.file.Path
 
 import scala.io.Source
 
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.lifetime.{ArrivingTable, OperatorQuery}
@@ -24,10 +23,7 @@ object QueryWriter {
   def main(arguments: Array[String]): Unit = {
     val Seq(settings, feeds, name, checkpoint, format, options) =
       Source.stdin.getLines().toSeq: @unchecked
-    val builder = SparkSession.builder().master("local[2]")
-    ChildProcess.settings(settings).foreach { case (key, value) => builder.config(key, value) }
-    val spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    val spark = ChildProcess.spark(settings)
     ArrivingTable.stream(spark, Path.of(feeds))
     val query = spark
       .sql(OperatorQuery.named(name).changes)

@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.sinks
 
 import scala.io.Source
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.Trigger
 
 import org.apache.spark.sql.changelog.testing.{ChangeFiles, ChildProcess}
@@ -19,12 +18,7 @@ import org.apache.spark.sql.changelog.testing.{ChangeFiles, ChildProcess}
 object SinkWriter {
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
-    val builder = SparkSession.builder().master("local[2]")
-    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
-      builder.config(key, value)
-    }
-    val spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    val spark = ChildProcess.spark(lines.next())
     val queries =
       lines.grouped(5).toSeq.map { query =>
         val Seq(sql, folder, checkpoint, format, options) = query: @unchecked

@@ -10,6 +10,8 @@ import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.classic.SparkSession
+
 /**
  * Processes that a test may kill, in which code of the tests runs.
  *
@@ -72,6 +74,21 @@ object ChildProcess {
       name -> value.drop(1)
     }
     .toMap
+
+  /**
+   * The session of a process that was told its settings on a line.
+   *
+   * @param builder
+   *   what makes it, with what the process knows itself
+   */
+  def spark(
+      settings: String,
+      builder: SparkSession.Builder = SparkSession.builder().master("local[2]")): SparkSession = {
+    this.settings(settings).foreach { case (key, value) => builder.config(key, value) }
+    val session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session
+  }
 
   /** Settings of a small session that leaves nothing outside of a folder. */
   def session(folder: Path): Map[String, String] = QuickFileSystem.conf ++ Map(

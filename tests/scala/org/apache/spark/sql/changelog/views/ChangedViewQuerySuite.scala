@@ -3,33 +3,12 @@
 
 package org.apache.spark.sql.changelog.views
 
-import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.changelog.testing._
 
 /** A view gets another query, and goes on with what it has kept. */
-class ChangedViewQuerySuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach {
-  private val revenue =
-    "SELECT c.country, count(*) AS n, sum(o.amount) AS total FROM orders o " +
-      "LEFT JOIN customers c USING (customer) GROUP BY ALL"
-
-  override def beforeEach(): Unit = {
-    val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
-    run(s"CREATE TABLE orders (id INT, customer INT, amount INT) $feed")
-    run(s"CREATE TABLE customers (customer INT, country STRING) $feed")
-    run("INSERT INTO customers VALUES (1, 'NO'), (2, 'IT'), (3, NULL)")
-    run("INSERT INTO orders VALUES (1, 1, 10), (2, 1, 5), (3, 2, 0), (4, 3, 1), (5, NULL, 2)")
-  }
-
-  override def afterEach(): Unit = {
-    run("DROP MATERIALIZED VIEW IF EXISTS v")
-    Seq("orders", "customers").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
-  }
-
-  private def check(query: String): Unit =
-    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
-
+class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
   private def lastRefresh: (String, String) = {
     val last = spark.sql("SHOW REFRESHES OF v").select("mode", "reason").head()
     last.getString(0) -> last.getString(1)

@@ -24,12 +24,7 @@ object ViewHolder {
 
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
-    val builder = SparkSession.builder().master("local[1]")
-    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
-      builder.config(key, value)
-    }
-    val spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    val spark = ChildProcess.spark(lines.next(), SparkSession.builder().master("local[1]"))
     spark.sql(s"CREATE TABLE v USING delta LOCATION '${lines.next()}'")
     val how = lines.next()
     val file = Path.of(lines.next())

@@ -26,12 +26,9 @@ object ViewWriter {
 
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
-    val builder = SparkSession.builder().master("local[2]").enableHiveSupport()
-    ChildProcess.settings(lines.next()).foreach { case (key, value) =>
-      builder.config(key, value)
-    }
-    val spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    val spark = ChildProcess.spark(
+      lines.next(),
+      SparkSession.builder().master("local[2]").enableHiveSupport())
     val runs = lines.next() == "run"
     val feeds = Path.of(lines.next())
     ArrivingTable.Names.foreach { name =>
