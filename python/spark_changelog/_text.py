@@ -61,6 +61,18 @@ def ddl(schema: str | StructType) -> str:
     return schema if isinstance(schema, str) else schema.toDDL()
 
 
+def quoted(text: str) -> str:
+    r"""Write a SQL literal of a text.
+
+    Examples
+    --------
+    >>> print(quoted("it's {here}"))
+    'it\'s {here}'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def literal(value: Argument) -> str:
     r"""Write a SQL literal. Braces are doubled, for ``{df}`` is replaced in the text around it.
 
@@ -70,8 +82,7 @@ def literal(value: Argument) -> str:
     'it\'s' array('a{{b}}') map('ins', '+I')
     """
     if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{quoted}'".replace("{", "{{").replace("}", "}}")
+        return quoted(value).replace("{", "{{").replace("}", "}}")
     if isinstance(value, Mapping):
         pairs = [literal(word) for pair in value.items() for word in pair]
         return f"map({', '.join(pairs)})"

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_changelog._active import given_or_active
 from spark_changelog._text import literal
 
 
@@ -116,7 +117,6 @@ def rescale(
     >>> spread.select("partitions", "entries").collect()
     [Row(partitions=7, entries=1)]
     """
-    session = SparkSession.active() if spark is None else spark
-    return session.sql(
+    return given_or_active(spark).sql(
         f"RESCALE CHECKPOINT {literal(checkpoint)} INTO {literal(into)} PARTITIONS {partitions}"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_changelog._active import given_or_active
 from spark_changelog._text import literal
 
 
@@ -39,7 +40,9 @@ def create_savepoint(
     --------
     fork : has an example.
     """
-    _session(spark).sql(f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}")
+    given_or_active(spark).sql(
+        f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}"
+    )
 
 
 def savepoints(
@@ -67,7 +70,7 @@ def savepoints(
     --------
     fork : has an example.
     """
-    return _session(spark).sql(f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
+    return given_or_active(spark).sql(f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
 
 
 def drop_savepoint(
@@ -89,7 +92,7 @@ def drop_savepoint(
     spark : SparkSession, optional
         The active session by default.
     """
-    _session(spark).sql(f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
+    given_or_active(spark).sql(f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
 
 
 def fork(
@@ -165,7 +168,7 @@ def fork(
     <BLANKLINE>
     """
     statement = f"FORK CHECKPOINT {literal(checkpoint)}{_at(batch, savepoint)}"
-    done = _session(spark).sql(f"{statement} INTO {literal(into)}").collect()
+    done = given_or_active(spark).sql(f"{statement} INTO {literal(into)}").collect()
     return int(done[0]["batch"])
 
 
@@ -219,7 +222,7 @@ def fork_view(
     >>> _ = spark.sql("DROP TABLE rides")
     """
     at = _at(batch, savepoint)
-    _session(spark).sql(f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
+    given_or_active(spark).sql(f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
 
 
 def restore(
@@ -251,7 +254,7 @@ def restore(
     if (batch is None) == (savepoint is None):
         raise ValueError("Name either a batch or a savepoint.")
     to = _at(batch, savepoint).replace(" AT ", " TO ", 1)
-    _session(spark).sql(f"RESTORE MATERIALIZED VIEW {view}{to}")
+    given_or_active(spark).sql(f"RESTORE MATERIALIZED VIEW {view}{to}")
 
 
 def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFrame:
@@ -276,7 +279,7 @@ def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFra
     --------
     fork_view : has an example.
     """
-    return _session(spark).sql(f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
+    return given_or_active(spark).sql(f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
 
 
 def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
@@ -295,7 +298,7 @@ def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
     --------
     fork_view : has an example.
     """
-    _session(spark).sql(f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
+    given_or_active(spark).sql(f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
 
 
 def _of(checkpoint: str | None, view: str | None) -> str:
@@ -314,7 +317,3 @@ def _at(batch: int | None, savepoint: str | None) -> str:
     if batch is not None:
         return f" AT BATCH {batch:d}"
     return "" if savepoint is None else f" AT SAVEPOINT {savepoint}"
-
-
-def _session(spark: SparkSession | None) -> SparkSession:
-    return SparkSession.active() if spark is None else spark

@@ -13,6 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
+from spark_changelog._active import given_or_active
+from spark_changelog._text import quoted
+
 
 def why(
     result: str | DataFrame,
@@ -59,7 +62,7 @@ def why(
         condition = _condition(key or {}, result)
         wanted = result.where(condition) if condition else result
         return result.sparkSession.sql("WHY SELECT * FROM {wanted}", wanted=wanted)
-    session = SparkSession.active() if spark is None else spark
+    session = given_or_active(spark)
     condition = _condition(key, session.table(result)) if key else ""
     where = f" WHERE {condition}" if condition else ""
     return session.sql(f"WHY MATERIALIZED VIEW {result}{where}")
@@ -92,7 +95,7 @@ def _value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "NULL", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return quoted(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):

@@ -12,6 +12,7 @@ from threading import Event
 
 from pyspark.sql import SparkSession
 
+from spark_changelog._active import given_or_active
 from spark_changelog._schedule import Schedule, View
 
 MOST_ROUNDS_THAT_FAIL = 8
@@ -52,7 +53,7 @@ def run(
         Takes a line for each refresh; they are printed by default.
     """
     _Runner(
-        SparkSession.active() if spark is None else spark,
+        given_or_active(spark),
         databases,
         status,
         Event() if stop is None else stop,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_changelog._active import given_or_active
+
 
 def refresh(view: str, full: bool | None = None, spark: SparkSession | None = None) -> None:
     """Let a view catch up with its sources, and return when it has.
@@ -43,7 +45,7 @@ def refresh(view: str, full: bool | None = None, spark: SparkSession | None = No
     >>> _ = spark.sql("DROP TABLE rides")
     """
     how = {None: "", True: " FULL", False: " INCREMENTAL"}[full]
-    _session(spark).sql(f"REFRESH MATERIALIZED VIEW {view}{how}")
+    given_or_active(spark).sql(f"REFRESH MATERIALIZED VIEW {view}{how}")
 
 
 def verify(
@@ -75,8 +77,4 @@ def verify(
     refresh : has an example.
     """
     part = "" if sample is None else f" SAMPLE {sample:f} PERCENT"
-    return _session(spark).sql(f"VERIFY MATERIALIZED VIEW {view}{part}")
-
-
-def _session(spark: SparkSession | None) -> SparkSession:
-    return SparkSession.active() if spark is None else spark
+    return given_or_active(spark).sql(f"VERIFY MATERIALIZED VIEW {view}{part}")

@@ -21,6 +21,10 @@ final case class ForkedFrom(queryId: String, batch: Long)
 
 /** The file `changelog/forked-from.json` of a checkpoint: all queries it goes back to, the nearest first. */
 object ForkedFrom {
+
+  /** Where it lies in the checkpoint. */
+  val Place = "changelog/forked-from.json"
+
   def read(checkpoint: Path, hadoopConf: Configuration): Seq[ForkedFrom] =
     file(checkpoint, hadoopConf).find().toSeq.flatMap { text =>
       for {
@@ -37,5 +41,5 @@ object ForkedFrom {
   }
 
   private def file(checkpoint: Path, hadoopConf: Configuration): TextFile =
-    new TextFile(new Path(new Path(checkpoint, "changelog"), "forked-from.json"), hadoopConf)
+    new TextFile(new Path(checkpoint, Place), hadoopConf)
 }

@@ -7,7 +7,7 @@ import java.io.IOException
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
 
 /** Makes a folder beside the place that it gets, so that it is there whole or not at all. */
 class StagedFolder(into: Path, hadoopConf: Configuration) {
@@ -15,6 +15,14 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
 
   /** What is to be filled. */
   val folder: Path = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+
+  /** Copies a file or folder to a place within. */
+  def copy(from: Path, place: String): Unit = {
+    val target = new Path(folder, place)
+    files.mkdirs(target.getParent)
+    FileUtil.copy(from.getFileSystem(hadoopConf), from, files, target, false, hadoopConf)
+    ()
+  }
 
   /**
    * @param write

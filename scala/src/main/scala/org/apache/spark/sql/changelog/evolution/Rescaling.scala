@@ -13,6 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
+import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
 import org.apache.spark.sql.changelog.compat._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
@@ -136,7 +137,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
     staged.make { folder =>
       // it is the same query: sinks know which of its batches they have
-      val same = Seq("metadata", "sources", "offsets", "commits", "changelog/forked-from.json")
+      val same = Seq("metadata", "sources", "offsets", "commits", ForkedFrom.Place)
       same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
       val settings = begun.record.settings + (Rescaling.Partitions -> numPartitions.toString)

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.evolution
 
-import org.apache.hadoop.fs.{FileUtil, Path}
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
 
@@ -31,12 +31,7 @@ private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, int
   /** Copies what the other checkpoint has under a name, if it has it. */
   def copy(old: String, now: String): Unit = {
     val source = new Path(from, old)
-    val target = new Path(folder, now)
-    if (source.getFileSystem(hadoopConf).exists(source)) {
-      files.mkdirs(target.getParent)
-      FileUtil.copy(source.getFileSystem(hadoopConf), source, files, target, false, hadoopConf)
-    }
-    ()
+    if (source.getFileSystem(hadoopConf).exists(source)) staged.copy(source, now)
   }
 
   /** Leaves out what has been copied. */

@@ -6,9 +6,8 @@ package org.apache.spark.sql.changelog.execution
 import org.apache.spark.SparkException
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 
 /**
  * Stands above a shuffle, so that tasks get no more of what is below than its columns.
@@ -17,13 +16,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, UnaryExecNode}
  * all that is below it, down to the sources. So what is written and read for a stage of a batch
  * would grow with the query, and of a small batch it would be a large part of the work.
  */
-case class StageInputExec(child: SparkPlan) extends UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+case class StageInputExec(child: SparkPlan) extends PassesRows {
 
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 

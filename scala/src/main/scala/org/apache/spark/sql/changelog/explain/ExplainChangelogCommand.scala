@@ -3,12 +3,9 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -24,10 +21,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode, ToCha
  *   the query as parsed
  */
 case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
-    extends LeafRunnableCommand {
-
-  override val output: Seq[Attribute] =
-    Seq(AttributeReference("plan", StringType, nullable = false)())
+    extends ExplainCommand {
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val session = castToImpl(sparkSession)

@@ -3,9 +3,6 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
@@ -17,10 +14,7 @@ import org.apache.spark.sql.changelog.status.RunningPlans
  * @param name
  *   the query's name, its id, or that of its run
  */
-case class ExplainQueryCommand(name: String, format: ExplainFormat) extends LeafRunnableCommand {
-
-  override val output: Seq[Attribute] =
-    Seq(AttributeReference("plan", StringType, nullable = false)())
+case class ExplainQueryCommand(name: String, format: ExplainFormat) extends ExplainCommand {
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val query = RunningPlans.find(name).getOrElse {

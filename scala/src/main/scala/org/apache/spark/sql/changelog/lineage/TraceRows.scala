@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.LineageErrors
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.{
@@ -37,7 +38,9 @@ private[changelog] class TraceRows(session: SparkSession) {
   import TraceRows._
 
   /** All rows of an analyzed query that reads no stream, and what stands behind them. */
-  def apply(plan: LogicalPlan): Seq[TracedNode] = {
+  def apply(query: LogicalPlan): Seq[TracedNode] = {
+    // the same time for all that is computed
+    val plan = ResolvePassingTime.at(query, System.currentTimeMillis())
     plan
       .collectWithSubqueries { case leaf: LeafNode if leaf.isStreaming => leaf }
       .headOption

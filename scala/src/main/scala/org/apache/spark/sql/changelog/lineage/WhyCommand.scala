@@ -9,7 +9,6 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.{Row, SparkSession}
 
-import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.SparkRules
 
 /**
@@ -27,8 +26,6 @@ case class WhyCommand(query: LogicalPlan) extends LeafRunnableCommand {
     val analyzed = session.sessionState.executePlan(query)
     analyzed.assertAnalyzed()
     val plan = SparkRules.inlineCommonTables(analyzed.analyzed)
-    // the same time for all that is computed
-    val timed = ResolvePassingTime.at(plan, System.currentTimeMillis())
-    new TraceRows(session)(timed).flatMap(_.toRows)
+    new TraceRows(session)(plan).flatMap(_.toRows)
   }
 }

@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.savepoints
 
 import java.io.FileNotFoundException
 
-import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.util.ThreadUtils
@@ -103,9 +103,10 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     checked(Some(batch))
     val isDone =
       try {
-        new StagedFolder(into, hadoopConf).fill(EvolutionErrors.checkpointExists(into.toString)) {
-          staged =>
-            write(batch, staged, noted)
+        val staged = new StagedFolder(into, hadoopConf)
+        staged.fill(EvolutionErrors.checkpointExists(into.toString)) { folder =>
+          copyTo(staged, batch)
+          complete(folder, batch, noted)
         }
         true
       } catch {
@@ -121,13 +122,19 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     }
   }
 
-  private def write(batch: Long, staged: Path, noted: Boolean): Unit = {
+  private def copyTo(staged: StagedFolder, batch: Long): Unit = {
     val logged = Seq(s"offsets/${batch - 1}", s"offsets/$batch", s"commits/$batch")
     val marks = Seq("offsets/.changelog", "changelog/plan.json")
     val small = (logged ++ marks).map(new Path(checkpoint, _)).filter(files.exists)
     val sources = Some(new Path(checkpoint, "sources")).filter(files.exists).toSeq
     val all = small ++ sources ++ state.filesOf(batch + 1)
-    ThreadUtils.parmap(all.distinct, "fork-checkpoint", StateFolder.NumThreads)(copy(_, staged))
+    ThreadUtils.parmap(all.distinct, "fork-checkpoint", StateFolder.NumThreads) { path =>
+      staged.copy(path, placeOf(path))
+    }
+    ()
+  }
+
+  private def complete(staged: Path, batch: Long, noted: Boolean): Unit = {
     // what its query has deleted meanwhile may be missing
     new ForkableCheckpoint(session, staged, shown).obstacle(batch).foreach { reason =>
       throw new FileNotFoundException(reason)
@@ -140,13 +147,9 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     }
   }
 
-  private def copy(path: Path, staged: Path): Unit = {
-    val place = files.makeQualified(checkpoint).toUri.relativize(files.makeQualified(path).toUri)
-    val target = new Path(staged, place.getPath)
-    files.mkdirs(target.getParent)
-    FileUtil.copy(files, path, staged.getFileSystem(hadoopConf), target, false, hadoopConf)
-    ()
-  }
+  /** Where in the checkpoint something lies. */
+  private def placeOf(path: Path): String =
+    files.makeQualified(checkpoint).toUri.relativize(files.makeQualified(path).toUri).getPath
 
   private def isGone(error: Throwable): Boolean =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {

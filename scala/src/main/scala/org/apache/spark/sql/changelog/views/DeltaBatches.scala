@@ -40,16 +40,12 @@ private class DeltaBatches(
   private def begins(commit: DeltaCommit): Boolean =
     commit.version == 0 || commit.note.exists(_.split('/').lastOption.contains(generation))
 
-  private def batchOf(commit: DeltaCommit): Option[Long] = commit.batches.collectFirst {
-    case (application, batch) if application.startsWith(s"$queryId/") => batch
-  }
-
   /** The last version, as it was when batches were looked for: a query may go on meanwhile. */
   private lazy val newest: Option[Long] = commits.headOption.map(_.version)
 
   /** What batches have written, each with the last version that shows it. */
   private def versions: LazyList[(Long, Option[Long])] = {
-    val written = commits.flatMap(commit => batchOf(commit).map(_ -> commit.version))
+    val written = commits.flatMap(commit => commit.batchOf(queryId).map(_ -> commit.version))
     written.zip(newest #:: written.map { case (_, version) => Option(version - 1) }).map {
       case ((batch, _), last) => batch -> last
     }
@@ -73,7 +69,7 @@ private class DeltaBatches(
       commits.lastOption
         .filter(begins)
         .map { _ =>
-          val next = commits.filter(batchOf(_).isDefined).lastOption
+          val next = commits.filter(_.batchOf(queryId).isDefined).lastOption
           KeptRows(0, () => read(next.map(_.version - 1).orElse(newest)))
         }
         .to(LazyList)

@@ -6,10 +6,11 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.catalyst.plans.physical.Distribution
+import org.apache.spark.sql.execution.SparkPlan
 
 import org.apache.spark.sql.changelog.compat.StatePlacement
+import org.apache.spark.sql.changelog.execution.PassesRows
 
 /**
  * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
@@ -23,18 +24,12 @@ private[aggregate] case class SortedRowsExec(
     numPartitions: Int,
     order: Seq[SortOrder],
     child: SparkPlan)
-    extends UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
+    extends PassesRows {
 
   override def requiredChildDistribution: Seq[Distribution] =
     Seq(StatePlacement.clusteredBy(clustering, numPartitions, conf))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(order)
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 

@@ -6,12 +6,13 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.types.LongType
 import org.apache.spark.util.CompletionIterator
 import org.apache.spark.util.collection.OpenHashSet
+
+import org.apache.spark.sql.changelog.execution.PassesRows
 
 /**
  * Passes changes on, and estimates how many rows would be left of them if each task combined them
@@ -22,19 +23,13 @@ import org.apache.spark.util.collection.OpenHashSet
  *   them is NULL
  */
 private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child: SparkPlan)
-    extends UnaryExecNode {
+    extends PassesRows {
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numCombinedRows" -> SQLMetrics.createMetric(
       sparkContext,
       "estimated number of rows combined"))
-
-  override def output: Seq[Attribute] = child.output
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
   override protected def doExecute(): RDD[InternalRow] = {
     val numOutputRows = longMetric("numOutputRows")

@@ -6,21 +6,15 @@ package org.apache.spark.sql.changelog.execution.output
 import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.SparkPlan
+
+import org.apache.spark.sql.changelog.execution.PassesRows
 
 /**
  * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogDrain]]: what its consumer has not read
  * is read when the task ends, unless it fails.
  */
-case class ChangelogDrainExec(child: SparkPlan) extends UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+case class ChangelogDrainExec(child: SparkPlan) extends PassesRows {
 
   override protected def doExecute(): RDD[InternalRow] =
     child.execute().mapPartitionsInternal { rows =>

@@ -5,12 +5,11 @@ package org.apache.spark.sql.changelog.execution.output
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.SparkPlan
 
+import org.apache.spark.sql.changelog.execution.PassesRows
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ExplainNode, Explanation}
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -26,13 +25,7 @@ case class ChangelogOutputExec(
     explanation: Explanation,
     letters: Seq[DeadLetters],
     child: SparkPlan)
-    extends UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+    extends PassesRows {
 
   def explained: ExplainNode = explanation.tree
 

@@ -8,10 +8,10 @@ import scala.collection.mutable
 import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
+import org.apache.spark.sql.execution.SparkPlan
 
+import org.apache.spark.sql.changelog.execution.PassesRows
 import org.apache.spark.sql.changelog.plans.WatchedChanges
 
 /** Executes a [[org.apache.spark.sql.changelog.plans.WatchChanges]]. */
@@ -20,13 +20,7 @@ case class WatchChangesExec(
     place: Int,
     columns: Seq[Attribute],
     child: SparkPlan)
-    extends UnaryExecNode {
-
-  override def output: Seq[Attribute] = child.output
-
-  override def outputPartitioning: Partitioning = child.outputPartitioning
-
-  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+    extends PassesRows {
 
   override def simpleString(maxFields: Int): String = s"WatchChanges $place"
 

@@ -3,14 +3,11 @@
 
 package org.apache.spark.sql.changelog.explain.dryrun
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{Row, SparkSession}
 
-import org.apache.spark.sql.changelog.explain.{ChangesOfQuery, ExplainFormat}
+import org.apache.spark.sql.changelog.explain.{ChangesOfQuery, ExplainCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.plans.{ToChangelog, WatchedChanges}
 
 /**
@@ -20,10 +17,7 @@ import org.apache.spark.sql.changelog.plans.{ToChangelog, WatchedChanges}
  *   the query as parsed
  */
 case class DryRunCommand(query: LogicalPlan, sample: Sample, format: ExplainFormat)
-    extends LeafRunnableCommand {
-
-  override val output: Seq[Attribute] =
-    Seq(AttributeReference("plan", StringType, nullable = false)())
+    extends ExplainCommand {
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val session = castToImpl(sparkSession)

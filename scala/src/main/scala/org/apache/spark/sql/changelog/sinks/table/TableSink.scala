@@ -168,11 +168,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private object Delta {
     private val prefix = "spark.databricks.delta.write"
 
-    /** As what Delta's log knows a query. */
-    def application(queryId: String): String = s"$queryId/$table"
-
     def ofBatch(session: SparkSession, batch: ChangelogBatch)(body: => Any): Unit = {
-      session.conf.set(s"$prefix.txnAppId", application(batch.queryId))
+      session.conf.set(s"$prefix.txnAppId", DeltaCommits.application(batch.queryId, table))
       session.conf.set(s"$prefix.txnVersion", batch.batchId)
       try {
         body

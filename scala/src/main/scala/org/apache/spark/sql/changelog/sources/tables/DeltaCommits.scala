@@ -15,7 +15,11 @@ import org.apache.spark.sql.classic.SparkSession
  * @param note
  *   what its writer has had noted
  */
-case class DeltaCommit(version: Long, batches: Map[String, Long], note: Option[String])
+case class DeltaCommit(version: Long, batches: Map[String, Long], note: Option[String]) {
+
+  /** The batch of a query that it writes. */
+  def batchOf(queryId: String): Option[Long] = DeltaCommits.lastOf(queryId, batches)
+}
 
 /** What the log of a Delta table says of those who have written it. */
 object DeltaCommits {
@@ -34,6 +38,15 @@ object DeltaCommits {
   /** The last batch that a query has written. */
   def lastBatch(session: SparkSession, table: String, queryId: String): Option[Long] =
     snapshotOf(session, table).flatMap(_.lastBatch(queryId))
+
+  /** What the log calls a query that writes a table, under the name by which it does. */
+  def application(queryId: String, table: String): String = s"$queryId/$table"
+
+  /** The last batch of a query, by whatever name it writes, of those that the log has of all. */
+  private[tables] def lastOf(queryId: String, batches: Map[String, Long]): Option[Long] =
+    batches.collect {
+      case (name, batch) if name.startsWith(application(queryId, table = "")) => batch
+    }.maxOption
 
   private def snapshotOf(session: SparkSession, table: String): Option[DeltaMethods.Snapshot] =
     try

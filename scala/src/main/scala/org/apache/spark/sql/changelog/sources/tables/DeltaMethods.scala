@@ -68,10 +68,7 @@ private[tables] object DeltaMethods {
 
     /** The last batch that a query has written, as the table notes it, whatever it has called the table. */
     def lastBatch(queryId: String): Option[Long] =
-      call(snapshot, "transactions")
-        .asInstanceOf[Map[String, Long]]
-        .collect { case (application, batch) if application.startsWith(s"$queryId/") => batch }
-        .maxOption
+      DeltaCommits.lastOf(queryId, call(snapshot, "transactions").asInstanceOf[Map[String, Long]])
 
     /**
      * What commits have changed.

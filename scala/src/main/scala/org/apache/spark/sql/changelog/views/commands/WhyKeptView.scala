@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.LineageErrors
 import org.apache.spark.sql.changelog.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views.ViewQuery
@@ -39,11 +38,7 @@ case class WhyKeptView(name: Seq[String], filter: Option[Filter]) extends ViewCo
       new ViewAtRest(view, query, "traced").apply { (batchId, _, plan) =>
         traced = noted(trace(plan), s"as of batch $batchId")
       }
-    } else {
-      // the same time for all that is computed
-      val timed = ResolvePassingTime.at(query.analyzed, System.currentTimeMillis())
-      traced = noted(trace(timed), "as its tables are now")
-    }
+    } else traced = noted(trace(query.analyzed), "as its tables are now")
     traced.flatMap(_.toRows)
   }
 
