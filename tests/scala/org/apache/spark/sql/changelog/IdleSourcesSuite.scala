@@ -141,9 +141,6 @@ class IdleSourcesSuite extends AnyFunSuite with ChangelogSession {
 
 private object IdleSourcesSuite {
 
-  /** Compiling takes longer than so few rows are worth. */
-  val Quick: Map[String, String] = Map(
-    "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
-    "spark.sql.shuffle.partitions" -> "1")
+  val Quick: Map[String, String] =
+    ChangelogSession.Interpreted + ("spark.sql.shuffle.partitions" -> "1")
 }

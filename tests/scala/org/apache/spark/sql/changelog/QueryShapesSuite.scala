@@ -115,9 +115,6 @@ private object QueryShapesSuite {
     "most(x STRING) RETURNS INT RETURN SELECT max(w) FROM VALUES ('a', 3), ('b', 4) AS s(g, w) WHERE s.g = x")
     .map("CREATE OR REPLACE TEMPORARY FUNCTION " + _)
 
-  /** Compiling takes longer than so few rows are worth. */
-  val Quick: Map[String, String] = Map(
-    "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
-    "spark.sql.shuffle.partitions" -> "2")
+  val Quick: Map[String, String] =
+    ChangelogSession.Interpreted + ("spark.sql.shuffle.partitions" -> "2")
 }

@@ -12,14 +12,17 @@ import org.apache.commons.io.FileUtils
 import org.apache.hadoop.fs.Path
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.classic.DataFrame
-import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.testing._
 
 /** A query is changed, and goes on with what it has kept. */
 class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
   private val keyed = Feed("keyed", "id INT, g STRING, v INT", key = Seq("id"), upsert = true)
@@ -41,7 +44,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   private def evolution(life: QueryLife, changes: org.apache.spark.sql.DataFrame): Evolution = {
     val plan = changes.asInstanceOf[DataFrame].queryExecution.analyzed
     new Evolution(
-      changes.sparkSession.asInstanceOf[org.apache.spark.sql.classic.SparkSession],
+      changes.sparkSession.asInstanceOf[SparkSession],
       new Path(life.checkpoint.toUri),
       plan)
   }
@@ -71,7 +74,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val fates = evolved.operators
     assert(fates.count(_.state == "kept") == kept, fates.mkString("\n"))
     val into = query.anotherCheckpoint()
-    val held = if (target) Some(heldRows(changes.sparkSession, query, first)) else None
+    val held = if (target) Some(heldRows(query, first)) else None
     evolved.prepare(new Path(into.toUri), held)
     query.checkpoint = into
     if (!target) query.result = new RowMultiset
@@ -84,15 +87,13 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     assert(query.result == query.expected(second))
   }
 
-  private def heldRows(session: SparkSession, query: QueryLife, sql: String): DataFrame = {
+  private def heldRows(query: QueryLife, sql: String): DataFrame = {
     val schema = DataTypeUtils.fromAttributes(
       query.changes(sql).asInstanceOf[DataFrame].queryExecution.analyzed.output.init)
     val rows = query.result.contents.toSeq.flatMap { case (row, count) =>
       Seq.fill(count)(Row.fromSeq(row))
     }
-    session
-      .asInstanceOf[org.apache.spark.sql.classic.SparkSession]
-      .createDataFrame(java.util.List.of(rows: _*), schema)
+    spark.createDataFrame(java.util.List.of(rows: _*), schema)
   }
 
   private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"

@@ -14,12 +14,16 @@ import org.json4s.jackson.JsonMethods
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions.expr
 
 import org.apache.spark.sql.changelog.testing._
 
 /** A query goes on with its state in another number of partitions. */
 class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
   private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"

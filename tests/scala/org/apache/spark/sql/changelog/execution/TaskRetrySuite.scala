@@ -12,12 +12,11 @@ import org.apache.spark.sql.changelog.testing._
 /** Tasks that fail and are tried again, of every operator, with all state store providers. */
 class TaskRetrySuite extends AnyFunSuite with ChangelogSession {
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = Map(
-    "spark.master" -> "local[2,3]",
-    "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
-    "spark.sql.extensions" ->
-      s"io.sparkchangelog.ChangelogExtensions,${classOf[FailingTasks].getName}"))
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.Interpreted ++ Map(
+      "spark.master" -> "local[2,3]",
+      "spark.sql.extensions" ->
+        s"io.sparkchangelog.ChangelogExtensions,${classOf[FailingTasks].getName}"))
 
   private lazy val oracle = new Oracle(spark)
 

@@ -22,19 +22,19 @@ import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem
  */
 class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   for {
     ((provider, conf), number) <- RunningQueries.Providers.zipWithIndex
     (query, index) <- OperatorQuery.all.zipWithIndex
     // each with one store, and all of them if there is time
-    if KilledWriter.isLong || index % RunningQueries.Providers.size == number ||
-      OperatorQuery.OfEachFamily.contains(query.name)
+    if KilledWriter.isLong || index % RunningQueries.Providers.size == number
   } test(s"${query.name}, state $provider") {
     // readers of state know no blanks in paths
     val life = new Life(query.copy(name = query.name.replaceAll("\\W+", "-")), conf)
     life.run()
     life.rescale(5)
-    life.run()
-    life.rescale(3)
     life.run()
     life.rescale(1)
     life.rescale(4)
@@ -49,11 +49,7 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
     private val tables = ArrivingTable.Names.map { name =>
       name -> new ArrivingTable(name, home.resolve("feeds"), random)
     }.toMap
-    private val judged = {
-      val session = spark.newSession()
-      session.conf.set("spark.sql.codegen.wholeStage", "false")
-      new JudgedQuery(session, query, folder, tables)
-    }
+    private val judged = new JudgedQuery(spark.newSession(), query, folder, tables)
 
     /** Begins the query in a new session, lets two more files of each table arrive, and ends it. */
     def run(): Unit = {
@@ -73,7 +69,6 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
     private def newSession(): SparkSession = {
       val session = spark.newSession()
       conf.foreach { case (key, value) => session.conf.set(key, value) }
-      session.conf.set("spark.sql.codegen.wholeStage", "false")
       session
     }
 

@@ -15,7 +15,7 @@ import org.scalatest.Assertions._
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.testing.{ChildProcess, QuickFileSystem}
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, ChildProcess, QuickFileSystem}
 
 /**
  * Queries that a process runs over files which arrive, and what they have emitted.
@@ -40,10 +40,7 @@ class RunningQueries(
   private val processes = new ChildProcess(QueryRunner, home, environment = environment)
   private lazy val session = {
     val session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
+    ChangelogSession.Quick.foreach { case (key, value) => session.conf.set(key, value) }
     session
   }
   private lazy val judged = queries.map { case (query, _) =>

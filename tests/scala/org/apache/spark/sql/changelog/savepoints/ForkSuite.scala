@@ -24,7 +24,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     "SELECT t.g, u.w, sum(t.v) AS s, count(DISTINCT t.k) AS d FROM t JOIN u ON t.g = u.g GROUP BY t.g, u.w"
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ EndingFileSystem.conf ++ Map(
+    ChangelogSession.DeltaConf ++ ChangelogSession.Interpreted ++ EndingFileSystem.conf ++ Map(
       "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
 
   /** A query, what its checkpoints hold, and how it came there. */

@@ -39,9 +39,12 @@ object ChangelogSession {
     "spark.databricks.delta.snapshotPartitions" -> "1")
 
   /** For a few rows at a time, for which compiling takes longer than they do. */
-  val Quick: Map[String, String] = Map(
+  val Interpreted: Map[String, String] = Map(
     "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
+    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN")
+
+  /** The same, in as few tasks as possible. */
+  val Quick: Map[String, String] = Interpreted ++ Map(
     "spark.sql.adaptive.enabled" -> "false",
     "spark.sql.shuffle.partitions" -> "1")
 

@@ -9,6 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._
 
 /** Views are kept at a moment, made from others, put back, compared, and change places. */
@@ -27,7 +28,7 @@ class SavedViewSuite
     ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ EndingFileSystem.conf ++ Map(
       "spark.sql.warehouse.dir" -> warehouse.getPath,
       // what has ended gives no turn back
-      "spark.sql.changelog.views.lease" -> "2s"))
+      "spark.sql.changelog.views.lease" -> "300ms"))
 
   override def beforeEach(): Unit = {
     val feed = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
@@ -263,7 +264,8 @@ class SavedViewSuite
     val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(statement))
     assert(all > 10)
     judge
-    for (most <- (0 until all by math.max(1, all / 6)) :+ all - 2)
+    val points = if (KilledWriter.isLong) all else 3
+    for (most <- (0 until all by math.max(1, all / points)) :+ all - 2)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare
         EndingFileSystem.ending(most)(run(statement))

@@ -220,10 +220,8 @@ private object SharedPartsSuite {
   val NoDataBatches: Map[String, String] =
     Map("spark.sql.streaming.noDataMicroBatches.enabled" -> "true")
 
-  val Quick: Map[String, String] = Map(
-    "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
-    "spark.sql.shuffle.partitions" -> "2")
+  val Quick: Map[String, String] =
+    ChangelogSession.Interpreted + ("spark.sql.shuffle.partitions" -> "2")
 
   val Unshared: Map[String, String] =
     Map("spark.sql.changelog.shareEqualParts.enabled" -> "false")

@@ -113,9 +113,6 @@ object RandomSqlProgram {
       if (random.nextInt(times) == 0) conf else Nil
     }.toMap)
 
-  /** Compiling takes longer than so few rows are worth. */
-  private val Interpreted = Map(
-    "spark.sql.codegen.wholeStage" -> "false",
-    "spark.sql.codegen.factoryMode" -> "NO_CODEGEN",
-    "spark.sql.shuffle.partitions" -> "1")
+  private val Interpreted =
+    ChangelogSession.Interpreted + ("spark.sql.shuffle.partitions" -> "1")
 }
