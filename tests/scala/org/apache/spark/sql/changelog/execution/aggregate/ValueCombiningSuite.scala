@@ -19,6 +19,9 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
   private val changesPerBatch = 24000
   private val combineValues = "spark.sql.changelog.aggregate.combineValues"
 
+  /** How many changes tasks left as they were, of batches in which these decided about it. */
+  private var singleChanges: Option[Long] = None
+
   /** Whether each batch combined its values, and the result after the last one. */
   private def run(
       table: String,
@@ -47,6 +50,11 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
         val execution =
           running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
         val combines = execution.executedPlan.collectFirst { case expand: ExpandExec => expand }
+        execution.executedPlan.foreach {
+          case byTask: ChangesByTaskExec =>
+            singleChanges = Some(byTask.metrics("numSingleChanges").value)
+          case _ =>
+        }
         (combines.isDefined, changes.filterNot(_.contains("preimage")).mkString)
       }
       (batches.map(_._1), batches.last._2.split(" ").init.mkString(" "))
@@ -94,8 +102,23 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
     assert(run(onlyInserts, numValues, "auto", calls) == ((Seq(true, false, false), result)))
   }
 
+  private val changes = "TABLE(numbers), 'op'"
+
+  test("about a large first batch each task decides by its first changes") {
+    val calls = "min(n), max(n), count(*)"
+    def runs(numValues: Int, result: String, single: Long): Seq[Boolean] = {
+      singleChanges = None
+      val (combined, last) = run(changes, numValues, "auto", calls)
+      assert(last == result)
+      assert(singleChanges.contains(single))
+      combined
+    }
+    val differing = runs(changesPerBatch, s"0 ${total - 1} $total", single = changesPerBatch)
+    assert(differing == Seq(true, false, false))
+    assert(runs(numValues = 10, s"0 29 $total", single = 0) == Seq(true, true, true))
+  }
+
   test("distinct values that go are combined whatever is asked for") {
-    val changes = "TABLE(numbers), 'op'"
     assert(run(changes, changesPerBatch, "never") == ((Seq(true, true, true), different)))
   }
 }

@@ -7,7 +7,11 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 
-import org.apache.spark.sql.changelog.execution.aggregate.ValueSampleExec
+import org.apache.spark.sql.changelog.execution.aggregate.{
+  ChangesByTaskExec,
+  CombineByTaskExec,
+  ValueSampleExec
+}
 import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
 
 /**
@@ -29,7 +33,9 @@ object InputRows {
     case reused: ReusedExchangeExec => count(reused.child)
     case reading: SharedReadingExec => count(reading.changes.part)
     case _: NoRowsExec => Some(0L)
-    case _: BaseAggregateExec | _: ExpandExec | _: ValueSampleExec => counted(plan.children)
+    case _: BaseAggregateExec | _: ExpandExec => counted(plan.children)
+    case _: ValueSampleExec | _: CombineByTaskExec | _: ChangesByTaskExec =>
+      counted(plan.children)
     case _ =>
       plan.metrics.get("numOutputRows") match {
         case Some(metric) => Some(metric.value)

@@ -51,7 +51,8 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  * operators share nothing: values are kept by one, buffers by the other.
  *
  * Where values hardly repeat (see [[ValueCombining]]) changes go through the exchange as they are:
- * a row of the group with all its values and with buffers over that one change. Not for DISTINCT
+ * a row of the group with all its values and with buffers over that one change. Of a large batch of
+ * which nothing is known yet, each task decides for itself ([[CombineByTaskExec]]). Not for DISTINCT
  * over retracting input, where a value's changes must be netted before they are counted.
  *
  * Functions over rows that only come whose results depend on the order of rows, such as `first`, see
@@ -118,11 +119,37 @@ private[aggregate] final class PlanChangelogAggregate(
 
   private def changesOfGroups: SparkPlan =
     if (node.inputKind.isEmpty && calls.isOrderSensitive) combineInOrder
-    else if (values.isEmpty || combinesValues(ownState)) combine(layout.grouping, meets)
-    else {
-      val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
-      ProjectExec((keys :+ table) ++ calls.values ++ calls.buffersOfRow.get, sampled(ownState))
+    else if (values.isEmpty || calls.buffersOfRow.isEmpty || !twoPhase) {
+      combine(layout.grouping, meets)
+    } else {
+      ValueCombining.pays(ownState, conf) match {
+        case Some(true) => combine(layout.grouping, meets)
+        case None if ValueCombining.isLarge(inputSize, conf) => combineByTask
+        case _ => ProjectExec(singleChange, sampled(ownState))
+      }
     }
+
+  private def inputSize: BigInt = node.child.stats.sizeInBytes
+
+  /** The row of a change that is not combined, with all its values. */
+  private def singleChange: Seq[NamedExpression] = {
+    val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
+    (keys :+ table) ++ calls.values ++ calls.buffersOfRow.get
+  }
+
+  /** Rows of combined values from some tasks, and of single changes from others. */
+  private def combineByTask: SparkPlan = {
+    val id = ownState.operatorId
+    val changes = ChangesByTaskExec(id, valueKeys, singleChange, child)
+    CombineByTaskExec(
+      id,
+      aggregate(
+        expandedKeys,
+        calls.combined.map(_.copy(mode = Partial)),
+        layout.grouping,
+        expand(changes),
+        meets = false))
+  }
 
   /**
    * Lets functions such as `first` see a batch's rows in one order, whoever has read them and
@@ -142,12 +169,15 @@ private[aggregate] final class PlanChangelogAggregate(
 
   private def combinesValues(state: StatefulOperatorStateInfo): Boolean =
     calls.buffersOfRow.isEmpty || !twoPhase ||
-      ValueCombining.pays(state, conf, node.child.stats.sizeInBytes)
+      ValueCombining.pays(state, conf).getOrElse(ValueCombining.isLarge(inputSize, conf))
 
   /** Changes that aren't combined; in some batches it is looked at whether that would pay. */
   private def sampled(state: StatefulOperatorStateInfo): SparkPlan =
-    if (!ValueCombining.samples(state, conf)) child
-    else ValueSampleExec(calls.values.map(value => keys.map(valueOf) :+ valueOf(value)), child)
+    if (!ValueCombining.samples(state, conf)) child else ValueSampleExec(valueKeys, child)
+
+  /** The group and the value of a change, for each kind of values. */
+  private def valueKeys: Seq[Seq[Expression]] =
+    calls.values.map(value => keys.map(valueOf) :+ valueOf(value))
 
   private def valueOf(column: NamedExpression): Expression = column match {
     case Alias(computed, _) => computed
@@ -156,7 +186,7 @@ private[aggregate] final class PlanChangelogAggregate(
 
   /** One row per group, and one per group and changed value where values are told apart. */
   private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
-    val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand)
+    val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand(child))
     aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, meets)
   }
 
@@ -217,7 +247,7 @@ private[aggregate] final class PlanChangelogAggregate(
    * Copies each change once per kind of value. Only the change itself carries what the combined
    * functions read; in a copy it is NULL, and only the number of rows is of interest.
    */
-  private def expand: SparkPlan = {
+  private def expand(child: SparkPlan): SparkPlan = {
     val read = AttributeSet(calls.combined)
     val kinds = RowKind.find(child.output).toSeq
     val passed = child.output.filter(a => read.contains(a) && !kinds.exists(_.exprId == a.exprId))

@@ -7,7 +7,7 @@ import java.util.{Collections, LinkedHashMap, Map => JMap, UUID}
 
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
+import org.apache.spark.sql.execution.{ExpandExec, InputAdapter, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -40,19 +40,24 @@ private[aggregate] object ValueCombining {
     })
 
   /**
-   * Whether the batch being planned combines the values of an operator's input.
+   * Whether the batch being planned combines the values of an operator's input; none if it isn't
+   * known whether that pays.
+   */
+  def pays(state: StatefulOperatorStateInfo, conf: SQLConf): Option[Boolean] =
+    conf.getConf(ChangelogConf.COMBINE_VALUES) match {
+      case "always" => Some(true)
+      case "never" => Some(false)
+      case _ => outcome(state).map(_.pays)
+    }
+
+  /**
+   * Whether an input may be so large that one group of it would be too much for a task.
    *
    * @param size
-   *   how large that input is at most, in bytes. As long as nothing is known of its values, it is
-   *   combined unless one task could take all of it: a group may have most of the changes
+   *   how large it is at most, in bytes
    */
-  def pays(state: StatefulOperatorStateInfo, conf: SQLConf, size: BigInt): Boolean =
-    conf.getConf(ChangelogConf.COMBINE_VALUES) match {
-      case "always" => true
-      case "never" => false
-      case _ =>
-        outcome(state).fold(size > conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES))(_.pays)
-    }
+  def isLarge(size: BigInt, conf: SQLConf): Boolean =
+    size > conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES)
 
   /** Whether a batch that does not combine them looks at its values. */
   def samples(state: StatefulOperatorStateInfo, conf: SQLConf): Boolean =
@@ -80,8 +85,20 @@ private[aggregate] object ValueCombining {
         case expand: ExpandExec =>
           val copies = counted(expand, "numOutputRows")
           val copiesPerChange = expand.projections.size
+          val combined = counted(aggregate, "numOutputRows")
+          val input = expand.child match {
+            case adapter: InputAdapter => adapter.child
+            case other => other
+          }
+          val single = input match {
+            case byTask: ChangesByTaskExec => counted(byTask, "numSingleChanges")
+            case _ => () => 0L
+          }
           Some(
-            Outcome(() => copies() / copiesPerChange, counted(aggregate, "numOutputRows"), worth))
+            Outcome(
+              () => copies() / copiesPerChange + single(),
+              () => combined() + single(),
+              worth))
         case other => outcomeOf(other, worth)
       }
     case other => other.children.flatMap(outcomeOf(_, worth)).headOption

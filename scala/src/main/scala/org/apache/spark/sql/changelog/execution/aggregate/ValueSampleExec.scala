@@ -34,9 +34,7 @@ private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
   override protected def doExecute(): RDD[InternalRow] = {
     val numOutputRows = longMetric("numOutputRows")
     val numCombinedRows = longMetric("numCombinedRows")
-    val hashes = keys.zipWithIndex.map { case (key, kind) =>
-      If(IsNull(key.last), Literal(null, LongType), new XxHash64(key :+ Literal(kind)))
-    }
+    val hashes = ValueSampleExec.hashes(keys)
     val numKinds = keys.size
     child.execute().mapPartitionsInternal { rows =>
       val hashOf = UnsafeProjection.create(hashes, child.output)
@@ -63,7 +61,13 @@ private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
     copy(child = newChild)
 }
 
-private object ValueSampleExec {
+private[aggregate] object ValueSampleExec {
+
+  /** A hash of each kind of values of a change, NULL where there is no value. */
+  def hashes(keys: Seq[Seq[Expression]]): Seq[Expression] =
+    keys.zipWithIndex.map { case (key, kind) =>
+      If(IsNull(key.last), Literal(null, LongType), new XxHash64(key :+ Literal(kind)))
+    }
 
   /** So many hashes stand for one that is kept; a power of two. */
   private val oneOf = 16L

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.execution.aggregate
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.collection.mutable
+
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.util.collection.OpenHashSet
+
+import org.apache.spark.sql.changelog.execution.PassesRows
+
+/**
+ * Lets each task decide whether it combines changes by group and value, in a batch for which it is not known
+ * whether that pays.
+ *
+ * {{{
+ *   CombineByTaskExec             combined rows, then those of single changes
+ *   +- HashAggregate (partial)
+ *      +- Expand
+ *         +- ChangesByTaskExec    all changes of a task, or none
+ *            +- changes
+ * }}}
+ * A task whose first changes hardly repeat gives none to Spark's aggregate, but makes a row of each, and these come
+ * after the aggregate's rows, which are none.
+ *
+ * @param operatorId
+ *   of the aggregate, tells the pair from others in the same task
+ */
+private[execution] case class CombineByTaskExec(operatorId: Long, child: SparkPlan)
+    extends PassesRows {
+
+  override def outputOrdering: Seq[SortOrder] = Nil
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val operatorId = this.operatorId
+    child.execute().mapPartitionsInternal(_ ++ SingleChanges.take(operatorId))
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): CombineByTaskExec =
+    copy(child = newChild)
+}
+
+/**
+ * @param operatorId
+ *   the same as that of the [[CombineByTaskExec]] above
+ * @param keys
+ *   what a change's group and value are, for each kind of values; nothing is there if the last of them is NULL
+ * @param single
+ *   the row of a change that is not combined
+ */
+private[execution] case class ChangesByTaskExec(
+    operatorId: Long,
+    keys: Seq[Seq[Expression]],
+    single: Seq[NamedExpression],
+    child: SparkPlan)
+    extends PassesRows {
+
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "numSingleChanges" -> SQLMetrics
+      .createMetric(sparkContext, "number of changes that are not combined"))
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val numSingleChanges = longMetric("numSingleChanges")
+    val hashes = ValueSampleExec.hashes(keys)
+    val (operatorId, single, output) = (this.operatorId, this.single, child.output)
+    child.execute().mapPartitionsInternal { rows =>
+      val first = new FirstChanges(UnsafeProjection.create(hashes, output), keys.size, rows)
+      val all = first.changes.iterator ++ rows
+      if (first.repeat) all
+      else {
+        val singleOf = UnsafeProjection.create(single, output)
+        SingleChanges.give(
+          operatorId,
+          all.map { row =>
+            numSingleChanges += 1
+            singleOf(row)
+          })
+        Iterator.empty
+      }
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): ChangesByTaskExec =
+    copy(child = newChild)
+}
+
+/** The first changes of a task, and whether their values repeat. */
+private final class FirstChanges(
+    hashOf: UnsafeProjection,
+    numKinds: Int,
+    rows: Iterator[InternalRow]) {
+  val changes: mutable.ArrayBuffer[InternalRow] = mutable.ArrayBuffer.empty
+
+  val repeat: Boolean = {
+    val seen = new OpenHashSet[Long]
+    var numValues = 0L
+    while (changes.size < FirstChanges.Most && rows.hasNext) {
+      val row = rows.next().copy()
+      changes += row
+      val hash = hashOf(row)
+      (0 until numKinds).filterNot(hash.isNullAt).foreach { kind =>
+        numValues += 1
+        seen.add(hash.getLong(kind))
+      }
+    }
+    // of so few, combining costs nothing
+    changes.size < FirstChanges.Most ||
+    numValues - seen.size >= numValues * FirstChanges.FewestRepeated
+  }
+}
+
+private object FirstChanges {
+  val Most = 10000
+
+  /** Of a hundred thousand values that are equally frequent, a twentieth of the first would repeat. */
+  val FewestRepeated = 0.05
+}
+
+/** What tasks that run here hand over from the one operator to the other. */
+private object SingleChanges {
+  private val handedOver = new ConcurrentHashMap[(Long, Long), Iterator[InternalRow]]()
+
+  def give(operatorId: Long, rows: Iterator[InternalRow]): Unit = {
+    val task = TaskContext.get()
+    val key = task.taskAttemptId() -> operatorId
+    handedOver.put(key, rows)
+    // of a task that fails before
+    task.addTaskCompletionListener[Unit] { _ =>
+      handedOver.remove(key)
+      ()
+    }
+    ()
+  }
+
+  def take(operatorId: Long): Iterator[InternalRow] =
+    Option(handedOver.remove(TaskContext.get().taskAttemptId() -> operatorId))
+      .getOrElse(Iterator.empty)
+}
