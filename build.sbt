@@ -19,7 +19,9 @@ val unwantedOptions = Set(
   ScalacOptions.warnValueDiscard)
 
 Global / concurrentRestrictions :=
-  Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.limitAll(EvaluateTask.SystemProcessors))
+  Seq(
+    Tags.limit(Tags.ForkedTestGroup, TestProcesses.atOnce),
+    Tags.limitAll(math.max(EvaluateTask.SystemProcessors, TestProcesses.atOnce)))
 
 lazy val core = (project in file("."))
   .aggregate(LocalProject("testkit"))
@@ -41,11 +43,11 @@ lazy val core = (project in file("."))
     Test / unmanagedClasspath ++= (LocalProject("testkit") / Compile / exportedProducts).value,
     Test / fork := true,
     Test / dependencyClasspath ~= Dependencies.onOtherSpark,
-    // two processes at a time, one suite at a time in each: a test waits as often as it computes
+    // one suite at a time in each process
     Test / testGrouping := {
       val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
-      suites.indices.groupBy(_ % 6).toSeq.map { case (number, indices) =>
+      suites.indices.groupBy(_ % TestProcesses.inAll).toSeq.map { case (number, indices) =>
         Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
       }
     },

@@ -71,7 +71,7 @@ class SavedViewSuite
     Seq(first, second, held("v"))
   }
 
-  /** Runs with state store providers, all of them for at least one format. */
+  /** Runs with a state store provider for each format, by turns. */
   private def testEach(name: String, providers: (String, String)*)(body: String => Unit): Unit =
     for {
       format <- Seq("delta", "parquet")
@@ -82,63 +82,57 @@ class SavedViewSuite
       finally conf.keys.foreach(spark.conf.unset)
     }
 
-  testEach(
-    "another view goes on beside",
-    "delta" -> "RocksDB",
-    "parquet" -> "in memory",
-    "parquet" -> "in pages") { format =>
-    val after = threeBatches(format)
-    run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
-    for ((at, batch) <- Seq("" -> 2, "AT BATCH 0" -> 0, "AT SAVEPOINT early" -> 1)) {
-      run(s"CREATE MATERIALIZED VIEW w FROM v $at")
-      assert(held("w") == after(batch), at)
-      assert(lastMode("w") == "forked")
-      refresh("w")
-      assert(lastMode("w") == "incremental")
-      check("w", totals)
-      run(s"INSERT INTO orders VALUES (${10 + batch}, 'd', 3), (${20 + batch}, 'a', 1)")
-      refresh("w")
-      check("w", totals)
-      refresh("v")
-      check("v", totals)
-      assert(run("COMPARE MATERIALIZED VIEW v WITH w").isEmpty)
-      run("DROP MATERIALIZED VIEW w")
-      check("v", totals)
-    }
-    checkError("CHANGELOG_VIEW_EXISTS")(run("CREATE MATERIALIZED VIEW v FROM v"))
-    run("CREATE MATERIALIZED VIEW IF NOT EXISTS v FROM v")
+  testEach("another view goes on beside", "delta" -> "RocksDB", "parquet" -> "in pages") {
+    format =>
+      val after = threeBatches(format)
+      run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
+      for ((at, batch) <- Seq("" -> 2, "AT BATCH 0" -> 0, "AT SAVEPOINT early" -> 1)) {
+        run(s"CREATE MATERIALIZED VIEW w FROM v $at")
+        assert(held("w") == after(batch), at)
+        assert(lastMode("w") == "forked")
+        refresh("w")
+        assert(lastMode("w") == "incremental")
+        check("w", totals)
+        run(s"INSERT INTO orders VALUES (${10 + batch}, 'd', 3), (${20 + batch}, 'a', 1)")
+        refresh("w")
+        check("w", totals)
+        refresh("v")
+        check("v", totals)
+        assert(run("COMPARE MATERIALIZED VIEW v WITH w").isEmpty)
+        run("DROP MATERIALIZED VIEW w")
+        check("v", totals)
+      }
+      checkError("CHANGELOG_VIEW_EXISTS")(run("CREATE MATERIALIZED VIEW v FROM v"))
+      run("CREATE MATERIALIZED VIEW IF NOT EXISTS v FROM v")
   }
 
-  testEach(
-    "a view is put back, and goes on",
-    "delta" -> "in memory",
-    "delta" -> "in pages",
-    "parquet" -> "RocksDB") { format =>
-    val after = threeBatches(format)
-    run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
-    run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
-    run("RESTORE MATERIALIZED VIEW v TO BATCH 1")
-    assert(held("v") == after(1))
-    assert(lastMode("v") == "restored")
-    // who reads it gets what differs
-    refresh("second")
-    check("second", counts)
-    refresh("v", "second")
-    assert(Seq("v", "second").map(lastMode) == Seq("incremental", "incremental"))
-    check("v", totals)
-    check("second", counts)
-    run("UPDATE orders SET amount = amount + 1")
-    refresh("v", "second")
-    check("v", totals)
-    check("second", counts)
+  testEach("a view is put back, and goes on", "delta" -> "in memory", "parquet" -> "RocksDB") {
+    format =>
+      val after = threeBatches(format)
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+      run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
+      run("RESTORE MATERIALIZED VIEW v TO BATCH 1")
+      assert(held("v") == after(1))
+      assert(lastMode("v") == "restored")
+      // who reads it gets what differs
+      refresh("second")
+      check("second", counts)
+      refresh("v", "second")
+      assert(Seq("v", "second").map(lastMode) == Seq("incremental", "incremental"))
+      check("v", totals)
+      check("second", counts)
+      run("UPDATE orders SET amount = amount + 1")
+      refresh("v", "second")
+      check("v", totals)
+      check("second", counts)
 
-    run("REFRESH MATERIALIZED VIEW v FULL")
-    check("v", totals)
-    run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT early")
-    assert(held("v") == after(1))
-    refresh("v", "second")
-    check("v", totals)
-    check("second", counts)
+      run("REFRESH MATERIALIZED VIEW v FULL")
+      check("v", totals)
+      run("RESTORE MATERIALIZED VIEW v TO SAVEPOINT early")
+      assert(held("v") == after(1))
+      refresh("v", "second")
+      check("v", totals)
+      check("second", counts)
   }
 
   testEach("another query goes with a savepoint", "delta" -> "RocksDB", "parquet" -> "in pages") {
