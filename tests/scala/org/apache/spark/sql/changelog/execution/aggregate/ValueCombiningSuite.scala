@@ -5,8 +5,8 @@ package org.apache.spark.sql.changelog.execution.aggregate
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.execution.ExpandExec
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
+import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 
 import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, RunningChanges}
 
@@ -21,6 +21,20 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
 
   /** How many changes tasks left as they were, of batches in which these decided about it. */
   private var singleChanges: Option[Long] = None
+
+  private def planOf(running: RunningChanges): SparkPlan =
+    running.query
+      .asInstanceOf[StreamingQueryWrapper]
+      .streamingQuery
+      .lastExecution
+      .executedPlan
+
+  private def noteSingleChanges(running: RunningChanges): Unit =
+    planOf(running).foreach {
+      case byTask: ChangesByTaskExec =>
+        singleChanges = Some(byTask.metrics("numSingleChanges").value)
+      case _ =>
+    }
 
   /** Whether each batch combined its values, and the result after the last one. */
   private def run(
@@ -47,14 +61,8 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
         if (inFiles) added.toDF("op", "n").coalesce(1).write.mode("append").parquet(folder)
         else input.addData(added)
         val changes = running.next()
-        val execution =
-          running.query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
-        val combines = execution.executedPlan.collectFirst { case expand: ExpandExec => expand }
-        execution.executedPlan.foreach {
-          case byTask: ChangesByTaskExec =>
-            singleChanges = Some(byTask.metrics("numSingleChanges").value)
-          case _ =>
-        }
+        val combines = planOf(running).collectFirst { case expand: ExpandExec => expand }
+        noteSingleChanges(running)
         (combines.isDefined, changes.filterNot(_.contains("preimage")).mkString)
       }
       (batches.map(_._1), batches.last._2.split(" ").init.mkString(" "))
@@ -116,6 +124,43 @@ class ValueCombiningSuite extends AnyFunSuite with ChangelogSession {
     val differing = runs(changesPerBatch, s"0 ${total - 1} $total", single = changesPerBatch)
     assert(differing == Seq(true, false, false))
     assert(runs(numValues = 10, s"0 29 $total", single = 0) == Seq(true, true, true))
+  }
+
+  test("some tasks of a batch combine changes that come and go, others do not") {
+    // every second row is of the same task
+    val differing = (0 until 12000).map(i => (i % 50, i))
+    val repeated = (0 until 12000).map(i => (i % 50, -(i % 7)))
+    def gone(rows: Seq[(Int, Int)]) = rows.take(4000)
+    val input = MemoryStream[(String, Int, Int)](3, session, Some(2))
+    def add(op: String, rows: Seq[(Int, Int)]*): Seq[(String, Int, Int)] =
+      rows.transpose.flatten.map { case (g, n) => (op, g, n) }
+    def expected(rows: Seq[(Int, Int)]): Set[String] =
+      rows
+        .groupMap(_._1)(_._2)
+        .map { case (g, n) => s"$g ${n.min} ${n.max} ${n.size} ${n.sum}" }
+        .toSet
+    input.toDF().toDF("op", "g", "n").createOrReplaceTempView("numbers")
+    singleChanges = None
+    val running = new RunningChanges(
+      session.sql(s"""SELECT * FROM to_changelog(TABLE(
+          |SELECT g, min(n), max(n), count(*), sum(n) FROM from_changelog($changes) GROUP BY g))""".stripMargin),
+      QuickFileSystem.temporaryDirectory())
+    def results(): Set[String] =
+      running
+        .next()
+        .filterNot(_.contains("preimage"))
+        .map(_.split(" ").init.mkString(" "))
+        .toSet
+    try {
+      input.addData(
+        add("insert", differing, repeated) ++ add("delete", gone(differing), gone(repeated)))
+      val left = differing.drop(4000)
+      assert(results() == expected(left ++ repeated.drop(4000)))
+      noteSingleChanges(running)
+      assert(singleChanges.contains(16000L))
+      input.addData(add("delete", left))
+      assert(results() == expected(repeated.drop(4000)))
+    } finally running.stop()
   }
 
   test("distinct values that go are combined whatever is asked for") {
