@@ -23,6 +23,8 @@ from spark_changelog import explain, from_changelog, to_changelog
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
+Look = Callable[..., dict[str, Any]]
+
 LOOK = Path(__file__).with_name("look_at_pictures.js").read_text()
 
 
@@ -36,15 +38,19 @@ def browser() -> str:
 
 
 @pytest.fixture
-def look(browser: str, tmp_path: Path) -> Callable[[str], dict[str, Any]]:
-    """Open a page, and tell what is wrong with its pictures."""
+def look(browser: str, tmp_path: Path) -> Look:
+    """Open a page in a window, light or dark, and tell what is wrong with it."""
 
-    def look(page: str) -> dict[str, Any]:
+    def look(page: str, width: int = 1200, dark: bool = False) -> dict[str, Any]:
         path = tmp_path / "page.html"
         path.write_text(page.replace("</body>", f"<script>{LOOK}</script></body>"))
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         options += ["--disable-background-networking", "--disable-component-update"]
         options += ["--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
+        options += [
+            f"--window-size={width},900",
+            f"--blink-settings=preferredColorScheme={1 - dark}",
+        ]
         done = subprocess.run(
             [browser, *options, "--dump-dom", path.as_uri()],
             capture_output=True,
@@ -84,7 +90,7 @@ def large(spark: SparkSession, totals: DataFrame) -> DataFrame:
 
 
 def test_nothing_overlaps_and_nothing_is_cut(
-    look: Callable[[str], dict[str, Any]], totals: DataFrame, large: DataFrame
+    look: Look, totals: DataFrame, large: DataFrame
 ) -> None:
     for df in totals, large:
         page = explain(df, format="html")
@@ -94,7 +100,28 @@ def test_nothing_overlaps_and_nothing_is_cut(
         assert found["boxes"] > 5
         assert found["lines"] > found["boxes"]
     # what would be found
-    assert look(page.replace('class="box"', 'class="box" transform="scale(0.9)"'))["wrong"] != []
+    small = page.replace('class="box', 'transform="scale(0.9)" class="box')
+    assert any("sticks out" in wrong for wrong in look(small)["wrong"])
+    pale = page.replace("--changelog-quiet: #475569", "--changelog-quiet: #cbd5e1")
+    assert any("hard to read" in wrong for wrong in look(pale)["wrong"])
+
+
+def test_pages_can_be_dark_and_narrow(
+    look: Look, large: DataFrame, query: StreamingQuery
+) -> None:
+    for shown in large, query:
+        page = explain(shown, format="html")
+        for width in 1200, 480:
+            for dark in False, True:
+                found = look(page, width, dark)
+                assert found["wrong"] == [], f"{width} wide, dark: {dark}"
+                assert (found["paper"] == "rgb(255, 255, 255)") != dark
+    # notebooks and Spark's UI say themselves what they are
+    for said, dark in ("data-bs-theme='light'", False), ("data-bs-theme='dark'", True):
+        page = explain(large, format="html").replace("<html", f"<html {said}", 1)
+        found = look(page, dark=not dark)
+        assert found["wrong"] == []
+        assert (found["paper"] == "rgb(255, 255, 255)") != dark
 
 
 @pytest.fixture
@@ -109,9 +136,7 @@ def query(totals: DataFrame, feed: Callable[[str], Path]) -> Iterator[StreamingQ
     query.stop()
 
 
-def test_a_query_that_runs_is_drawn_with_its_numbers(
-    look: Callable[[str], dict[str, Any]], query: StreamingQuery
-) -> None:
+def test_a_query_that_runs_is_drawn_with_its_numbers(look: Look, query: StreamingQuery) -> None:
     page = explain(query, format="html")
     assert "<h1>Query totals</h1>" in page
     assert "in 1, out +I 1 (churn 1.00)" in page

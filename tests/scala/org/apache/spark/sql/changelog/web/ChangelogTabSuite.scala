@@ -35,9 +35,11 @@ class ChangelogTabSuite extends ViewTest with Eventually {
   private val browser =
     HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NORMAL).build()
 
+  private def address: String =
+    s"http://127.0.0.1:${URI.create(spark.sparkContext.uiWebUrl.get).getPort}"
+
   private def ask(path: String): HttpResponse[String] = {
-    val port = URI.create(spark.sparkContext.uiWebUrl.get).getPort
-    val request = HttpRequest.newBuilder(URI.create(s"http://127.0.0.1:$port$path")).build()
+    val request = HttpRequest.newBuilder(URI.create(s"$address$path")).build()
     browser.send(request, BodyHandlers.ofString())
   }
 
@@ -149,5 +151,29 @@ class ChangelogTabSuite extends ViewTest with Eventually {
         row(page("/changelog/"), ">view spark_catalog.default.v<").slice(5, 7) == Seq("1", "1"))
     }
     assert(page("/changelog/view/?name=v").contains("ms in tasks"))
+  }
+
+  test("all pages look well in a browser, light and dark, in wide windows and in narrow ones") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    raw.reset()
+    raw.add("+I 1 a 5", "+I 2 b 7")
+    val query = start("totals", sums)
+    try {
+      done(query)
+      val paths = Seq(
+        "/changelog/" -> false,
+        "/changelog/views/" -> false,
+        "/changelog/view/?name=v" -> true,
+        s"/changelog/query/?run=${query.runId}" -> true)
+      for ((path, hasPicture) <- paths; width <- Seq(1300, 500); dark <- Seq(false, true)) {
+        withClue(s"$path, $width wide, dark: $dark: ") {
+          val looked = Browser.look(page(path), address, width, dark)
+          assert(looked.wrong.isEmpty)
+          assert((looked.boxes > 2) == hasPicture)
+          assert((looked.paper == "rgb(255, 255, 255)") == !dark)
+        }
+      }
+    } finally query.stop()
   }
 }

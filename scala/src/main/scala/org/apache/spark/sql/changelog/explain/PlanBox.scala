@@ -10,10 +10,11 @@ import org.apache.spark.sql.changelog.plans.ExplainNode
 /** One node of a plan's picture: its name, and below it line by line what EXPLAIN says of it. */
 private[explain] case class PlanBox(node: ExplainNode) {
   import PlanBox._
+  import PlanColour.{Good, Ink, Live, Quiet, Warning}
 
-  private case class Line(text: String, colour: String, isBold: Boolean = false)
+  private case class Line(text: String, colour: PlanColour, isBold: Boolean = false)
 
-  private val title = Line(node.node, "#ffffff", isBold = true)
+  private val title = Line(node.node, PlanColour.Title, isBold = true)
 
   private val lines: Seq[Line] = {
     val keys = node.upsertKeys.map(_.mkString("(", ", ", ")")).mkString(" or ")
@@ -43,12 +44,16 @@ private[explain] case class PlanBox(node: ExplainNode) {
   def draw(left: Int, top: Int): NodeSeq = {
     val colour = colourOf(node)
     <g class="node">
-      <rect class="box" x={s"$left"} y={s"$top"} width={s"$width"} height={s"$height"} rx="6"
-        fill="#f8fafc" stroke={colour} stroke-width="1.4"/>
-      <path d={
+      <rect class={s"box ${PlanColour.Box.fill} ${colour.stroke}"} x={s"$left"} y={
+      s"$top"
+    } width={
+      s"$width"
+    } height={s"$height"} rx="6"
+        fill={PlanColour.Box.light} stroke={colour.light} stroke-width="1.4"/>
+      <path class={s"title ${colour.fill}"} d={
       s"M$left,${top + TitleHeight} v-${TitleHeight - 6} q0,-6 6,-6 h${width - 12} q6,0 6,6 v${TitleHeight - 6} z"
     }
-        fill={colour}/>
+        fill={colour.light}/>
       {line(title.text, left + Padding, top + 17, title.colour, title.isBold)}
       {
       lines.zipWithIndex.map { case (written, index) =>
@@ -68,17 +73,11 @@ private[explain] object PlanBox {
   val FontSize = 12
 
   /** A row kind of EXPLAIN as changes are written, and its colour. */
-  val Kinds: Map[String, (String, String)] = Map(
-    "I" -> ("+I" -> "#15803d"),
-    "UB" -> ("-U" -> "#c2410c"),
-    "UA" -> ("+U" -> "#1d4ed8"),
-    "D" -> ("-D" -> "#b91c1c"))
-
-  val Ink = "#0f172a"
-  val Quiet = "#475569"
-  val Good = "#15803d"
-  val Warning = "#b45309"
-  val Live = "#6d28d9"
+  val Kinds: Map[String, (String, PlanColour)] = Map(
+    "I" -> ("+I" -> PlanColour.Insert),
+    "UB" -> ("-U" -> PlanColour.Before),
+    "UA" -> ("+U" -> PlanColour.After),
+    "D" -> ("-D" -> PlanColour.Delete))
 
   private val CharWidth = 7.25
   private val MaxChars = 58
@@ -101,8 +100,8 @@ private[explain] object PlanBox {
   def widthOf(text: String): Int = math.ceil(places(text) * CharWidth).toInt
 
   /** One line of text, stretched to the width that was reckoned with. */
-  def line(text: String, x: Int, y: Int, colour: String, isBold: Boolean = false): Elem =
-    <text x={s"$x"} y={s"$y"} fill={colour} textLength={
+  def line(text: String, x: Int, y: Int, colour: PlanColour, isBold: Boolean = false): Elem =
+    <text class={colour.fill} x={s"$x"} y={s"$y"} fill={colour.light} textLength={
       s"${widthOf(text)}"
     } lengthAdjust="spacingAndGlyphs"
       font-weight={if (isBold) "bold" else "normal"} xml:space="preserve">{Text(text)}</text>
@@ -129,9 +128,9 @@ private[explain] object PlanBox {
     ends.foldLeft(0)((_, end) => end)
   }
 
-  private def colourOf(node: ExplainNode): String =
-    if (node.node == "ToChangelog") "#0f766e"
-    else if (node.state.nonEmpty) "#5b21b6"
-    else if (node.children.isEmpty || node.node.endsWith("Source")) "#1e40af"
-    else "#475569"
+  private def colourOf(node: ExplainNode): PlanColour =
+    if (node.node == "ToChangelog") PlanColour.Reader
+    else if (node.state.nonEmpty) PlanColour.Stateful
+    else if (node.children.isEmpty || node.node.endsWith("Source")) PlanColour.Source
+    else PlanColour.Plain
 }

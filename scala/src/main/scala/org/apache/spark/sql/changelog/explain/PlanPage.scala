@@ -35,10 +35,12 @@ private[changelog] object PlanPage {
       <html lang="en">
         <head>
           <meta charset="utf-8"/>
+          <meta name="viewport" content="width=device-width, initial-scale=1"/>
+          <meta name="color-scheme" content="light dark"/>
           <title>{title}</title>
           <style>{Unparsed(PageStyle)}</style>
         </head>
-        <body>
+        <body class={PlanColour.Scope}>
           <h1>{title}</h1>
           {content}
         </body>
@@ -47,10 +49,12 @@ private[changelog] object PlanPage {
   }
 
   private def framed(content: NodeSeq): NodeSeq =
-    <div class="changelog"><style>{Unparsed(Style)}</style>{content}</div>
+    <div class={PlanColour.Scope}><style>{
+      Unparsed(s"${PlanColour.style}\n$Style")
+    }</style>{content}</div>
 
   private def pictures(trees: Seq[ExplainNode]): NodeSeq =
-    trees.map(tree => <div class="plan">{PlanPicture(tree.folded)}</div>) ++ Legend
+    trees.map(tree => <div class="plan wide">{PlanPicture(tree.folded)}</div>) ++ Legend
 
   private def operators(trees: Seq[ExplainNode]): NodeSeq = {
     val rows = trees.flatMap(_.nodes).flatMap(node => node.numbers.map(node -> _)).reverse
@@ -58,7 +62,7 @@ private[changelog] object PlanPage {
     else {
       val shown = OperatorNumber.all.filter(_.head.nonEmpty)
       val heads = Seq("operator", "node") ++ shown.flatMap(_.head)
-      <table>
+      <div class="wide"><table>
         <thead><tr>{heads.map(head => <th>{head}</th>)}</tr></thead>
         <tbody>{
         rows.map { case (node, numbers) =>
@@ -73,34 +77,40 @@ private[changelog] object PlanPage {
           </tr>
         }
       }</tbody>
-      </table>
+      </table></div>
     }
   }
 
-  private def Legend: Elem =
-    <p class="legend">
+  private def Legend: Elem = {
+    def kind(name: String) = {
+      val (text, colour) = PlanBox.Kinds(name)
+      <b class={colour.text}>{text}</b>
+    }
+    <p class={s"legend ${PlanColour.Quiet.text}"}>
       Changes go upwards, from the sources to the reader:
-      <b style="color:#15803d">+I</b> a row comes,
-      <b style="color:#c2410c">-U</b> the old and <b style="color:#1d4ed8">+U</b> the new row of an update,
-      <b style="color:#b91c1c">-D</b> a row goes.
+      {kind("I")} a row comes,
+      {kind("UB")} the old and {kind("UA")} the new row of an update,
+      {kind("D")} a row goes.
       ▤ is a table of state, with what bounds it below.
     </p>
+  }
 
   private val PageStyle =
     """
-body { margin: 24px; background: #fff; color: #0f172a; font: 14px/1.5 system-ui, sans-serif }
-h1 { font-size: 20px }
+body { margin: 24px; background: var(--changelog-paper); color: var(--changelog-ink); font: 14px/1.5 system-ui, sans-serif }
+h1 { font-size: 20px; overflow-wrap: anywhere }
+@media (max-width: 600px) { body { margin: 12px } }
 """
 
   /** Of what is on another page, too, and so of nothing but that. */
   private val Style =
     """
-.changelog .plan { overflow-x: auto; margin: 16px 0 }
+.changelog .wide { overflow-x: auto; margin: 16px 0 }
 .changelog .plan svg { display: block }
+.changelog p { overflow-wrap: anywhere }
 .changelog table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-.changelog th, .changelog td { padding: 3px 10px; border-bottom: 1px solid #e2e8f0; text-align: right }
-.changelog th { color: #475569; font-weight: 600 }
-.changelog th:nth-child(2), .changelog td.node { text-align: left; font-family: ui-monospace, monospace; font-size: 12px; max-width: 48em; overflow-wrap: anywhere }
-.changelog .legend { color: #475569 }
+.changelog th, .changelog td { padding: 3px 10px; border-bottom: 1px solid var(--changelog-rule); text-align: right }
+.changelog th { color: var(--changelog-quiet); font-weight: 600 }
+.changelog th:nth-child(2), .changelog td.node { text-align: left; font-family: ui-monospace, monospace; font-size: 12px; max-width: 48em; min-width: 18em; overflow-wrap: anywhere }
 """
 }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import scala.xml.{Elem, NodeSeq}
+import scala.xml.{Elem, NodeSeq, Unparsed}
 
 import org.apache.spark.sql.changelog.plans.ExplainNode
 
@@ -15,6 +15,8 @@ import org.apache.spark.sql.changelog.plans.ExplainNode
  * that nothing can overlap. Text is as wide as it is told to be, whichever font there is.
  */
 private[explain] object PlanPicture {
+  import PlanColour.{Arrow, Paper, Quiet}
+
   private val Margin = 16
   private val Gap = 28
   private val Rise = 58
@@ -22,17 +24,20 @@ private[explain] object PlanPicture {
   def apply(root: ExplainNode): Elem = {
     val tree = place(root)
     val (width, height) = (tree.width + 2 * Margin, tree.height + 2 * Margin)
-    <svg xmlns="http://www.w3.org/2000/svg" width={s"$width"} height={s"$height"}
+    <svg xmlns="http://www.w3.org/2000/svg" class={PlanColour.Scope} width={s"$width"} height={
+      s"$height"
+    }
       viewBox={
       s"0 0 $width $height"
     } role="img" aria-label="The plan of a query that keeps changes"
       font-family={PlanBox.Font} font-size={s"${PlanBox.FontSize}"}>
+      <style>{Unparsed(PlanColour.style)}</style>
       <defs>
         <marker id="changes" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
-          <path d="M0,0 L8,4 L0,8 z" fill="#64748b"/>
+          <path class={Arrow.fill} d="M0,0 L8,4 L0,8 z" fill={Arrow.light}/>
         </marker>
       </defs>
-      <rect width={s"$width"} height={s"$height"} fill="#ffffff"/>
+      <rect class={Paper.fill} width={s"$width"} height={s"$height"} fill={Paper.light}/>
       {draw(tree, Margin, Margin)}
     </svg>
   }
@@ -68,7 +73,9 @@ private[explain] object PlanPicture {
 
   private def arrow(fromX: Int, fromY: Int, toX: Int, toY: Int): NodeSeq = {
     val turn = toY + 16
-    <path d={s"M$fromX,$fromY V$turn H$toX V${toY + 2}"} fill="none" stroke="#64748b"
+    <path d={s"M$fromX,$fromY V$turn H$toX V${toY + 2}"} fill="none" class={Arrow.stroke} stroke={
+      Arrow.light
+    }
       stroke-width="1.4" marker-end="url(#changes)"/>
   }
 
@@ -78,15 +85,17 @@ private[explain] object PlanPicture {
     val counts = node.numbers.map { numbers =>
       f"${numbers.rowsOut}%,d ${if (numbers.rowsOut == 1) "row" else "rows"}"
     }
-    val labels = sent ++ counts.map(_ -> PlanBox.Quiet)
+    val labels = sent ++ counts.map(_ -> Quiet)
     val widths = labels.map { case (text, _) => PlanBox.widthOf(text) + 12 }
     val lefts = widths.scanLeft(middle - widths.sum / 2)(_ + _)
     labels.zip(widths).zip(lefts).map { case (((text, colour), width), left) =>
       <g class="kind">
-        <rect x={s"${left + 1}"} y={s"${baseline - 13}"} width={
+        <rect class={s"${Paper.fill} ${colour.stroke}"} x={s"${left + 1}"} y={
+        s"${baseline - 13}"
+      } width={
         s"${width - 2}"
       } height="17" rx="4"
-          fill="#ffffff" stroke={colour}/>
+          fill={Paper.light} stroke={colour.light}/>
         {PlanBox.line(text, left + 6, baseline, colour)}
       </g>
     }

@@ -13,10 +13,10 @@ import org.apache.spark.util.Utils
 private[web] object Table {
 
   def apply(heads: Seq[String], rows: Seq[Seq[NodeSeq]]): Elem =
-    <table class="table table-bordered table-sm table-striped">
+    <div class="table-responsive"><table class="table table-bordered table-sm table-striped">
       <thead><tr>{heads.map(head => <th>{head}</th>)}</tr></thead>
       <tbody>{rows.map(row => <tr>{row.map(cell => <td>{cell}</td>)}</tr>)}</tbody>
-    </table>
+    </table></div>
 
   /** A heading with a table below, or with what is said where that has no rows. */
   def under(heading: String, heads: Seq[String], rows: Seq[Seq[NodeSeq]], none: String): NodeSeq =
