@@ -23,7 +23,11 @@ private[tables] object NetRows {
       val counted = rows.groupBy(exact: _*).agg(sum(sign).as(Net))
       val kind = when(col(Net) > 0, "insert").otherwise("delete")
       val repeated = explode(array_repeat(kind, abs(col(Net)).cast(IntegerType)))
-      val columns = names.zip(types).map { case (name, dataType) => as(name, dataType) }
+      // out of ANSI mode Spark takes a text for one that may be no number, and casts it to such as may be NULL
+      val columns = names.zip(types).map {
+        case (name, dataType) if compared(dataType) == dataType => quoted(name)
+        case (name, dataType) => as(name, dataType.asNullable)
+      }
       counted
         .where(col(Net) =!= 0)
         .select(columns :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
