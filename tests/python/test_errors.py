@@ -66,3 +66,4 @@ def test_a_mistake_in_a_query(spark: SparkSession) -> None:
         from_changelog(spark.range(1), change_type="op")
     assert error.value.getCondition() == "CHANGELOG_COLUMN_NOT_FOUND"
     assert error.value.getSqlState() == "42703"
+    assert "SQLSTATE: 42703" in str(error.value)

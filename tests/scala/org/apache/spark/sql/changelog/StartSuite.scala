@@ -179,7 +179,26 @@ class StartSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       spark.table("t").writeStream.format("noop").start()
     }
     assert(error.getMessage.contains("writeStream"))
-    intercept[org.apache.spark.sql.AnalysisException](spark.table("t").collect())
+  }
+
+  test("what can't be run at once names what is missing") {
+    views()
+    val sums = spark.sql("SELECT city, sum(fare) AS s FROM t GROUP BY city")
+    Seq[() => Any](
+      () => sums.collect(),
+      () => sums.show(),
+      () => sums.cache().count(),
+      () => sums.explain(),
+      () => sums.write.format("noop").mode("overwrite").save()).foreach { run =>
+      checkError("CHANGELOG_CHANGES_NOT_ASKED_FOR", "reader" -> "from_changelog")(run())
+    }
+    sums.unpersist()
+    val changes =
+      spark.sql("SELECT * FROM to_changelog(TABLE(SELECT city FROM t)) WHERE city > 'a'")
+    checkError("CHANGELOG_CHANGES_NOT_STARTED")(changes.collect())
+    // Spark's own streams are told by Spark
+    val stock = intercept[org.apache.spark.sql.AnalysisException](spark.table("plain").collect())
+    assert(stock.getMessage.contains("must be executed with writeStream.start()"))
   }
 
   test("state in pages is refused at start where attempts are to have files of their own") {

@@ -22,7 +22,7 @@ object ChangelogErrors {
   /** A mistake in a query. */
   def analysis(condition: String, parameters: Map[String, String]): AnalysisException =
     new ChangelogAnalysisException(
-      s"[$condition] ${message(condition, parameters)}",
+      message(condition, parameters),
       condition,
       parameters,
       reader.getSqlState(condition))
@@ -33,11 +33,18 @@ object ChangelogErrors {
       parameters: Map[String, String],
       cause: Throwable = null): ChangelogRuntimeException =
     new ChangelogRuntimeException(
-      s"[$condition] ${message(condition, parameters)}",
+      message(condition, parameters),
       condition,
       parameters,
       reader.getSqlState(condition),
       cause)
+
+  /** @param reader the function by which changes are read */
+  def changesNotAskedFor(reader: String): AnalysisException =
+    analysis("CHANGELOG_CHANGES_NOT_ASKED_FOR", Map("reader" -> reader))
+
+  def changesNotStarted(): AnalysisException =
+    analysis("CHANGELOG_CHANGES_NOT_STARTED", Map.empty)
 
   def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
 
@@ -154,8 +161,11 @@ object ChangelogErrors {
   def watermarkOnTable(column: String): AnalysisException =
     analysis("CHANGELOG_WATERMARK_ON_TABLE", Map("column" -> column))
 
-  private def message(condition: String, parameters: Map[String, String]): String =
-    reader.getErrorMessage(condition, parameters)
+  /** As Spark words its own. */
+  private def message(condition: String, parameters: Map[String, String]): String = {
+    val text = reader.getErrorMessage(condition, parameters)
+    s"[$condition] $text SQLSTATE: ${reader.getSqlState(condition)}"
+  }
 }
 
 private class ChangelogAnalysisException(

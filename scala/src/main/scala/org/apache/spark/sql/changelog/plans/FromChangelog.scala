@@ -3,10 +3,12 @@
 
 package org.apache.spark.sql.changelog.plans
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics, UnaryNode}
 
 import org.apache.spark.sql.changelog.ModifyKindSet
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /** Whether a source's changes carry usable before images. */
 sealed abstract class InputMode(override val toString: String)
@@ -73,7 +75,11 @@ case class FromChangelog(
     isKnownByNumber: Boolean = false,
     duplicates: Duplicates = Duplicates.Trust,
     reader: Option[String] = None)
-    extends UnaryNode {
+    extends UnaryNode
+    with StartedOnly {
+
+  override protected def notStarted: AnalysisException =
+    ChangelogErrors.changesNotAskedFor(reader.getOrElse("from_changelog"))
 
   override def isStreaming: Boolean = false
 

@@ -3,10 +3,12 @@
 
 package org.apache.spark.sql.changelog.plans
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
  * Emits the changes of a query's result: the rows that came, changed or went in each batch.
@@ -35,7 +37,10 @@ case class ToChangelog(
     child: LogicalPlan,
     explainOnly: Boolean = false,
     watched: Option[WatchedChanges] = None)
-    extends UnaryNode {
+    extends UnaryNode
+    with StartedOnly {
+
+  override protected def notStarted: AnalysisException = ChangelogErrors.changesNotStarted()
 
   override def output: Seq[Attribute] = child.output :+ changeType
 
