@@ -60,3 +60,15 @@ def test_the_readme_example_is_short() -> None:
 
 def test_the_readme_example(jar: Path, tmp_path: Path) -> None:
     assert run_script(readme_example(), jar, tmp_path).strip() == readme_output().strip()
+
+
+def test_every_operator_has_a_page() -> None:
+    inference = ROOT / "scala/src/main/scala/org/apache/spark/sql/changelog/inference"
+    names = re.findall(r'"(Changelog\w+)"', (inference / "DescribeNode.scala").read_text())
+    pages = {path.name: path.read_text() for path in (ROOT / "docs" / "operators").glob("*.md")}
+    assert len(names) > 10
+    for name in names:
+        assert any(name in text for text in pages.values()), f"no page tells of {name}"
+    site = (ROOT / "mkdocs.yml").read_text()
+    for name in pages:
+        assert f"operators/{name}" in site, f"{name} is not on the site"
