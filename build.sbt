@@ -33,11 +33,14 @@ lazy val core = (project in file("."))
     scalacOptions ++= Seq("-release", "17"),
     Compile / packageBin / mappings += (baseDirectory.value / "LICENSE") -> "META-INF/LICENSE",
     Compile / scalaSource := baseDirectory.value / "scala" / "src" / "main" / "scala",
-    Compile / unmanagedSourceDirectories +=
-      baseDirectory.value / "scala" / "src" / "main" / s"spark-${Dependencies.sparkLine}",
+    target := SparkLine.target(baseDirectory.value / "target"),
+    moduleName := SparkLine.module(name.value),
+    Compile / unmanagedSourceDirectories ++=
+      SparkLine.sources(baseDirectory.value / "scala" / "src" / "main"),
     Compile / unmanagedJars ++= Dependencies.unmanaged,
     Compile / resourceDirectory := baseDirectory.value / "scala" / "src" / "main" / "resources",
     Test / scalaSource := baseDirectory.value / "tests" / "scala",
+    Test / unmanagedSourceDirectories ++= SparkLine.sources(baseDirectory.value / "tests"),
     Test / resourceDirectory := baseDirectory.value / "tests" / "resources",
     // the kit stands on the engine, and the engine's tests on the kit
     Test / unmanagedClasspath ++= (LocalProject("testkit") / Compile / exportedProducts).value,
@@ -69,6 +72,8 @@ lazy val testkit = (project in file("scala/testkit"))
   .settings(Publishing.settings)
   .settings(
     name := "spark-changelog-testkit",
+    target := SparkLine.target(baseDirectory.value / "target"),
+    moduleName := SparkLine.module(name.value),
     description := "Tests Spark queries over tables that change, with ScalaTest.",
     libraryDependencies ++= Dependencies.provided ++ Dependencies.testkit,
     tpolecatExcludeOptions ++= unwantedOptions,

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Builds the wheel: the Python package, and the jar as its package data.
+"""Builds the wheel: the Python package, and a jar for each line of Spark as its package data.
 
-``dev/build`` puts the jar in place and runs this.
+``dev/build`` puts the jars in place and runs this.
 """
 
 from __future__ import annotations
@@ -35,14 +35,34 @@ def read_readme(version: str) -> str:
     return re.sub(r"]\((?!http|#)", f"]({HOME}/blob/v{version}/", text) if HOME else text
 
 
-class BuildWithJar(build_py):
-    """Refuses to build a package that would not hold exactly one jar."""
+def lines_of_spark() -> list[str]:
+    """Return the lines of Spark for which there are jars, the lowest first."""
+    session = (ROOT / "python" / "spark_changelog" / "session.py").read_text()
+    main = re.search(r'MAIN_LINE = "([^"]+)"', session)
+    if main is None:
+        raise ValueError("session.py names no line of Spark")
+    jars = " ".join(jar.name for jar in JARS.glob("*.jar"))
+    lines = re.findall(r"spark-changelog(?:_([\d.]+))?_2\.13-", jars)
+    known = {line or main[1] for line in lines} or {main[1]}
+    return sorted(known, key=lambda line: [int(number) for number in line.split(".")])
+
+
+def pyspark(extra: str = "") -> str:
+    """Return the requirement of a PySpark that the jars are for."""
+    lines = lines_of_spark()
+    major, minor = lines[-1].split(".")
+    return f"pyspark{extra}>={lines[0]},<{major}.{int(minor) + 1}"
+
+
+class BuildWithJars(build_py):
+    """Refuses to build a package that would not hold one jar for each line of Spark."""
 
     def run(self) -> None:
         """Check, then build."""
         jars = sorted(jar.name for jar in JARS.glob("*.jar"))
-        if len(jars) != 1:
-            raise SystemExit(f"one jar is expected in {JARS}, found {jars or 'none'}: dev/build")
+        if len(jars) != len(lines_of_spark()):
+            found = jars or "none"
+            raise SystemExit(f"a jar for each line is wanted in {JARS}, found {found}: dev/build")
         super().run()
 
 
@@ -59,13 +79,13 @@ setup(
     package_dir={"": "python"},
     packages=find_packages("python"),
     package_data={"spark_changelog": ["py.typed", "jars/*.jar"]},
-    install_requires=["pyspark>=4.2,<4.3"],
-    extras_require={"connect": ["pyspark[connect]>=4.2,<4.3"]},
+    install_requires=[pyspark()],
+    extras_require={"connect": [pyspark("[connect]")]},
     entry_points={
         "console_scripts": ["spark-changelog = spark_changelog.__main__:main"],
         "pytest11": ["spark_changelog = spark_changelog.testing.plugin"],
     },
-    cmdclass={"build_py": BuildWithJar},
+    cmdclass={"build_py": BuildWithJars},
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Developers",

@@ -12,6 +12,24 @@ venv=$home/.venv
 python=$venv/bin/python
 mkdir -p "$cache"
 
+# The version of Spark that is built for where SPARK_VERSION names no other, and those of other lines
+# that a release is built for, too.
+main_spark=$(sed -n 's/.*mainSpark = "\(.*\)"$/\1/p' project/Dependencies.scala)
+other_sparks=(4.1.2)
+
+# Whether a version of Spark is of the main line.
+is_main_line() { [ "${1%.*}" = "${main_spark%.*}" ]; }
+
+# Prints what our artifact for a version of Spark is called; with -testkit, that of the test kit.
+module_for() {
+  if is_main_line "$1"; then echo "spark-changelog${2:-}_2.13"; else echo "spark-changelog${2:-}_${1%.*}_2.13"; fi
+}
+
+# Prints where sbt leaves what it builds for a version of Spark.
+target_for() {
+  if is_main_line "$1"; then echo target; else echo "target/spark-${1%.*}"; fi
+}
+
 say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 

@@ -8,7 +8,12 @@ import sbt._
 object Dependencies {
 
   val scalaVersion = "2.13.18"
-  val sparkVersion = "4.2.0"
+
+  /** The version that is built for where nothing else is said. */
+  val mainSpark = "4.2.0"
+
+  /** The version whose artifacts are used, of which each line has tests, Kafka's connector and Delta. */
+  private val sparkVersion = sys.env.get("SPARK_VERSION").filter(_.nonEmpty).getOrElse(mainSpark)
 
   /** What a Spark installation brings with it. */
   val spark: Seq[ModuleID] =
@@ -17,7 +22,9 @@ object Dependencies {
   /** What the test kit needs besides Spark, as those who use it have it. */
   val testkit: Seq[ModuleID] = Seq("org.scalatest" %% "scalatest" % "3.2.19")
 
-  // no build of Iceberg is for Spark 4.2 yet: of this one the tables work there, not the catalogs
+  private val delta = "io.delta" % s"delta-spark_${SparkLine.of(sparkVersion)}_2.13" % "4.4.0"
+
+  // no build of Iceberg is for Spark 4.2 yet: of this one the tables work everywhere, not the catalogs
   private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
 
   /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
@@ -26,29 +33,26 @@ object Dependencies {
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
     ("org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test)
       .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
-    "io.delta" % "delta-spark_4.2_2.13" % "4.4.0" % Test,
+    delta % Test,
     iceberg % Test,
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,
     "org.postgresql" % "postgresql" % "42.7.8" % Test)
 
-  /** The jars of the Spark to use instead of the version above: those in the folder `SPARK_JARS`. */
+  /** The jars of the Spark to use instead of these artifacts: those in the folder `SPARK_JARS`. */
   private val otherJars: Seq[File] =
     sys.env.get("SPARK_JARS").toSeq.flatMap(folder => (file(folder) * "*.jar").get)
 
   private val OfSpark = "spark-sql_2\\.13-([\\d.]+)\\.jar".r
 
-  private def line(version: String): String = version.split('.').take(2).mkString(".")
+  /** The version that is used. */
+  val usedSpark: String =
+    otherJars
+      .map(_.getName)
+      .collectFirst { case OfSpark(version) => version }
+      .getOrElse(sparkVersion)
 
-  /** The line of the Spark that is used, such as 4.2: versions of one line have the same sources here. */
-  val sparkLine: String =
-    line(
-      otherJars
-        .map(_.getName)
-        .collectFirst { case OfSpark(version) => version }
-        .getOrElse(sparkVersion))
-
-  private val isOfOtherLine = sparkLine != line(sparkVersion)
+  private val isOfOtherLine = SparkLine.of(usedSpark) != SparkLine.of(sparkVersion)
 
   val provided: Seq[ModuleID] = if (isOfOtherLine) Nil else spark.map(_ % Provided)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from spark_changelog._jvm import add_to_class_path, running_setting
 from spark_changelog._options import append_option, default_setting, extend_submit_args
 
+MAIN_LINE = "4.2"  # the line of Spark whose jar is not called after it
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
 FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
@@ -72,13 +74,32 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def package_jar() -> Path:
-    """Return the one jar that this package carries."""
+    """Return the jar that this package carries for the installed Spark."""
     folder = Path(__file__).parent / "jars"
-    jars = sorted(folder.glob("*.jar"))
+    name = f"{jar_name(spark_line())}-*.jar"
+    jars = sorted(folder.glob(name))
     if len(jars) != 1:
-        found = ", ".join(jar.name for jar in jars) or "none"
-        raise FileNotFoundError(f"one jar is expected in {folder}, found {found}")
+        found = ", ".join(sorted(jar.name for jar in folder.glob("*.jar"))) or "none"
+        raise FileNotFoundError(
+            f"one {name} is expected in {folder} for Spark {pyspark.__version__}, found {found}"
+        )
     return jars[0]
+
+
+def spark_line() -> str:
+    """Return the line of the installed Spark, such as 4.2."""
+    return ".".join(pyspark.__version__.split(".")[:2])
+
+
+def jar_name(line: str) -> str:
+    """Return what the jar for a line of Spark is called, without its version.
+
+    Examples
+    --------
+    >>> jar_name("4.2"), jar_name("4.1")
+    ('spark-changelog_2.13', 'spark-changelog_4.1_2.13')
+    """
+    return "spark-changelog_2.13" if line == MAIN_LINE else f"spark-changelog_{line}_2.13"
 
 
 def _append(builder: SparkSession.Builder, name: str, value: str) -> None:

@@ -14,8 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_changelog.session
-from processes import ROOT
-from spark_changelog.session import EXPLAIN_PROVIDER, EXTENSION, FILE_MANAGER
+from processes import JARS
+from spark_changelog.session import (
+    EXPLAIN_PROVIDER,
+    EXTENSION,
+    FILE_MANAGER,
+    jar_name,
+    spark_line,
+)
 
 # Short runs of ever new code, here and in the processes that tests start: neither much
 # optimization nor a busy collector pays off.
@@ -31,11 +37,10 @@ os.environ.setdefault("CHANGELOG_TEST_CUTS", "0")
 @pytest.fixture(scope="session")
 def jar() -> Iterator[Path]:
     """Find the jar that ``dev/sbt package`` leaves, and let `configure` hand it over."""
-    folder = ROOT / "target" / "scala-2.13"
-    jars = sorted(folder.glob("spark-changelog_2.13-*.jar"))
+    jars = sorted(JARS.glob(f"{jar_name(spark_line())}-*.jar"))
     jars = [path for path in jars if not path.stem.endswith(("-tests", "-sources", "-javadoc"))]
     if len(jars) != 1:
-        raise FileNotFoundError(f"one jar is expected in {folder}, found {jars or 'none'}")
+        raise FileNotFoundError(f"one jar is expected in {JARS}, found {jars or 'none'}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_changelog.session, "package_jar", lambda: jars[0])
         yield jars[0]

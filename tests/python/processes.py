@@ -10,8 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from spark_changelog.session import MAIN_LINE, spark_line
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "python"
+
+# Where sbt leaves the jar for the installed Spark.
+_OTHER_LINE = [] if spark_line() == MAIN_LINE else [f"spark-{spark_line()}"]
+JARS = ROOT.joinpath("target", *_OTHER_LINE, "scala-2.13")
 
 # Lets `configure` hand over the jar given as first argument: a source tree has none in place.
 WITH_JAR = """

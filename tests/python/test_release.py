@@ -10,6 +10,7 @@ from pathlib import Path
 
 import spark_changelog
 from processes import ROOT, SOURCE
+from spark_changelog.session import MAIN_LINE
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -29,13 +30,14 @@ def found(pattern: str, path: str) -> str:
 VERSION = found(r'version := "([^"]+)"', "version.sbt")
 RELEASE = VERSION.removesuffix("-SNAPSHOT")
 BUILD = "project/Dependencies.scala"
-SPARK = found(r'sparkVersion = "([^"]+)"', BUILD)
+SPARK = found(r'mainSpark = "([^"]+)"', BUILD)
+OTHERS = found(r"other_sparks=\(([\d. ]+)\)", "dev/common.sh").split()
 SCALA = found(r'scalaVersion = "([^"]+)"', BUILD)
 
 
 def mentions(page: Path) -> set[str]:
     """Return the versions of jars, wheels and coordinates of ours that a page names."""
-    name = r"spark[-_]changelog(?:_2\.13)?(?:-|:|==)(\d+\.\d+\.\d+(?:-SNAPSHOT|\.dev0)?)"
+    name = r"spark[-_]changelog(?:_[\d.]+)*(?:-|:|==)(\d+\.\d+\.\d+(?:-SNAPSHOT|\.dev0)?)"
     return set(re.findall(name, page.read_text()))
 
 
@@ -63,9 +65,9 @@ def test_no_setting_is_newer_than_the_version() -> None:
 def test_the_table_of_versions_is_that_of_the_build() -> None:
     rows = re.findall(r"^\| ([\w ]+) \| (.+?) \|", text("docs/install.md"), re.MULTILINE)
     table = dict(rows[-9:])
-    assert table["Spark"] == table["Kafka connector"] == SPARK
+    assert table["Spark"] == table["Kafka connector"] == " and ".join([SPARK, *OTHERS])
     assert table["Scala"] == SCALA
-    assert table["Delta"] == found(r'"delta-spark_4\.2_2\.13" % "([^"]+)"', BUILD)
+    assert table["Delta"] == found(r'delta-spark_.+_2\.13" % "([^"]+)"', BUILD)
     for database, driver in ("PostgreSQL", "postgresql"), ("MariaDB", "mariadb-java-client"):
         version = found(rf'"{driver}" % "([^"]+)"', BUILD)
         assert table[database].endswith(f"by driver {version}")
@@ -74,7 +76,10 @@ def test_the_table_of_versions_is_that_of_the_build() -> None:
 
 
 def test_coordinates_of_connectors_are_those_tests_use() -> None:
-    build = re.sub(r"%+", "%", text(BUILD).replace("% sparkVersion", f'% "{SPARK}"'))
+    line = SPARK.rpartition(".")[0]
+    build = text(BUILD).replace("% sparkVersion", f'% "{SPARK}"')
+    build = build.replace('s"delta-spark_${SparkLine.of(sparkVersion)}', f'"delta-spark_{line}')
+    build = re.sub(r"%+", "%", build)
     for artifact, version in re.findall(r"`[\w.]+:([\w.-]+):([\d.]+)`", text("docs/install.md")):
         name = artifact if f'"{artifact}"' in build else artifact.removesuffix("_2.13")
         assert f'"{name}" % "{version}"' in build
@@ -83,8 +88,11 @@ def test_coordinates_of_connectors_are_those_tests_use() -> None:
 def test_python_is_built_for_the_same_spark() -> None:
     line = SPARK.rpartition(".")[0]
     assert found(r"\npyspark==([\d.]+)\n", "dev/requirements.txt") == SPARK
-    assert found(r'"pyspark>=([\d.]+),<', "setup.py") == line
-    assert f"pyspark>={line},<" in text("docs/install.md")
+    assert line == MAIN_LINE
+    lowest = min([*OTHERS, SPARK]).rpartition(".")[0]
+    assert f"pyspark>={lowest},<" in text("docs/install.md")
+    for version in OTHERS:
+        assert f"build: {version} }}" in text(".github/workflows/test.yml")
 
 
 def test_the_dbt_package_is_of_the_same_version_and_tested_on_the_same_spark() -> None:

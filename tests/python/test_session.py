@@ -11,11 +11,12 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-import spark_changelog
+import spark_changelog.session
 from processes import SOURCE, run, run_script
 from spark_changelog import configure
 from spark_changelog.session import (
@@ -24,6 +25,9 @@ from spark_changelog.session import (
     FILE_MANAGER,
     GENERATED_CLASSES,
     STATE_STORE,
+    jar_name,
+    package_jar,
+    spark_line,
 )
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -111,7 +115,25 @@ except FileNotFoundError as error:
 """
     printed = run([sys.executable, "-c", script], tmp_path / "python")
     folder = tmp_path / "python" / "spark_changelog" / "jars"
-    assert printed.strip() == f"one jar is expected in {folder}, found none"
+    name = f"{jar_name(spark_line())}-*.jar"
+    spark = pyspark.__version__
+    assert printed.strip() == f"one {name} is expected in {folder} for Spark {spark}, found none"
+
+
+def test_the_jar_of_the_installed_spark_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_changelog.session, "__file__", str(tmp_path / "session.py"))
+    (tmp_path / "jars").mkdir()
+    for name in "spark-changelog_2.13-1.0.0.jar", "spark-changelog_4.1_2.13-1.0.0.jar":
+        (tmp_path / "jars" / name).touch()
+    monkeypatch.setattr(pyspark, "__version__", "4.2.1")
+    assert package_jar().name == "spark-changelog_2.13-1.0.0.jar"
+    monkeypatch.setattr(pyspark, "__version__", "4.1.2")
+    assert package_jar().name == "spark-changelog_4.1_2.13-1.0.0.jar"
+    monkeypatch.setattr(pyspark, "__version__", "4.0.0")
+    with pytest.raises(FileNotFoundError, match=r"for Spark 4\.0\.0, found spark-changelog_2"):
+        package_jar()
 
 
 SESSION_AFTER_A_STOPPED_ONE = """

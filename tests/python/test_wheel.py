@@ -14,6 +14,7 @@ import pytest
 
 from pages import sections
 from processes import ROOT, run
+from spark_changelog.session import jar_name, spark_line
 from test_docs import readme_example, readme_output
 
 OFFLINE = {
@@ -43,11 +44,11 @@ def clean_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def test_it_holds_exactly_one_jar_and_the_types(wheel: Path) -> None:
+def test_it_holds_one_jar_for_each_line_of_spark_and_the_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    jars = [name for name in names if name.endswith(".jar")]
-    assert len(jars) == 1
-    assert jars[0].startswith("spark_changelog/jars/spark-changelog_2.13-")
+    jars = [name.rpartition("-0")[0] for name in names if name.endswith(".jar")]
+    assert f"spark_changelog/jars/{jar_name(spark_line())}" in jars
+    assert len(set(jars)) == len(jars)
     assert "spark_changelog/py.typed" in names
     assert not [name for name in names if name.startswith("test")]
 

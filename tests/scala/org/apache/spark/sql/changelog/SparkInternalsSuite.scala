@@ -36,7 +36,6 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
    * come, classes of which state, sources and sinks are made, and nodes of plans.
    */
   private val Walled = Map[String, Set[String]](
-    "catalyst.analysis.UnsupportedOperationChecker" -> Set.empty,
     "catalyst.optimizer" -> Set.empty,
     "catalyst.parser" -> Set("CatalystSqlParser", "ParseException", "ParserInterface"),
     "execution.CoalesceExec" -> Set.empty,
@@ -89,6 +88,7 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
     "sql.catalyst.analysis.EliminateView",
     "sql.catalyst.analysis.NamedStreamingRelation",
     "sql.catalyst.analysis.StreamingJoinHelper",
+    "sql.catalyst.analysis.UnsupportedOperationChecker",
     "sql.catalyst.analysis.UpdateAttributeNullability",
     "sql.execution.ExternalAppendOnlyUnsafeRowArray",
     "sql.execution.exchange.REQUIRED_BY_STATEFUL_OPERATOR",

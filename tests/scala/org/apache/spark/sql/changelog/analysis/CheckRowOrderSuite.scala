@@ -61,21 +61,6 @@ class CheckRowOrderSuite extends AnyFunSuite with ChangelogSession with ErrorChe
     assert(changes("SELECT g, first(v) FROM fixed GROUP BY g").head().getInt(1) == 1)
   }
 
-  test("a join with the nearest rows is refused with what to write instead") {
-    views()
-    val nearest =
-      "SELECT a.id, b.v FROM t a JOIN fixed b APPROX NEAREST 1 BY DISTANCE abs(a.v - b.v)"
-    for (sql <- Seq(nearest, s"SELECT id FROM events WHERE id IN (SELECT id FROM ($nearest))")) {
-      val error =
-        checkError("CHANGELOG_NODE_NOT_SUPPORTED", "node" -> "JOIN ... NEAREST BY")(changes(sql))
-      assert(error.getMessage.contains("LATERAL") && !error.getMessage.contains("uuid"))
-    }
-    // over rows that never change
-    changes(
-      "SELECT t.id FROM t JOIN (" + nearest.replace("t a", "fixed a").replace("a.id", "a.g") +
-        ") f ON t.g = f.g")
-  }
-
   test("pivot needs values, which a stream has not yet") {
     views()
     checkError("CHANGELOG_PIVOT_WITHOUT_VALUES", "column" -> "g") {

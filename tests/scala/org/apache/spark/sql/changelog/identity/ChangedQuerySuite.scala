@@ -10,7 +10,7 @@ import scala.util.Try
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.SparkThrowable
+import org.apache.spark.{SPARK_VERSION, SparkThrowable}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -263,6 +263,24 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     life.run(life.changes(sql))
     Files.delete(record)
     refused(life, "CHANGELOG_QUERY_RECORD_MISSING")(life.run(life.changes(sql)))
+  }
+
+  test("another version of Spark is told if the query is another one with it") {
+    val sql = "SELECT id, v FROM t WHERE v > 1"
+    val life = new QueryLife(spark, t, u)
+    rows(life)
+    life.run(life.changes(sql))
+    val record = life.checkpoint.resolve("changelog/plan.json")
+    val written = QueryRecord.fromJson(Files.readString(record))
+    Files.deleteIfExists(record.resolveSibling(".plan.json.crc"))
+    Files.writeString(record, written.copy(spark = "4.0.0").toJson)
+    val message = refused(life, "CHANGELOG_QUERY_CHANGED") {
+      life.run(life.changes("SELECT id, v FROM t WHERE v > 2"))
+    }
+    assert(message.contains(s"Spark: was 4.0.0, is $SPARK_VERSION"), message)
+    // the same query goes on, and its record tells of this version from then on
+    life.run(life.changes(sql))
+    assert(QueryRecord.fromJson(Files.readString(record)) == written)
   }
 
   test("a byte of the record that is another one is told, or says nothing") {

@@ -144,7 +144,7 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
     test(s"a commit whose snapshot fails ($fault) is a commit") {
       val directory = QuickFileSystem.temporaryDirectory()
       val (here, elsewhere) = (paged(directory, everySnapshot), paged(directory, everySnapshot))
-      val first = here.getStore(0, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      val first = here.openStore(0, None, forceSnapshotOnCommit = true, loadEmpty = false)
       put(first, (1, 1) -> 1)
       assert(failing("1.snapshot", fault)(first.commit()) == 1)
       first.abort()
@@ -153,8 +153,8 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
       val second = elsewhere.getStore(1)
       put(second, (2, 2) -> 2)
       second.commit()
-      put(here.getStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false), (3, 3) -> 3)
-      here.getStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false).commit()
+      put(here.openStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false), (3, 3) -> 3)
+      here.openStore(2, None, forceSnapshotOnCommit = true, loadEmpty = false).commit()
       assert(files(directory).exists(_.getName == "3.snapshot"))
       assert(content(here.getReadStore(3)) == Map((1, 1) -> 1, (2, 2) -> 2))
     }
@@ -202,7 +202,7 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
       val provider = paged(directory, everySnapshot)
       provider.getStore(0).commit()
       val abandoned =
-        provider.getStore(1, None, forceSnapshotOnCommit = isWritten, loadEmpty = false)
+        provider.openStore(1, None, forceSnapshotOnCommit = isWritten, loadEmpty = false)
       put(abandoned, (1, 1) -> 1)
       abandoned.commit()
       val again = provider.getStore(1)

@@ -21,6 +21,10 @@ import org.apache.spark.sql.changelog.testing.{ChangelogSession, FailingCheckpoi
 trait ProviderFixture extends ChangelogSession { this: Suite =>
   protected type Model = Map[(Int, Int), Int]
 
+  /** Whether this version of Spark knows checksums of rows. */
+  protected val hasRowChecksums: Boolean =
+    SQLConf.containsConfigKey("spark.sql.streaming.stateStore.rowChecksum.enabled")
+
   private val keySchema = new StructType().add("a", IntegerType).add("b", IntegerType)
   private val valueSchema = new StructType().add("n", IntegerType)
   private val toKey = UnsafeProjection.create(keySchema)

@@ -111,7 +111,7 @@ class ProviderPropertySuite extends AnyFunSuite with ProviderFixture {
     }
 
     private def open(here: Int, version: Int): StateStore = {
-      val store = oneOf(here).getStore(version, None, random.nextInt(4) == 0, loadEmpty = false)
+      val store = oneOf(here).openStore(version, None, random.nextInt(4) == 0, loadEmpty = false)
       check(store, version)
       store
     }

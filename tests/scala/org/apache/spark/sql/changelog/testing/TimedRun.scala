@@ -7,15 +7,17 @@ import java.io.File
 
 import scala.collection.mutable
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.{ManualClock, Utils}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.StreamLogs
 
 /**
  * A query over tables kept by changes that runs when a clock says that is set by hand. After each
@@ -166,9 +168,8 @@ class TimedRun(
 
   /** What time it was in the last batch, as the checkpoint says. */
   private def timeOfBatch: Long = {
-    val log = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.offsetLog
-    val times = log.listBatchesOnDisk.map(id => log.get(id).get.metadataOpt.get.batchTimestampMs)
-    times.max
+    val logs = new StreamLogs(spark, new Path(checkpoint.getPath))
+    logs.begun.flatMap(logs.offsets(_)).flatMap(_.timestamp).max
   }
 
   private def rawSchema(feed: Feed): StructType =

@@ -3,27 +3,11 @@
 
 package org.apache.spark.sql.changelog.sinks.table
 
-import java.util.concurrent.ConcurrentHashMap
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{
-  Identifier,
-  InMemoryRowLevelOperationTableCatalog,
-  Table
-}
 
 import org.apache.spark.sql.changelog.testing._
-
-/** Spark's table catalog of tests, whose tables all sessions see. */
-class SharedCatalog extends InMemoryRowLevelOperationTableCatalog {
-  tables = SharedCatalog.tables
-}
-
-object SharedCatalog {
-  private val tables = new ConcurrentHashMap[Identifier, Table]()
-}
 
 /** Tables kept by MERGE: Delta's, and any that has row-level operations. */
 class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {

@@ -18,7 +18,7 @@ import org.apache.spark.util.NextIterator
  *   what it is called in errors
  */
 abstract class DelegatingStateProvider(name: String)
-    extends StateStoreProvider
+    extends VersionStateProvider
     with SupportsFineGrainedReplay {
   private var sparkProvider: HDFSBackedStateStoreProvider = _
   private var storeId: StateStoreId = _
@@ -83,7 +83,7 @@ abstract class DelegatingStateProvider(name: String)
 
   override final def stateStoreId: StateStoreId = storeId
 
-  override final def getStore(
+  private[changelog] override final def openStore(
       version: Long,
       stateStoreCkptId: Option[String],
       forceSnapshotOnCommit: Boolean,

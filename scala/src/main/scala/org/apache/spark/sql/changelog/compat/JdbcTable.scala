@@ -19,7 +19,6 @@ import org.apache.spark.sql.execution.datasources.jdbc.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcType}
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
-import org.apache.spark.util.TaskInterruptListener
 
 /**
  * A table of a database, which Spark's own writer and dialects talk to.
@@ -41,14 +40,11 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
   /** A connection for one task; what waits for the database fails when the task is interrupted. */
   def connect(dialect: JdbcDialect, partition: Int): Connection = {
     val connection = dialect.createConnectionFactory(options)(partition)
-    Option(TaskContext.get()).foreach { task =>
-      task.addTaskInterruptListener(new TaskInterruptListener {
-        override def onTaskInterrupted(context: TaskContext, reason: String): Unit = {
-          Try(connection.close())
-          ()
-        }
+    Option(TaskContext.get()).foreach(task =>
+      TaskInterrupts.listen(task) {
+        Try(connection.close())
+        ()
       })
-    }
     connection
   }
 

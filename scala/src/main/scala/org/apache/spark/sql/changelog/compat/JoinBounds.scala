@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.{
   BoundReference,
   Expression
 }
-import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
 /** Up to which event time no row of the other side of a join can meet those of a side any more. */
@@ -32,6 +31,16 @@ object JoinBound {
 /** Finds [[JoinBound]]s as Spark does for joins of streams of its own. */
 object JoinBounds {
 
+  /** Columns and keys of both sides, the condition, a watermark in ms, and whether the first event time counts. */
+  private[compat] type FindPredicates = (
+      Seq[Attribute],
+      Seq[Attribute],
+      Seq[Expression],
+      Seq[Expression],
+      Option[Expression],
+      Option[Long],
+      Boolean) => JoinStateWatermarkPredicates
+
   /** The bounds of the left and of the right side, for a watermark in ms. */
   def apply(
       left: Seq[Attribute],
@@ -40,23 +49,18 @@ object JoinBounds {
       rightKey: Seq[Expression],
       condition: Option[Expression],
       watermark: Long): (Option[JoinBound], Option[JoinBound]) = {
-    val predicates = StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(
-      left,
-      right,
-      leftKey,
-      rightKey,
-      condition,
-      eventTimeWatermarkForEviction = Some(watermark),
-      eventTimeWatermarkForLateEvents = None,
-      useFirstEventTimeColumn = true)
+    // of several event times on a side the first one counts
+    val predicates =
+      JoinPredicates.find(left, right, leftKey, rightKey, condition, Some(watermark), true)
     (predicates.left.map(boundOf), predicates.right.map(boundOf))
   }
 
   private def boundOf(predicate: JoinStateWatermarkPredicate): JoinBound = predicate match {
     case key: JoinStateKeyWatermarkPredicate =>
       val ordinal = key.expr.collectFirst { case column: BoundReference => column.ordinal }.get
-      JoinBound.InKey(ordinal, key.stateWatermark)
-    case row: JoinStateValueWatermarkPredicate => JoinBound.InRow(row.stateWatermark)
+      JoinBound.InKey(ordinal, JoinPredicates.watermarkOf(key))
+    case row: JoinStateValueWatermarkPredicate =>
+      JoinBound.InRow(JoinPredicates.watermarkOf(row))
   }
 
   /**

@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
 import org.apache.spark.sql.execution.streaming.runtime.{
   IncrementalExecution,
@@ -116,6 +115,6 @@ object RunningStream {
     case _ => None
   }
 
-  private def timeOf(batch: OffsetSeqMetadataBase): StreamTime =
+  private def timeOf(batch: LoggedOffsets.Metadata): StreamTime =
     StreamTime(batch.batchTimestampMs, batch.batchWatermarkMs)
 }

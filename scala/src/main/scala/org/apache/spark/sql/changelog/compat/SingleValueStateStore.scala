@@ -4,25 +4,10 @@
 package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.streaming.state._
 
 /** A state store that keeps one value per key, and all of them in one family. */
-trait SingleValueStateStore extends StateStore {
-
-  /** Refuses what is for several values. */
-  protected def oneValuePerKey(): Nothing
-
-  override def multiGet(keys: Array[UnsafeRow], family: String): Iterator[UnsafeRow] =
-    keys.iterator.map(get(_, family))
-
+trait SingleValueStateStore extends VersionStateStore {
   override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] =
-    oneValuePerKey()
-
-  override def prefixScanWithMultiValues(
-      prefix: UnsafeRow,
-      family: String): StateStoreIterator[UnsafeRowPair] = oneValuePerKey()
-
-  override def iteratorWithMultiValues(family: String): StateStoreIterator[UnsafeRowPair] =
     oneValuePerKey()
 
   override def putList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit =
@@ -32,6 +17,4 @@ trait SingleValueStateStore extends StateStore {
 
   override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], family: String): Unit =
     oneValuePerKey()
-
-  override def allColumnFamilyNames: Set[String] = Set(StateStore.DEFAULT_COL_FAMILY_NAME)
 }

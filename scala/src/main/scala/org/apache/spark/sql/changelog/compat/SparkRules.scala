@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog.compat
 
-import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.isStatefulOperation
 import org.apache.spark.sql.catalyst.analysis.{
   DeduplicateRelations,
   EliminateSubqueryAliases,
@@ -66,6 +65,6 @@ object SparkRules {
     case other => other
   }
 
-  /** Whether Spark keeps state for a node, as it says itself. */
-  def keepsState(node: LogicalPlan): Boolean = isStatefulOperation(node)
+  /** Whether Spark keeps state for a node. */
+  def keepsState(node: LogicalPlan): Boolean = StatefulNode(node)
 }

@@ -4,9 +4,8 @@
 package org.apache.spark.sql.changelog.compat
 
 import java.io.FileNotFoundException
-import java.util.UUID
 
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -14,7 +13,6 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.datasources.v2.state.metadata.StateMetadataPartitionReader
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatePartitionKeyExtractorFactory
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.SerializableConfiguration
@@ -46,19 +44,15 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
   /** The columns of a store, of which each partition of its operator has one. */
   def columnsOf(operator: StoredOperator, store: StoredStore): StateStores.Columns = {
     val id = StateStoreId(state.toString, operator.id, 0, store.name)
-    val checker = new StateSchemaCompatibilityChecker(
-      StateStoreProviderId(id, UUID.randomUUID),
-      hadoopConf,
-      createSchemaDir = false)
-    val schema = checker
-      .readSchemaFile()
-      .find(_.colFamilyName == StateStore.DEFAULT_COL_FAMILY_NAME)
+    val file = StateSchemaCompatibilityChecker.schemaFile(id.storeCheckpointLocation())
+    val (key, value) = Using
+      .resource(file.getFileSystem(hadoopConf).open(file))(StateStores.readColumns)
       .getOrElse(throw new NoSuchElementException(s"no columns of $id are known"))
     StateStores.Columns(
-      schema.keySchema,
-      schema.valueSchema,
-      if (store.numPrefixColumns == 0) NoPrefixKeyStateEncoderSpec(schema.keySchema)
-      else PrefixKeyScanStateEncoderSpec(schema.keySchema, store.numPrefixColumns))
+      key,
+      value,
+      if (store.numPrefixColumns == 0) NoPrefixKeyStateEncoderSpec(key)
+      else PrefixKeyScanStateEncoderSpec(key, store.numPrefixColumns))
   }
 
   /** Where the first partition of a store is, below the state of all operators. */
@@ -87,8 +81,15 @@ final class StoredOperator private[compat] (private[compat] val metadata: Operat
   /** Whether its stores hold several tables each, whose columns may change. */
   def hasColumnFamilies: Boolean = !metadata.isInstanceOf[OperatorStateMetadataV1]
 
-  val stores: Seq[StoredStore] = metadata.stateStoresMetadata.map { store =>
-    StoredStore(store.storeName, store.numPartitions, store.numColsPrefixKey)
+  val stores: Seq[StoredStore] = {
+    val stores: Seq[StateStoreMetadata] = metadata match {
+      case first: OperatorStateMetadataV1 => first.stateStoreInfo.toSeq
+      case second: OperatorStateMetadataV2 => second.stateStoreInfo.toSeq
+      case other => throw new IllegalArgumentException(s"metadata of version ${other.version}")
+    }
+    stores.map { store =>
+      StoredStore(store.storeName, store.numPartitions, store.numColsPrefixKey)
+    }
   }
 }
 
@@ -108,7 +109,7 @@ final class SparkPlacement(
   /** Gives the partition that a key belongs to, of so many. */
   def partitionOf(numPartitions: Int): UnsafeRow => Int = {
     val shuffled = keys
-    val columns = shuffled.partitionKeySchema
+    val columns = shuffled.columns
     if (columns.isEmpty) _ => 0
     else {
       val by = columns.zipWithIndex.map { case (column, index) =>
@@ -116,14 +117,13 @@ final class SparkPlacement(
       }
       val number = HashPartitioning(by, numPartitions).partitionIdExpression
       val numberOf = UnsafeProjection.create(Seq(number))
-      key => numberOf(shuffled.partitionKey(key)).getInt(0)
+      key => numberOf(shuffled.of(key)).getInt(0)
     }
   }
 
-  private def keys: StatePartitionKeyExtractor = StatePartitionKeyExtractorFactory.create(
+  private def keys: PlacementKeys = PlacementKeys(
     operator,
-    columns.key,
     store,
-    stateFormatVersion =
-      settings.get(SQLConf.STREAMING_JOIN_STATE_FORMAT_VERSION.key).map(_.toInt))
+    columns.key,
+    settings.get(SQLConf.STREAMING_JOIN_STATE_FORMAT_VERSION.key).map(_.toInt))
 }

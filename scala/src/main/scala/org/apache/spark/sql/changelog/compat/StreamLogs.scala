@@ -11,9 +11,6 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.checkpointing.{
   CommitLog,
-  OffsetMap,
-  OffsetSeq,
-  OffsetSeqBase,
   OffsetSeqLog,
   OffsetSeqMetadata
 }
@@ -62,7 +59,7 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
       val ids = stateIds.map(_.map { case (operator, ofOperator) =>
         operator -> ofOperator.map(_.toArray).toArray
       })
-      commitLog.add(batch, if (ids.isEmpty) done else done.withStateUniqueIds(ids))
+      commitLogLike(others).add(batch, ids.fold(done)(CommitLogs.withStateIds(done, _)))
     }
 
   /** The query that the checkpoint is of, as sinks know it, if it was ever started. */
@@ -75,8 +72,13 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
     session.sharedState.activeStreamingQueries.containsKey(UUID.fromString(id))
   }
 
-  private def commitLog: CommitLog =
-    new CommitLog(session, new Path(checkpoint, "commits").toString)
+  private def commitLog: CommitLog = commitLogLike(this)
+
+  /** The log of batches that are done, in the form in which the other one is. */
+  private def commitLogLike(other: StreamLogs): CommitLog =
+    CommitLogs.open(session, commits, like = other.commits)
+
+  private def commits: Path = new Path(checkpoint, "commits")
 
   private def offsetLog: OffsetSeqLog =
     new OffsetSeqLog(session, new Path(checkpoint, "offsets").toString)
@@ -96,72 +98,56 @@ object StreamLogs {
 }
 
 /** What the log of offsets says of one batch. */
-final class LoggedBatch private[compat] (private[compat] val logged: OffsetSeqBase) {
+final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffsets.Entry) {
+  private val metadata = LoggedOffsets.metadata(logged)
 
   /** The settings that Spark keeps for the query's life. */
-  def settings: Map[String, String] =
-    logged.metadataOpt.fold(Map.empty[String, String])(_.conf)
+  def settings: Map[String, String] = metadata.fold(Map.empty[String, String])(_.conf)
 
   /** When the batch was begun, in ms, if that is known. */
-  def timestamp: Option[Long] = logged.metadataOpt.map(_.batchTimestampMs)
+  def timestamp: Option[Long] = metadata.map(_.batchTimestampMs)
 
   /** Up to where each source is read, as it puts it, in their order; none where they have names. */
-  def inOrder: Option[Seq[Option[String]]] = logged match {
-    case several: OffsetSeq => Some(several.offsets.map(_.map(_.json)))
-    case _ => None
-  }
+  def inOrder: Option[Seq[Option[String]]] =
+    LoggedOffsets.inOrder(logged).map(_.map(_.map(_.json)))
 
   /** The same for the sources that have something, each with the name of its folder. */
   def bySource: Seq[(String, String)] = {
-    val offsets = logged match {
-      case several: OffsetSeq =>
-        several.offsets.zipWithIndex.map { case (offset, place) => place.toString -> offset }
-      case named: OffsetMap => named.offsetsMap.toSeq
-      case _ => Nil
+    val places = LoggedOffsets.inOrder(logged).getOrElse(Nil).zipWithIndex.map {
+      case (offset, place) => place.toString -> offset
     }
-    offsets.collect { case (source, Some(offset)) => source -> offset.json }
+    (places ++ LoggedOffsets.byName(logged)).collect { case (source, Some(offset)) =>
+      source -> offset.json
+    }
   }
 
   /**
    * The same time and settings for a query with other sources, each of which stands where the one of a
    * place here does, or has not been read; none where sources have names.
    */
-  def of(places: Seq[Option[Int]]): Option[LoggedBatch] = logged match {
-    case several: OffsetSeq =>
-      val read = places.map(_.flatMap(several.offsets(_)))
-      Some(new LoggedBatch(several.copy(offsets = read)))
-    case _ => None
-  }
+  def of(places: Seq[Option[Int]]): Option[LoggedBatch] =
+    LoggedOffsets
+      .inOrder(logged)
+      .map(offsets => places.map(_.flatMap(offsets(_))))
+      .flatMap(LoggedOffsets.withOffsets(logged, _))
+      .map(new LoggedBatch(_))
 
   /** The same for a query with so many partitions, if that can be said. */
   def inPartitions(numPartitions: Int): Option[LoggedBatch] = {
     val changed = SQLConf.SHUFFLE_PARTITIONS.key -> numPartitions.toString
-    (logged match {
-      case several: OffsetSeq =>
-        several.metadataOpt.map { metadata =>
-          several.copy(metadataOpt = Some(metadata.copy(conf = metadata.conf + changed)))
-        }
-      case named: OffsetMap =>
-        Some(named.copy(metadata = named.metadata.copy(conf = named.metadata.conf + changed)))
-      case _ => None
-    }).map(new LoggedBatch(_))
+    metadata.flatMap(now => next(now.batchWatermarkMs, now.batchTimestampMs, settings + changed))
   }
 
   /** Lets `conf` have the settings that Spark keeps for the query's life. */
-  def use(conf: SQLConf): Unit =
-    logged.metadataOpt.foreach(OffsetSeqMetadata.setSessionConf(_, conf))
+  def use(conf: SQLConf): Unit = metadata.foreach(OffsetSeqMetadata.setSessionConf(_, conf))
 
   /** The same offsets for a batch at another time, if it can be given one. */
-  def at(timestamp: Long, watermark: Long): Option[LoggedBatch] = (logged match {
-    case several: OffsetSeq =>
-      several.metadataOpt.map { metadata =>
-        val timed = metadata.copy(batchWatermarkMs = watermark, batchTimestampMs = timestamp)
-        several.copy(metadataOpt = Some(timed))
-      }
-    case named: OffsetMap =>
-      val timed =
-        named.metadata.copy(batchWatermarkMs = watermark, batchTimestampMs = timestamp)
-      Some(named.copy(metadata = timed))
-    case _ => None
-  }).map(new LoggedBatch(_))
+  def at(timestamp: Long, watermark: Long): Option[LoggedBatch] =
+    next(watermark, timestamp, settings)
+
+  private def next(
+      watermark: Long,
+      timestamp: Long,
+      settings: Map[String, String]): Option[LoggedBatch] =
+    LoggedOffsets.withMetadata(logged, watermark, timestamp, settings).map(new LoggedBatch(_))
 }

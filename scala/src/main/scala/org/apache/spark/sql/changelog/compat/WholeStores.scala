@@ -55,8 +55,7 @@ final class WholeStores private (
       fill: StateStore => Unit): Option[String] = {
     val provider = open(id, columns)
     try {
-      val store =
-        provider.getStore(version - 1, None, forceSnapshotOnCommit = true, loadEmpty = true)
+      val store = EmptyStores.open(provider, version - 1, storeConf, hadoopConf)
       try {
         fill(store)
         store.commit()

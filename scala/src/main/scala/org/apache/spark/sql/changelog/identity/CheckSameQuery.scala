@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.identity
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.EvalMode
 
 import org.apache.spark.sql.changelog.errors.CheckpointErrors
@@ -18,7 +19,9 @@ private[changelog] object CheckSameQuery {
   def apply(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit = {
     if (!meanTheSame(was.lines, is.lines)) {
       val settings = changed(was.settings, is.settings)
-      throw CheckpointErrors.otherQuery(checkpoint, difference(was.lines, is.lines) ++ settings)
+      throw CheckpointErrors.otherQuery(
+        checkpoint,
+        difference(was.lines, is.lines) ++ settings ++ versions(was))
     }
     val moved = was.sources.zip(is.sources).exists { case (old, now) =>
       old != now && was.sources.contains(now)
@@ -30,14 +33,14 @@ private[changelog] object CheckSameQuery {
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
-      throw CheckpointErrors.otherOperators(checkpoint, difference(old, now))
+      throw CheckpointErrors.otherOperators(checkpoint, difference(old, now) ++ versions(was))
     // the node is the same, but this version of ours keeps other tables for it than the one that began
     val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
     if (others.nonEmpty) {
       val (kept, keeps) = others.unzip
       throw CheckpointErrors.otherOperators(
         checkpoint,
-        difference(kept.map(_.kept), keeps.map(_.kept)))
+        difference(kept.map(_.kept), keeps.map(_.kept)) ++ versions(was))
     }
   }
 
@@ -62,6 +65,11 @@ private[changelog] object CheckSameQuery {
     (was.keySet ++ is.keySet).toSeq.sorted.filter(key => was.get(key) != is.get(key)).map { key =>
       s"$key: was ${was.getOrElse(key, "not set")}, is ${is.getOrElse(key, "not set")}"
     }
+
+  /** With another version of Spark the same query may be another one: it has other rules. */
+  private def versions(was: QueryRecord): Seq[String] =
+    if (was.spark == SPARK_VERSION) Nil
+    else Seq(s"Spark: was ${was.spark}, is $SPARK_VERSION")
 
   /** The lines from the first to the last that are not the same. */
   private def difference(was: Seq[String], is: Seq[String]): Seq[String] = {

@@ -33,6 +33,8 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *   the same as `sources`, but of a common table once; none in records of earlier versions
  * @param readings
  *   which of `streams` each of the offsets of a batch is of: one that is read twice has two
+ * @param spark
+ *   the version of Spark that has planned it
  */
 private[changelog] final case class QueryRecord(
     settings: Map[String, String],
@@ -40,7 +42,8 @@ private[changelog] final case class QueryRecord(
     queries: Seq[CanonicalNode],
     operators: Seq[OperatorRecord] = Nil,
     streams: Seq[String] = Nil,
-    readings: Seq[Int] = Nil) {
+    readings: Seq[Int] = Nil,
+    spark: String = SPARK_VERSION) {
 
   def lines: Seq[String] = queries.flatMap(_.lines)
 
@@ -49,7 +52,7 @@ private[changelog] final case class QueryRecord(
     val json: JObject =
       ("version" -> QueryRecord.Version) ~
         ("product" -> product) ~
-        ("spark" -> SPARK_VERSION) ~
+        ("spark" -> spark) ~
         ("settings" -> JObject(settings.toSeq.sorted.map { case (key, value) =>
           key -> (JString(value): JValue)
         }.toList)) ~
@@ -116,6 +119,7 @@ private[changelog] object QueryRecord {
       for (JArray(streams) <- (json \ "streams").toOption.toSeq; JString(stream) <- streams)
         yield stream,
       for (JArray(readings) <- (json \ "readings").toOption.toSeq; JInt(source) <- readings)
-        yield source.toInt)
+        yield source.toInt,
+      spark = (json \ "spark").toOption.collect { case JString(spark) => spark }.getOrElse(""))
   }
 }

@@ -86,19 +86,15 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
       first: LogicalPlan,
       second: LogicalPlan): Option[(LogicalPlan, LogicalPlan)] = {
     val (left, right) = liftFilters(first, second)
-    val merger = SparkPlanMerger()
-    merger.merge(left.part, subqueryPlan = false)
-    val result = merger.merge(right.part, subqueryPlan = false)
-    if (result.mergedPlanIndex > 0) None
-    else {
-      val (merged, columns) = withoutAliases(result.mergedPlan.plan)
+    SparkPlanMerger(left.part, right.part).map { both =>
+      val (merged, columns) = withoutAliases(both.plan)
       val copy = SparkRules.withNewColumns(merged)
-      val known = AttributeMap(result.mergedPlan.plan.output.zip(columns))
+      val known = AttributeMap(both.plan.output.zip(columns))
       val copied = AttributeMap(merged.output.zip(copy.output))
       val first = left.reading(merged, known)
       val second =
-        right.reading(copy, column => copied(columns(result.outputMap(column))))
-      Some((first, second))
+        right.reading(copy, column => copied(columns(both.places(column))))
+      (first, second)
     }
   }
 

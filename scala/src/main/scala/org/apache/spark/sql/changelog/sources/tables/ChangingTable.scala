@@ -12,6 +12,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.compat.SparkChanges
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /** A table whose catalog gives the changes between two of its versions: those of `FROM t CHANGES`. */
@@ -94,10 +95,11 @@ private[tables] object ChangingTable {
       name: String,
       from: String,
       until: String): DataFrame =
-    session.read
-      .option("startingVersion", from)
-      .option("startingBoundInclusive", "false")
-      .option("endingVersion", until)
-      .option("deduplicationMode", "none")
-      .changes(name)
+    SparkChanges(
+      session.read
+        .option("startingVersion", from)
+        .option("startingBoundInclusive", "false")
+        .option("endingVersion", until)
+        .option("deduplicationMode", "none"),
+      name)
 }

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.classic.{DataFrame, DataFrameReader}
+
+/** The changes that a catalog gives of a table: those of `FROM t CHANGES`. */
+object SparkChanges {
+  def apply(reader: DataFrameReader, table: String): DataFrame = reader.changes(table)
+}
