@@ -65,7 +65,7 @@ def test_no_setting_is_newer_than_the_version() -> None:
 def test_the_table_of_versions_is_that_of_the_build() -> None:
     rows = re.findall(r"^\| ([\w ]+) \| (.+?) \|", text("docs/install.md"), re.MULTILINE)
     table = dict(rows[-9:])
-    assert table["Spark"] == table["Kafka connector"] == " and ".join([SPARK, *OTHERS])
+    assert table["Spark"] == table["Kafka connector"] == SPARK
     assert table["Scala"] == SCALA
     assert table["Delta"] == found(r'delta-spark_.+_2\.13" % "([^"]+)"', BUILD)
     for database, driver in ("PostgreSQL", "postgresql"), ("MariaDB", "mariadb-java-client"):
@@ -93,6 +93,7 @@ def test_python_is_built_for_the_same_spark() -> None:
     assert f"pyspark>={lowest},<" in text("docs/install.md")
     for version in OTHERS:
         assert f"build: {version} }}" in text(".github/workflows/test.yml")
+        assert f"## {version}" in text("docs/contributing/spark-versions.md")
 
 
 def test_the_dbt_package_is_of_the_same_version_and_tested_on_the_same_spark() -> None:
