@@ -279,6 +279,7 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     }
     assert(message.contains(s"Spark: was 4.0.0, is $SPARK_VERSION"), message)
     // the same query goes on, and its record tells of this version from then on
+    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
     life.run(life.changes(sql))
     assert(QueryRecord.fromJson(Files.readString(record)) == written)
   }
