@@ -5,31 +5,20 @@ package org.apache.spark.sql.changelog.lifetime
 
 import java.io.{File, IOException}
 
-import org.apache.hadoop.fs.permission.FsPermission
-import org.apache.hadoop.fs.{FSDataOutputStream, Path}
-import org.apache.hadoop.util.Progressable
+import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.changelog.testing.QuickFileSystem
+import org.apache.spark.sql.changelog.testing.WatchedFileSystem
 
 /**
  * Fails now and then while a version of state is written: before a snapshot, and after a delta. Or
  * it takes long. Each version once, so that another attempt gets by.
  */
-class UnreliableFileSystem extends QuickFileSystem {
+class UnreliableFileSystem extends WatchedFileSystem {
   import UnreliableFileSystem._
 
-  override def create(
-      path: Path,
-      permission: FsPermission,
-      overwrite: Boolean,
-      bufferSize: Int,
-      replication: Short,
-      blockSize: Long,
-      progress: Progressable): FSDataOutputStream = {
+  override protected def beforeCreate(path: Path): Unit =
     if (path.getName.contains(".snapshot"))
       trouble(path.getParent, path.getName.split('.')(1), "snapshot")
-    super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress)
-  }
 
   override def rename(from: Path, to: Path): Boolean = {
     val isRenamed = super.rename(from, to)

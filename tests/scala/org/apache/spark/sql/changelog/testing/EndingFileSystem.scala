@@ -7,28 +7,16 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Try
 
-import org.apache.hadoop.fs.permission.FsPermission
-import org.apache.hadoop.fs.{FSDataOutputStream, Path}
-import org.apache.hadoop.util.Progressable
+import org.apache.hadoop.fs.Path
 
 /**
  * Lets files be changed so many times, and then no more, as if the process had ended there: what would
  * tidy up can't either.
  */
-class EndingFileSystem extends QuickFileSystem {
+class EndingFileSystem extends WatchedFileSystem {
   import EndingFileSystem._
 
-  override def create(
-      path: Path,
-      permission: FsPermission,
-      overwrite: Boolean,
-      bufferSize: Int,
-      replication: Short,
-      blockSize: Long,
-      progress: Progressable): FSDataOutputStream = {
-    take()
-    super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress)
-  }
+  override protected def beforeCreate(path: Path): Unit = take()
 
   override def mkdirs(path: Path): Boolean = {
     take()

@@ -175,10 +175,51 @@ class ComparedTablesSuite
     assert(copies.size <= 2, copies)
   }
 
-  private def copies: Seq[String] = {
-    def below(folder: File): Seq[File] =
-      folder +: Option(folder.listFiles()).toSeq.flatten.flatMap(below)
+  private def copies: Seq[String] =
     below(warehouse).map(_.getName).filter(_.startsWith("copy-"))
+
+  /** A view over a table of files, and the copies of its last two versions. */
+  private def makeCompared(): String = {
+    spark.udf.register("checked", checked)
+    run("CREATE TABLE orders (id INT, customer INT) USING parquet")
+    run("INSERT INTO orders VALUES (1, 1), (2, 1), (3, 2)")
+    val query = "SELECT customer, sum(checked(id)) AS ids FROM orders GROUP BY customer"
+    create(query, "TBLPROPERTIES ('changelog.follow' = 'copies')")
+    run("INSERT INTO orders VALUES (4, 2)")
+    check(query)
+    query
+  }
+
+  test("copies are read where they are when a view is compared with its query") {
+    makeCompared()
+    Seq("VERIFY MATERIALIZED VIEW v", "WHY MATERIALIZED VIEW v").foreach { statement =>
+      var seen = Seq.empty[String]
+      meanwhile = () => seen = below(warehouse).map(_.getPath)
+      try run(statement)
+      finally meanwhile = () => ()
+      val copied = seen.filter(path => path.contains("/verify-") && path.endsWith(".parquet"))
+      assert(seen.exists(_.contains("/verify-")) && copied.isEmpty, copied)
+      assert(seen.exists(_.contains("/lent-")), statement)
+      val left = below(warehouse).map(_.getPath)
+      assert(!left.exists(path => path.contains("/verify-") || path.contains("/lent-")), left)
+    }
+  }
+
+  test("a view that goes on meanwhile is compared with what it has read since") {
+    val query = makeCompared()
+    InterruptedFileSystem.conf.foreach { case (key, value) => spark.conf.set(key, value) }
+    try
+      InterruptedFileSystem.once("lent-") {
+        Seq(5, 6, 7).foreach { id =>
+          run(s"INSERT INTO orders VALUES ($id, 2)")
+          run("REFRESH MATERIALIZED VIEW v")
+        }
+      } {
+        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+      }
+    finally InterruptedFileSystem.conf.keys.foreach(spark.conf.unset)
+    assert(facts("Last verification").contains("2 rows"), facts)
+    check(query)
   }
 
   test("other columns are told, and all is read again") {
@@ -292,7 +333,14 @@ class ComparedTablesSuite
 object ComparedTablesSuite {
   @volatile private var fails = false
 
+  /** What is done when a row is computed. */
+  @volatile private var meanwhile: () => Unit = () => ()
+
+  private def below(folder: File): Seq[File] =
+    folder +: Option(folder.listFiles()).toSeq.flatten.flatMap(below)
+
   private val checked: Int => Int = { id =>
+    meanwhile()
     if (fails) throw new IllegalStateException("failed on purpose")
     id
   }

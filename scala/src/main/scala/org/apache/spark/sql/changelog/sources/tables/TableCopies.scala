@@ -3,9 +3,12 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
+import java.io.{Closeable, FileNotFoundException}
+import java.time.Duration
 import java.util.UUID
 
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.{StringType, StructType}
@@ -20,6 +23,7 @@ import org.apache.spark.sql.changelog.checkpoint.TextFile
  *   <folder>/version-7           names the copy of version 7
  *   <folder>/copy-<id>/rows      all rows
  *   <folder>/copy-<id>/changes   what differs from the version before
+ *   <folder>/lent-<id>           names a copy that somebody else reads, too
  * }}}
  * Names of columns are left out: those of databases differ in case only, and have signs that files
  * don't take.
@@ -70,24 +74,36 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
   /** Deletes what a refresh has left that ended before its version was decided on. */
   def deleteUnnamed(): Unit = {
     val named = versions.map(this.named).toSet
-    listed(Copy).filterNot(named).foreach(delete)
+    deleteUnlent(listed(Copy).filterNot(named))
   }
 
   def deleteBefore(version: Long): Unit = {
     val (old, kept) = versions.partition(_ < version)
     val named = kept.map(this.named).toSet
-    old.foreach { version =>
-      Seq(this.named(version)).filterNot(named).foreach(delete)
-      files.delete(path(version), false)
-    }
+    val copies = old.map(this.named).filterNot(named)
+    // before looking for who reads them: who begins to does so before he looks for the version
+    old.foreach(version => files.delete(path(version), false))
+    deleteUnlent(copies)
   }
+
+  /** What is lent is deleted later, as a copy without a name. */
+  private def deleteUnlent(copies: Seq[String]): Unit =
+    if (copies.nonEmpty) {
+      val oldest = System.currentTimeMillis() - LongestLoan.toMillis
+      val (old, recent) = statuses(Lent).partition(_.getModificationTime < oldest)
+      old.foreach(status => files.delete(status.getPath, false))
+      val lent = recent.flatMap(status => new TextFile(status.getPath, hadoopConf).find())
+      copies.filterNot(lent.toSet).foreach(delete)
+    }
 
   private def versions: Seq[Long] =
     listed(Version).flatMap(_.drop(Version.length).toLongOption)
 
-  private def listed(prefix: String): Seq[String] =
+  private def listed(prefix: String): Seq[String] = statuses(prefix).map(_.getPath.getName)
+
+  private def statuses(prefix: String): Seq[FileStatus] =
     if (!files.exists(folder)) Nil
-    else files.listStatus(folder).toSeq.map(_.getPath.getName).filter(_.startsWith(prefix))
+    else files.listStatus(folder).toSeq.filter(_.getPath.getName.startsWith(prefix))
 
   private def file(version: Long) = new TextFile(path(version), hadoopConf)
 
@@ -98,7 +114,44 @@ private[tables] class TableCopies(session: SparkSession, folder: Path, table: St
   private def changesOf(copy: String): String = new Path(folder, s"$copy/changes").toString
 }
 
-private object TableCopies {
+private[sources] object TableCopies {
   private val Copy = "copy-"
-  val Version = "version-"
+  private[tables] val Version = "version-"
+  private val Lent = "lent-"
+
+  /** Whether a file is one that names the copy of a version. */
+  def isNamedBy(name: String): Boolean = name.startsWith(Version)
+
+  /** After that time nobody is taken to read any more what he has borrowed: his process may have ended. */
+  private val LongestLoan = Duration.ofDays(1)
+
+  /**
+   * Lets a second folder have the copy of a version. It stays where it is, and is not deleted before the
+   * loan is closed. Fails if there is no such file any more.
+   *
+   * @param version
+   *   the file that names it
+   */
+  def lend(folder: Path, version: String, into: Path, hadoopConf: Configuration): Closeable = {
+    val files = folder.getFileSystem(hadoopConf)
+    val named = new TextFile(new Path(folder, version), hadoopConf)
+    val copy = named.read()
+    val loan = new Path(folder, s"$Lent${UUID.randomUUID}")
+    def end(): Unit = {
+      files.delete(loan, false)
+      ()
+    }
+    new TextFile(loan, hadoopConf).write(copy)
+    try {
+      // who deletes a version looks for loans after that
+      if (!named.exists) throw new FileNotFoundException(s"${new Path(folder, version)}")
+      val place = files.makeQualified(new Path(folder, copy))
+      new TextFile(new Path(into, version), hadoopConf).write(place.toString)
+      () => end()
+    } catch {
+      case error: Throwable =>
+        end()
+        throw error
+    }
+  }
 }

@@ -3,7 +3,10 @@
 
 package org.apache.spark.sql.changelog.views.verify
 
+import java.io.Closeable
 import java.util.UUID
+
+import scala.collection.mutable
 
 import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
 
@@ -12,7 +15,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.sources.StreamRows
+import org.apache.spark.sql.changelog.sources.{SourceFiles, StreamRows}
 
 /**
  * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
@@ -25,43 +28,56 @@ import org.apache.spark.sql.changelog.sources.StreamRows
  *   the query's own
  */
 class SourceRows(session: SparkSession, checkpoint: Path) {
-  private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files: FileSystem = checkpoint.getFileSystem(hadoopConf)
+  private val logs = new BatchLogs(session, checkpoint)
 
   /** The last batch that was begun, and the last that is done. */
-  def lastBatches: (Option[Long], Option[Long]) = {
-    val logs = new BatchLogs(session, checkpoint)
-    (logs.lastBegun, logs.lastDone)
-  }
+  def lastBatches: (Option[Long], Option[Long]) = (logs.lastBegun, logs.lastDone)
 
   /** What time it is for a batch, in ms. */
-  def timeOf(batchId: Long): Option[Long] = new BatchLogs(session, checkpoint).timeOf(batchId)
+  def timeOf(batchId: Long): Option[Long] = logs.timeOf(batchId)
 
   /**
    * Hands the rows of each stream of `streaming`, a query as Spark runs it, to `read`, as plans that
-   * can be computed as long as `read` runs.
+   * can be computed as long as `read` runs. Fails if the query has gone on meanwhile, and its sources have
+   * deleted what they had kept of that batch.
    */
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
     // a source that is read several times has an offset for each reading
     val streams = StreamRows.in(streaming)
     val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
+    val lent = mutable.ArrayBuffer.empty[Closeable]
     try {
-      copyLog(batchId, copy)
+      copyOffsets(batchId, copy)
+      offsetsBySource(batchId).foreach { case (source, offset) =>
+        val place = s"sources/$source"
+        lent ++= SourceFiles.lend(
+          new Path(checkpoint, place),
+          offset,
+          new Path(copy, place),
+          hadoopConf)
+      }
       StreamRows.read(session, streams, copy)(read)
-    } finally files.delete(copy, true)
+    } finally {
+      lent.foreach(_.close())
+      files.delete(copy, true)
+    }
   }
 
-  private def copyLog(batchId: Long, copy: Path): Unit = {
-    def copyTo(from: String, to: String) = {
-      val conf = session.sessionState.newHadoopConf()
-      val source = new Path(checkpoint, from)
-      if (files.exists(source)) {
-        FileUtil.copy(files, source, files, new Path(copy, to), false, conf)
-      }
-    }
+  /** The folders of all sources, with up to where the batch has read them. */
+  private def offsetsBySource(batchId: Long): Seq[(String, Option[String])] = {
+    val known = logs.readBy(batchId).map { case (folder, offset) => folder.getName -> offset }
+    val folder = new Path(checkpoint, "sources")
+    val all = if (files.exists(folder)) files.listStatus(folder).toSeq else Nil
+    all.map(_.getPath.getName).map(source => source -> known.toMap.get(source))
+  }
+
+  private def copyOffsets(batchId: Long, copy: Path): Unit = {
+    val logged = new Path(checkpoint, s"offsets/$batchId")
     files.mkdirs(new Path(copy, "offsets"))
-    copyTo(s"offsets/$batchId", "offsets/0")
-    copyTo("sources", "sources")
-    StreamLogs.writeIdentity(new Path(copy, "metadata"), session.sessionState.newHadoopConf())
+    FileUtil.copy(files, logged, files, new Path(copy, "offsets/0"), false, hadoopConf)
+    StreamLogs.writeIdentity(new Path(copy, "metadata"), hadoopConf)
   }
 }

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views.verify
 
+import java.io.FileNotFoundException
+
 import org.apache.spark.sql.catalyst.expressions.Alias
 import org.apache.spark.sql.catalyst.plans.logical.{
   EventTimeWatermark,
@@ -37,15 +39,26 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
    */
   def apply(read: (Long, DataFrame, LogicalPlan) => Unit): Unit = {
     val sources = new SourceRows(session, view.definition.checkpoint)
-    val (batchId, rows) = pin(sources)
-    batchId.foreach { batchId =>
-      val streaming = query.changes.queryExecution.analyzed
-      sources.upTo(batchId, streaming) { delivered =>
-        val rested = atRest(query.analyzed, delivered)
-        val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
-        read(batchId, rows, timed)
+    val streaming = query.changes.queryExecution.analyzed
+    def attempt(): Unit = {
+      val (batchId, rows) = pin(sources)
+      batchId.foreach { batchId =>
+        var isRead = false
+        try
+          sources.upTo(batchId, streaming) { delivered =>
+            isRead = true
+            val rested = atRest(query.analyzed, delivered)
+            val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
+            read(batchId, rows, timed)
+          }
+        catch {
+          // a view that is kept current has gone on, and past what that batch has read
+          case _: FileNotFoundException if !isRead && sources.lastBatches._2 != Some(batchId) =>
+            attempt()
+        }
       }
     }
+    attempt()
   }
 
   /** The rows of the view together with the batch they are the result of. */
