@@ -1,7 +1,7 @@
 -- IN on one side of a join is decided before the join.
 feed X(a INT, c INT) INSERT ONLY
 feed Y(f INT, e INT) INSERT ONLY
-feed Z(i INT) INSERT ONLY
+feed Z(i INT)
 query SELECT X.a, Y.e FROM X, Y WHERE X.c = Y.f AND X.a IN (SELECT i FROM Z)
 
 X +I 1 5

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.FileNotFoundException
+
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
@@ -63,6 +65,20 @@ object ViewSwap {
 
   /** Does what is left of a swap by a process that has ended. */
   def settle(session: SparkSession, view: KeptView): Unit = {
+    val left = leftOf(session, view)
+    if (left.contains(Mark)) settleOther(session, view)
+    if (left.contains(Folder)) settleFolder(session, view)
+  }
+
+  /** What a swap has left, by name: looked for once, for hardly ever there is any. */
+  private def leftOf(session: SparkSession, view: KeptView): Set[String] = {
+    val home = view.definition.home
+    val files = home.getFileSystem(session.sessionState.newHadoopConf())
+    try files.listStatus(home).map(_.getPath.getName).toSet.intersect(Set(Folder, Mark))
+    catch { case _: FileNotFoundException => Set.empty }
+  }
+
+  private def settleOther(session: SparkSession, view: KeptView): Unit =
     markOf(session, view).find().foreach { name =>
       val catalog = new ViewCatalog(session)
       catalog
@@ -70,8 +86,6 @@ object ViewSwap {
         .foreach(other => ViewTurns.of(session, other)(settleFolder(session, other)))
       delete(session, markPath(view))
     }
-    settleFolder(session, view)
-  }
 
   private def settleFolder(session: SparkSession, view: KeptView): Unit = {
     val place = folderOf(view)

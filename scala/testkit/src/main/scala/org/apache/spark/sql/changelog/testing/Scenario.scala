@@ -148,7 +148,11 @@ object Scenario {
     val feed = feeds.find(_.name == name).getOrElse {
       throw new IllegalArgumentException(s"'$text' is not a change of a feed")
     }
-    Step(feed, change)
+    val step = Step(feed, change)
+    require(
+      !feed.insertOnly || !step.changes(name).exists(_.isRetraction),
+      s"'$text': rows of $name only come")
+    step
   }
 
   private def error(text: String): ExpectedError = {
