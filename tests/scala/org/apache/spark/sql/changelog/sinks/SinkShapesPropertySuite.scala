@@ -14,9 +14,12 @@ import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
 /**
  * Random queries, kept by every sink and every format of views, against the same queries as batches:
  * what is kept is compared after every batch, after a batch that is done once more, and after a
- * restart. A sink may refuse a query, but only by an error that says so.
+ * restart. Views keep them also over tables that are compared with copies. A sink may refuse a query,
+ * but only by an error that says so.
  */
 class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
+  import SinkShapesPropertySuite._
+
   private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)
   private var seed = 0L
   private var isPrepared = false
@@ -50,19 +53,29 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
       case "kafka" if asEvents => "kafka events"
       case drawn => drawn
     }
+    val names = if (name.endsWith("view")) Seq(name, s"$name of $ComparedTables") else Seq(name)
     variant.conf.foreach { case (key, value) => spark.conf.set(key, value) }
-    val outcome =
-      try
-        if (program.feeds.isEmpty || !oracle.accepts(program)) "no query"
-        else keep(oracle, program, variant, name, random)
-      catch {
-        case error: Throwable =>
-          SinkShapesPropertySuite
-            .refusal(error)
-            .getOrElse(throw new AssertionError(s"${keeper(name)}: $error", error))
-      } finally variant.conf.keys.foreach(spark.conf.unset)
-    outcomes(s"${keeper(name)}: $outcome") += 1
+    try
+      names.foreach { name =>
+        outcomes(s"${keeper(name)}: ${outcome(oracle, program, variant, name, random)}") += 1
+      }
+    finally variant.conf.keys.foreach(spark.conf.unset)
   }
+
+  private def outcome(
+      oracle: Oracle,
+      program: Program,
+      variant: Variant,
+      name: String,
+      random: Random): String =
+    try
+      if (program.feeds.isEmpty || !oracle.accepts(program)) "no query"
+      else keep(oracle, program, variant, name, random)
+    catch {
+      case error: Throwable =>
+        refusal(error)
+          .getOrElse(throw new AssertionError(s"${keeper(name)}: $error", error))
+    }
 
   private def keeper(name: String): String = {
     val instead = sinks.missing.contains(name.takeWhile(_ != ' '))
@@ -82,7 +95,8 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
       variant: Variant,
       name: String,
       random: Random): String = {
-    val kept = new KeptProgram(oracle.sessions, program, variant.sources)
+    val tellsChanges = !name.endsWith(ComparedTables)
+    val kept = new KeptProgram(oracle.sessions, program, variant.sources, tellsChanges)
     try keep(program, kept, sinks(name, kept, random), random)
     finally kept.close()
   }
@@ -119,6 +133,10 @@ class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
 }
 
 private object SinkShapesPropertySuite {
+
+  /** Tables of which nothing tells what changes. */
+  private val ComparedTables = "compared tables"
+
   private val Refusals: Set[String] = Set(
     "CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES",
     "CHANGELOG_KEY_MISSING",

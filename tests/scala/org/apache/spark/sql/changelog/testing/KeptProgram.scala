@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.streaming.runtime._
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 
@@ -23,18 +24,28 @@ import org.apache.spark.sql.changelog.plans.ChangelogOutput
  *   the sessions it needs
  * @param kinds
  *   what the tables are read from, one after the other and again from the first
+ * @param tellsChanges
+ *   whether that is changes; else it is files of all rows, which are written anew
  */
 class KeptProgram private[changelog] (
     sessions: OracleSessions,
     program: Program,
-    kinds: Seq[SourceKind]) {
+    kinds: Seq[SourceKind],
+    val tellsChanges: Boolean = true) {
   private val arrived = program.feeds.map { feed =>
     feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
   }.toMap
-  private val sources = program.feeds.zipWithIndex.map { case (feed, index) =>
-    val schema = feed.schema.add("op", StringType)
-    feed.name -> kinds(index % kinds.size).open(sessions.batch, schema, partitions = 1)
-  }.toMap
+  private val sources =
+    if (!tellsChanges) Map.empty[String, FeedSource]
+    else
+      program.feeds.zipWithIndex.map { case (feed, index) =>
+        val schema = feed.schema.add("op", StringType)
+        feed.name -> kinds(index % kinds.size).open(sessions.batch, schema, partitions = 1)
+      }.toMap
+  private val folders =
+    if (tellsChanges) Map.empty[String, File]
+    else program.feeds.map(_.name -> QuickFileSystem.temporaryDirectory()).toMap
+  if (!tellsChanges) program.feeds.foreach(writeRows)
 
   def sql: String = program.sql
 
@@ -48,8 +59,10 @@ class KeptProgram private[changelog] (
   /** Lets queries of a session name the tables. */
   def nameTables(session: SparkSession): Unit =
     program.feeds.foreach { feed =>
-      sources(feed.name).stream(session).createOrReplaceTempView(s"raw_${feed.name}")
-      session.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+      if (tellsChanges) {
+        sources(feed.name).stream(session).createOrReplaceTempView(s"raw_${feed.name}")
+        session.sql(feed.read(s"raw_${feed.name}", "op")).createOrReplaceTempView(feed.name)
+      } else session.read.parquet(folders(feed.name).getPath).createOrReplaceTempView(feed.name)
     }
 
   /** The changes of the query as `session` reads it, with further arguments of `to_changelog`. */
@@ -75,7 +88,7 @@ class KeptProgram private[changelog] (
       step.changes.get(feed.name).foreach { changes =>
         changes.foreach(arrived(feed.name).add)
         val rows = changes.map(change => Row.fromSeq(change.row.toSeq :+ change.kind))
-        sources(feed.name).add(rows)
+        if (tellsChanges) sources(feed.name).add(rows) else writeRows(feed)
       }
     }
     running match {
@@ -91,15 +104,20 @@ class KeptProgram private[changelog] (
 
   /** What the query gives as a batch, over all that has arrived. */
   def expected: DataFrame = {
-    program.feeds.foreach { feed =>
-      sessions.batch
-        .createDataFrame(arrived(feed.name).rows.asJava, feed.schema)
-        .createOrReplaceTempView(feed.name)
-    }
+    program.feeds.foreach(feed => rowsOf(feed).createOrReplaceTempView(feed.name))
     sessions.batch.sql(sql)
   }
 
-  def close(): Unit = sources.values.foreach(_.close())
+  private def rowsOf(feed: Feed): DataFrame =
+    sessions.batch.createDataFrame(arrived(feed.name).rows.asJava, feed.schema)
+
+  private def writeRows(feed: Feed): Unit =
+    rowsOf(feed).coalesce(1).write.mode("overwrite").parquet(folders(feed.name).getPath)
+
+  def close(): Unit = {
+    sources.values.foreach(_.close())
+    folders.values.foreach(Utils.deleteRecursively)
+  }
 }
 
 object KeptProgram {

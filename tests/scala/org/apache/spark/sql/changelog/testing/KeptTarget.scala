@@ -110,7 +110,9 @@ class ViewTarget(kept: KeptProgram, name: String, provider: String, checkpoint: 
   override def catchUp(): Unit =
     if (isMade) run(s"REFRESH MATERIALIZED VIEW $name")
     else {
-      run(s"CREATE MATERIALIZED VIEW $name USING $provider AS ${kept.sql}")
+      val follow =
+        if (kept.tellsChanges) "" else "TBLPROPERTIES ('changelog.follow' = 'copies')"
+      run(s"CREATE MATERIALIZED VIEW $name USING $provider $follow AS ${kept.sql}")
       isMade = true
     }
 

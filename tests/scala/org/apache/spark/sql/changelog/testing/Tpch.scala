@@ -5,10 +5,11 @@ package org.apache.spark.sql.changelog.testing
 
 import java.nio.file.{Files, Path}
 
+import scala.jdk.CollectionConverters._
 import scala.sys.process._
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.{DataFrame, Row}
 
 /**
  * The eight tables of TPC-H, with changes: rows that come, move and go.
@@ -18,8 +19,10 @@ import org.apache.spark.sql.classic.SparkSession
  *
  * @param home
  *   the top of the tree, in which `dev/sbt` has made `.venv`
+ * @param scale
+ *   the scale factor of the specification, with all rows as they are; none for the few
  */
-final class Tpch(spark: SparkSession, home: Path) {
+final class Tpch(spark: SparkSession, home: Path, scale: Option[String] = None) {
   import Tpch._
 
   private lazy val folder: Path = {
@@ -27,7 +30,7 @@ final class Tpch(spark: SparkSession, home: Path) {
     val command = Seq(
       home.resolve(".venv/bin/tpchgen-cli").toString,
       "csv",
-      "--scale-factor=0.001",
+      s"--scale-factor=${scale.getOrElse("0.001")}",
       s"--output-dir=$directory")
     val output = new StringBuilder
     val log = ProcessLogger(line => output.append(line).append('\n'))
@@ -36,14 +39,20 @@ final class Tpch(spark: SparkSession, home: Path) {
     directory
   }
 
-  /** The rows of a table. */
+  /** A table of all rows. */
+  def table(feed: Feed): DataFrame =
+    if (scale.nonEmpty) read(feed)
+    else spark.createDataFrame(rows(feed).asJava, feed.schema)
+
+  private def read(feed: Feed): DataFrame = spark.read
+    .schema(feed.schema)
+    .option("header", "true")
+    .csv(folder.resolve(s"${feed.name}.csv").toString)
+
+  /** The few rows of a table. */
   def rows(feed: Feed): Seq[Row] = {
-    val read = spark.read
-      .schema(feed.schema)
-      .option("header", "true")
-      .csv(folder.resolve(s"${feed.name}.csv").toString)
     val dense =
-      denser.getOrElse(feed.name, Nil).foldLeft(read.toDF()) { case (frame, (column, value)) =>
+      denser.getOrElse(feed.name, Nil).foldLeft(read(feed)) { case (frame, (column, value)) =>
         frame.withColumn(
           column,
           org.apache.spark.sql.functions.expr(value).cast(feed.schema(column).dataType))

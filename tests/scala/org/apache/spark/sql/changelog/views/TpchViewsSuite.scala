@@ -5,7 +5,6 @@ package org.apache.spark.sql.changelog.views
 
 import java.nio.file.Files
 
-import scala.jdk.CollectionConverters._
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -18,8 +17,8 @@ import org.apache.spark.sql.changelog.testing._
 /**
  * The queries of TPC-H as views made by SQL over ordinary tables, which random statements change.
  *
- * With `CHANGELOG_TPCH_VIEWS` all queries over tables of each kind, and as many rounds as it says;
- * else a few over tables of mixed kinds.
+ * With `CHANGELOG_TPCH_VIEWS` all queries over tables of each kind, and as many rounds as it says, over few
+ * rows or as many as the scale factor `CHANGELOG_TPCH_SCALE` says; else a few over tables of mixed kinds.
  */
 class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
   private val rounds = sys.env.get("CHANGELOG_TPCH_VIEWS").map(_.toInt)
@@ -30,7 +29,8 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       "spark.sql.warehouse.dir" -> warehouse.getPath,
       "spark.sql.sources.default" -> "parquet"))
 
-  private lazy val tpch = new Tpch(spark, home.toAbsolutePath)
+  private lazy val tpch =
+    new Tpch(spark, home.toAbsolutePath, sys.env.get("CHANGELOG_TPCH_SCALE").filter(_.nonEmpty))
 
   private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
@@ -38,7 +38,8 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
     "feeds" -> Seq("delta.enableChangeDataFeed = true"),
     "files" -> Seq("delta.enableDeletionVectors = false"),
     "vectors" -> Seq("delta.enableDeletionVectors = true"),
-    "parquet" -> Nil)
+    "parquet" -> Nil,
+    "copies" -> Nil)
 
   private val few = Seq("q03", "q13")
   private val mixed = Tpch.tables
@@ -68,16 +69,24 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       Tpch.tables.filter(table =>
         texts.values.exists(s"\\b${table.name}\\b".r.findFirstIn(_).isDefined))
     tables.foreach(table => make(table, kindOf(table.name)))
+    val follow =
+      if (tables.exists(table => kindOf(table.name) == "copies"))
+        "TBLPROPERTIES ('changelog.follow' = 'copies')"
+      else ""
     try {
       texts.foreach { case (name, text) =>
-        run(s"CREATE MATERIALIZED VIEW view_$name USING parquet AS $text")
+        run(s"CREATE MATERIALIZED VIEW view_$name USING parquet $follow AS $text")
       }
       val random = new Random(seed)
       for (round <- 1 to rounds) {
         val statements = (0 to tables.size).map { _ =>
           val table = tables(random.nextInt(tables.size))
-          val statement =
-            if (kindOf(table.name) == "parquet") insert(table, random) else change(table, random)
+          val statement = kindOf(table.name) match {
+            case "parquet" => insert(table, random)
+            case "copies" =>
+              if (random.nextBoolean()) insert(table, random) else replace(table, random)
+            case _ => change(table, random)
+          }
           run(statement)
           statement
         }
@@ -109,20 +118,17 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
 
   /** All rows in one table, and most of them in the one that is read. */
   private def make(table: Feed, kind: String): Unit = {
-    spark
-      .createDataFrame(tpch.rows(table).asJava, table.schema)
-      .write
-      .saveAsTable(s"base_${table.name}")
+    tpch.table(table).write.saveAsTable(s"base_${table.name}")
     val format =
-      if (kind == "parquet") "USING parquet"
+      if (kinds(kind).isEmpty) "USING parquet"
       else s"USING delta TBLPROPERTIES (${kinds(kind).mkString})"
     run(s"CREATE TABLE ${table.name} (${table.columns}) $format")
     run(
       s"INSERT INTO ${table.name} SELECT * FROM base_${table.name} WHERE ${part(table, 10)} > 1")
   }
 
-  private def part(table: Feed, parts: Int): String =
-    s"pmod(hash(${table.key.mkString(", ")}), $parts)"
+  private def part(table: Feed, parts: Int, of: String = ""): String =
+    s"pmod(hash(${table.key.map(of + _).mkString(", ")}), $parts)"
 
   private def insert(table: Feed, random: Random): String = {
     val absent = table.key.map(key => s"t.$key = b.$key").mkString(" AND ")
@@ -130,6 +136,11 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       s"WHERE ${part(table, 10)} = ${random.nextInt(10)} " +
       s"AND NOT EXISTS (SELECT * FROM ${table.name} t WHERE $absent)"
   }
+
+  /** All files are other ones then. */
+  private def replace(table: Feed, random: Random): String =
+    s"INSERT OVERWRITE ${table.name} SELECT * FROM base_${table.name} " +
+      s"WHERE ${part(table, 20)} <> ${random.nextInt(20)}"
 
   private def change(table: Feed, random: Random): String = {
     val some = s"${part(table, 20)} = ${random.nextInt(20)}"
@@ -139,6 +150,7 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       case 3 | 4 =>
         val same = table.key.map(key => s"t.$key = s.$key").mkString(" AND ")
         s"MERGE INTO ${table.name} t USING (SELECT * FROM base_${table.name} WHERE $some) s ON $same " +
+          s"WHEN MATCHED AND ${part(table, 3, "t.")} = 0 THEN DELETE " +
           "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
       case 5 => s"OPTIMIZE ${table.name}"
       case 6 => s"INSERT OVERWRITE ${table.name} SELECT * FROM ${table.name} WHERE NOT ($some)"

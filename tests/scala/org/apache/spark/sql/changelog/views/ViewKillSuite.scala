@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views
 import java.io.File
 import java.nio.file.{Files, Path}
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Random
 
@@ -38,7 +39,20 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     .filter(query => !query.sql.contains("mapped_") && !query.sql.contains("(names)"))
     .map(_.copy(mode = "retract", passed = None))
 
+  /** Those over tables, and not over changes. */
+  private val ofTables =
+    queries.filterNot(_.sql.matches("(?s).*(events|timed|newest|unique)_[tu].*"))
+
   test("views in Delta and in Parquet, and views over views") {
+    run(queries, "")(new OverChanges(_, _))
+  }
+
+  test("views over tables that are compared with copies") {
+    run(ofTables, " over compared tables")(new OverRows(_, _))
+  }
+
+  private def run(queries: Seq[OperatorQuery], what: String)(
+      killed: (OperatorQuery, String) => Killed): Unit = {
     ChangelogSession.Quick.foreach { case (key, value) => session.conf.set(key, value) }
     val formats = Iterator.continually(random.shuffle(Seq("delta", "parquet"))).flatten
     val drawn = Iterator.continually(random.shuffle(queries)).flatten
@@ -46,29 +60,40 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     for (first <- 1 to rounds by KillsOfOne) {
       val (query, format) = (drawn.next(), formats.next())
       val kills = math.min(KillsOfOne, rounds - first + 1)
-      val where = s"'${query.name}' in $format, kill $first and on of $rounds"
+      val where = s"'${query.name}'$what in $format, kill $first and on of $rounds"
       withClue(s"$where, CHANGELOG_KILL_SEED=${KilledWriter.seed}: ") {
-        new Killed(query, format).run(kills)
+        killed(query, format).run(kills)
       }
-      note(s"$kills kills of '${query.name}' in $format")
+      note(s"$kills kills of '${query.name}'$what in $format")
     }
   }
 
-  /** A view of a query, and one of the other format over it. */
-  private class Killed(query: OperatorQuery, format: String) {
-    private val home = QuickFileSystem.temporaryDirectory().toPath
-    private val feeds = Files.createDirectory(home.resolve("feeds"))
-    private val tables = ArrivingTable.Names
+  /**
+   * A view of a query, and one of the other format over it.
+   *
+   * @param read
+   *   what a process reads of the tables
+   * @param properties
+   *   further clauses of the statement that makes the first view
+   */
+  private abstract class Killed(
+      query: OperatorQuery,
+      format: String,
+      read: String,
+      properties: String = "") {
+    protected val home: Path = QuickFileSystem.temporaryDirectory().toPath
+    protected val feeds: Path = Files.createDirectory(home.resolve("feeds"))
+    protected val tables: Map[String, ArrivingTable] = ArrivingTable.Names
       .map(name => name -> new ArrivingTable(name, feeds, random))
       .toMap
     private val other = if (format == "delta") "parquet" else "delta"
-    private val schema = new ReadBatches(session, query, home, tables).schema
+    protected val schema: StructType = new ReadBatches(session, query, home, tables).schema
     private val counts =
       s"SELECT ${schema.head.name} AS k, count(*) AS n FROM rows GROUP BY ${schema.head.name}"
-    private val countsSchema =
+    protected val countsSchema: StructType =
       new StructType().add("k", schema.head.dataType).add("n", "BIGINT")
     private val views = Seq(
-      "first" -> statement("first", format, query.sql),
+      "first" -> statement("first", s"$format $properties", query.sql),
       "second" -> statement("second", other, counts.replace("rows", "STREAM first")))
 
     // the catalog that Spark's installation brings, which the tests' own jars lack
@@ -84,9 +109,19 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     private def statement(name: String, format: String, query: String): String =
       s"CREATE MATERIALIZED VIEW IF NOT EXISTS $name USING $format AS $query"
 
+    /** Lets processes read what the tables hold now. */
+    protected def arrive(): Unit = ()
+
+    /** Each view that is shown holds the rows of some batch, the first those of the last one written. */
+    protected def check(shown: Map[String, Seq[String]]): Unit
+
+    /** They hold the rows of all there is. */
+    protected def checkLast(shown: Map[String, Seq[String]]): Unit
+
     def run(kills: Int): Unit = {
       for (round <- 1 to kills) {
         tables.values.foreach(table => (0 to random.nextInt(2)).foreach(_ => table.add()))
+        arrive()
         val process = start(if (round % 2 == 0) "run" else "refresh")
         check(told(process, "started"))
         Thread.sleep(random.nextInt(latestKillMillis).toLong)
@@ -94,24 +129,16 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
         process.destroyForcibly().waitFor()
       }
       tables.values.foreach(_.add())
+      arrive()
       val last = start("refresh")
       check(told(last, "started"))
-      val shown = told(last, "finished")
-      val batches = check(shown)
-      val all = batches.expected(batches.lastCommitted.get).get
-      assert(rows(shown, "first", schema) == RowMultiset.of(all))
-      assert(rows(shown, "second", countsSchema) == counted(all))
-      tables.foreach { case (name, table) =>
-        assert(
-          Set(0, table.size).contains(batches.read(name)),
-          s"not all files of $name were read")
-      }
+      checkLast(told(last, "finished"))
       last.waitFor()
     }
 
     private def start(how: String): Process = {
       val statements = views.flatMap { case (name, statement) => Seq(name, statement) }
-      writers.start(Seq(ChildProcess.line(settings), how, feeds.toString) ++ statements: _*)
+      writers.start(Seq(ChildProcess.line(settings), how, feeds.toString, read) ++ statements: _*)
     }
 
     /** What a process tells until it says `word`: the rows of each view there is. */
@@ -125,15 +152,28 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       lines.toSeq.groupMap(_._1)(_._2)
     }
 
-    /** Each view that is shown holds the rows of some batch, the first those of the last one written. */
-    private def check(shown: Map[String, Seq[String]]): ReadBatches = {
-      val checkpoint =
-        shown
-          .getOrElse("checkpoint", Nil)
-          .find(_.startsWith("first "))
-          .map(_.drop("first ".length))
-      val batches =
-        new ReadBatches(session, query, Path.of(checkpoint.getOrElse(home.toString)), tables)
+    protected def counted(all: Seq[Row]): RowMultiset = {
+      session.createDataFrame(all.asJava, schema).createOrReplaceTempView("rows")
+      RowMultiset.of(session.sql(counts).collect())
+    }
+
+    protected def rows(
+        shown: Map[String, Seq[String]],
+        view: String,
+        schema: StructType): RowMultiset = {
+      import session.implicits._
+      val json =
+        shown.getOrElse(view, Nil).toDF("json").select(from_json(col("json"), schema).as("row"))
+      RowMultiset.of(json.select("row.*").collect())
+    }
+  }
+
+  /** The tables come as files of changes; the checkpoint tells which of them a batch has read. */
+  private class OverChanges(query: OperatorQuery, format: String)
+      extends Killed(query, format, "changes") {
+
+    override protected def check(shown: Map[String, Seq[String]]): Unit = {
+      val batches = batchesOf(shown)
       val results = (0L to batches.lastBegun.getOrElse(-1L)).map(batches.expected)
       val written = batches.lastCommitted.getOrElse(-1L).toInt
       val none = RowMultiset.of(Nil)
@@ -145,22 +185,68 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
         val counted = none +: results.map(rows => this.counted(rows.get))
         assert(counted.contains(counts), s"of no batch:\n$counts")
       }
-      batches
     }
 
-    private def counted(all: Seq[Row]): RowMultiset = {
-      session.createDataFrame(all.asJava, schema).createOrReplaceTempView("rows")
-      RowMultiset.of(session.sql(counts).collect())
+    override protected def checkLast(shown: Map[String, Seq[String]]): Unit = {
+      check(shown)
+      val batches = batchesOf(shown)
+      val all = batches.expected(batches.lastCommitted.get).get
+      assert(rows(shown, "first", schema) == RowMultiset.of(all))
+      assert(rows(shown, "second", countsSchema) == counted(all))
+      tables.foreach { case (name, table) =>
+        assert(
+          Set(0, table.size).contains(batches.read(name)),
+          s"not all files of $name were read")
+      }
     }
 
-    private def rows(
-        shown: Map[String, Seq[String]],
-        view: String,
-        schema: StructType): RowMultiset = {
-      import session.implicits._
-      val json =
-        shown.getOrElse(view, Nil).toDF("json").select(from_json(col("json"), schema).as("row"))
-      RowMultiset.of(json.select("row.*").collect())
+    private def batchesOf(shown: Map[String, Seq[String]]): ReadBatches = {
+      val checkpoint =
+        shown
+          .getOrElse("checkpoint", Nil)
+          .find(_.startsWith("first "))
+          .map(_.drop("first ".length))
+      new ReadBatches(session, query, Path.of(checkpoint.getOrElse(home.toString)), tables)
+    }
+  }
+
+  /** The tables are files of all rows, written anew while no process runs. */
+  private class OverRows(query: OperatorQuery, format: String)
+      extends Killed(query, format, "rows", "TBLPROPERTIES ('changelog.follow' = 'copies')") {
+
+    /** The query's rows each time that processes could read others, from when there were none. */
+    private val results = mutable.ArrayBuffer(Seq.empty[Row])
+
+    /** Views were last seen with rows of that time, or later ones. */
+    private var seen = 0
+
+    override protected def arrive(): Unit = {
+      tables.foreach { case (name, table) =>
+        table.read(session, table.size, Seq.fill(table.size + 1)(0L), since = None)
+        session
+          .table(name)
+          .coalesce(1)
+          .write
+          .mode("overwrite")
+          .parquet(feeds.resolve(s"rows/$name").toString)
+      }
+      results += session.sql(query.sql).collect().toSeq
+    }
+
+    override protected def check(shown: Map[String, Seq[String]]): Unit = {
+      val found = rows(shown, "first", schema)
+      val place = results.indexWhere(rows => RowMultiset.of(rows) == found, from = seen)
+      assert(place >= 0, s"of no time since $seen:\n$found")
+      seen = place
+      val counts = rows(shown, "second", countsSchema)
+      assert(
+        counts == RowMultiset.of(Nil) || results.exists(counted(_) == counts),
+        s"of no time:\n$counts")
+    }
+
+    override protected def checkLast(shown: Map[String, Seq[String]]): Unit = {
+      assert(rows(shown, "first", schema) == RowMultiset.of(results.last))
+      assert(rows(shown, "second", countsSchema) == counted(results.last))
     }
   }
 }

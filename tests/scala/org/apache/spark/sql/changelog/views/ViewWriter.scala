@@ -16,8 +16,9 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  * Makes views and keeps them current over files of changes, in a process of its own that a test may
  * kill, and with a catalog that outlives it.
  *
- * What to do comes by standard input: the session's settings, how, the folder of the files, and then for
- * each view its name and the statement that makes it, over tables as [[ArrivingTable]] names them. It
+ * What to do comes by standard input: the session's settings, how, the folder of the files, whether these are
+ * `changes`, or Parquet of all `rows`, and then for each view its name and the statement that makes it, over
+ * tables as [[ArrivingTable]] names them. It
  * first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
  * `started`; after refreshes, between which views get another number of partitions, the same again, and
  * `finished`.
@@ -31,12 +32,7 @@ object ViewWriter {
       SparkSession.builder().master("local[2]").enableHiveSupport())
     val runs = lines.next() == "run"
     val feeds = Path.of(lines.next())
-    ArrivingTable.Names.foreach { name =>
-      spark.sql(
-        s"CREATE TABLE IF NOT EXISTS files_$name (${ArrivingTable.RawColumns}) USING json " +
-          s"OPTIONS (maxFilesPerTrigger 1) LOCATION '${feeds.resolve(name)}'")
-    }
-    ArrivingTable.stream(spark, name => spark.readStream.table(s"files_$name"))
+    if (lines.next() == "changes") nameChanges(spark, feeds) else nameRows(spark, feeds)
     val views = lines.grouped(2).map(view => view.head -> view.last).toSeq
     tell(spark, views.map(_._1).filter(spark.catalog.tableExists(_)))
     println("started")
@@ -54,6 +50,22 @@ object ViewWriter {
     println("finished")
     spark.stop()
   }
+
+  private def nameChanges(spark: SparkSession, feeds: Path): Unit = {
+    ArrivingTable.Names.foreach { name =>
+      spark.sql(
+        s"CREATE TABLE IF NOT EXISTS files_$name (${ArrivingTable.RawColumns}) USING json " +
+          s"OPTIONS (maxFilesPerTrigger 1) LOCATION '${feeds.resolve(name)}'")
+    }
+    ArrivingTable.stream(spark, name => spark.readStream.table(s"files_$name"))
+  }
+
+  private def nameRows(spark: SparkSession, feeds: Path): Unit =
+    ArrivingTable.Names.foreach { name =>
+      spark.sql(
+        s"CREATE TABLE IF NOT EXISTS $name (${ArrivingTable.Columns}) USING parquet " +
+          s"LOCATION '${feeds.resolve(s"rows/$name")}'")
+    }
 
   /** Lets a view have its state in more partitions, or in fewer again. */
   private def spread(spark: SparkSession, view: String): Unit = {
