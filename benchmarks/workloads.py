@@ -71,6 +71,10 @@ _BIDS_OF_AUCTIONS = """SELECT b.id AS bid, a.id AS auction, a.category, b.price
 FROM auction a JOIN bid b ON a.id = {}"""
 _IN_TIME = _BIDS_OF_AUCTIONS.format("b.auction WHERE b.ts BETWEEN a.ts AND a.expires_ts")
 _SKEWED = _BIDS_OF_AUCTIONS.format("CASE WHEN MOD(b.id, 5) = 0 THEN 0 ELSE b.auction END")
+_HOT = """SELECT {hint}b.id AS bid, a.id AS auction, a.category, b.price
+FROM auction a JOIN (
+  SELECT id, price, CASE WHEN MOD(id, 5) > 0 THEN 0 ELSE auction END AS about FROM bid) AS b
+ON a.id = b.about"""
 _PER_CATEGORY = f"""SELECT category, avg(CAST(final AS DOUBLE)) AS average
 FROM ({_FINALS}) AS f GROUP BY category"""
 _DISTINCT = """count(*) AS bids, count(DISTINCT bidder) AS bidders,
@@ -139,6 +143,15 @@ FROM bid GROUP BY id >= 0""",
     Workload(
         "W4h", "bids and their auction, one of which has a fifth of them", ("auction", "bid"),
         _SKEWED, ("bid", "auction", "category", "price"), stock=_SKEWED, key=("bid",),
+    ),
+    Workload(
+        "W4e", "the same, four fifths of them", ("auction", "bid"), _HOT.format(hint=""),
+        ("bid", "auction", "category", "price"), stock=_HOT.format(hint=""), key=("bid",),
+    ),
+    Workload(
+        "W4es", "the same, spread by a hint", ("auction", "bid"),
+        _HOT.format(hint="/*+ SKEW('b', 'about', 0) */ "),
+        ("bid", "auction", "category", "price"), flink=_HOT.format(hint=""),
     ),
     Workload(
         "W5", "left outer join with a condition, counted per category", ("auction", "bid"),

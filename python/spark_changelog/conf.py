@@ -143,6 +143,13 @@ class ChangelogConf:
         "or a watermark bounds them. A query that has started must keep the setting it started "
         "with.",
     )
+    skew_ways = Entry(
+        "spark.sql.changelog.skew.ways",
+        int,
+        "In how many parts a join divides the rows of each key that a hint SKEW names; of the "
+        "other side's rows with that key there is a copy for each. A query that has started "
+        "keeps the setting it started with.",
+    )
     share_equal_parts = Entry(
         "spark.sql.changelog.shareEqualParts.enabled",
         _boolean,

@@ -17,13 +17,15 @@ import org.apache.spark.sql.changelog.analysis.{
   RecognizeLookupJoin,
   RecognizeTemporalJoin,
   ResolvePassingTime,
+  ResolveSkewHints,
   ResolveTtlHints
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
-  DropTtls,
+  DropHints,
+  LiftSkew,
   LiftStateTtl,
   PushThroughRowTtl,
   ReadLookupTables,
@@ -65,9 +67,11 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectTableFunction(ChangelogStatusFunction.description)
     extensions.injectHintResolutionRule(_ => ResolveTtlHints)
+    extensions.injectHintResolutionRule(_ => ResolveSkewHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectResolutionRule(_ =>
       ResolveTtlHints) // Hive sessions leave out the ones above
+    extensions.injectResolutionRule(_ => ResolveSkewHints) // and finds columns in any
     extensions.injectResolutionRule(new DropViewsWhole(_))
     extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them
@@ -84,10 +88,11 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     // before optimization
     extensions.injectPlanNormalizationRule(_ => ReadTableRows)
     extensions.injectPlanNormalizationRule(_ => LowerSources)
-    extensions.injectPlanNormalizationRule(_ => DropTtls)
+    extensions.injectPlanNormalizationRule(_ => DropHints)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ReadLookupTables)
     extensions.injectOptimizerRule(_ => LiftStateTtl)
+    extensions.injectOptimizerRule(_ => LiftSkew)
     extensions.injectOptimizerRule(_ => PushThroughRowTtl)
     // after it, before distinct aggregates are expanded
     extensions.injectPreCBORule(new RewriteChangelogQuery(_))

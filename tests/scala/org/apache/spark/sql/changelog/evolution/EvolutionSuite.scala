@@ -165,7 +165,16 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   private val twice =
     s"WITH a AS ($sums) SELECT a.g, b.s FROM a LEFT JOIN a b ON a.s = b.s AND a.g <> b.g"
 
+  private val sumsOfItems =
+    "SELECT HINT a.g, a.s, u.w FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a JOIN u ON a.g = u.g"
+
+  private def skewed(hint: String): String = sumsOfItems.replace("HINT", hint)
+
   private val morePairs = Seq(
+    // rows of a join are spread otherwise, and what stands below it goes on
+    (skewed(""), skewed("/*+ SKEW('u', 'g', 'a') */"), 1),
+    (skewed("/*+ SKEW('u', 'g', 'a') */"), skewed("/*+ SKEW('u', 'g', ('a', 'b')) */"), 1),
+    (skewed("/*+ SKEW('u', 'g', 'a') */"), skewed(""), 1),
     (largest, largest.replace("LIMIT 1", "LIMIT 2"), 1),
     (
       "SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g",

@@ -50,6 +50,11 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
       "SELECT t.id, u.v FROM t JOIN u ON t.id = u.k",
       "s2.id",
       "s2.k"),
+    (
+      "SELECT /*+ SKEW('t', 'k', 1) */ t.id, u.v FROM t JOIN u ON t.k = u.k",
+      "SELECT /*+ SKEW('t', 'k', 2) */ t.id, u.v FROM t JOIN u ON t.k = u.k",
+      "1:int",
+      "2:int"),
     (top("v DESC, id", "2"), top("v DESC, id", "3"), "2:int", "3:int"),
     (top("v DESC, id", "2"), top("v, id", "2"), "Descending", "Ascending"),
     (

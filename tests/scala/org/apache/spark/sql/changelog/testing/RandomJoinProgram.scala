@@ -9,7 +9,8 @@ import scala.util.Random
  * A program of joins drawn by a seed, with a way to run it. The same for the same seed.
  *
  * All tables have the columns `k`, `j`, `v` and `w`, and so has every query that stands for one:
- * joins of all types and key forms, of tables, of themselves, of joins and of aggregates.
+ * joins of all types and key forms, of tables, of themselves, of joins and of aggregates. In some a
+ * hint spreads the rows of a side.
  */
 object RandomJoinProgram {
 
@@ -23,7 +24,7 @@ object RandomJoinProgram {
     val random = new Random(seed)
     val values = new RandomValues(random, wraps = false)
     val feeds = this.feeds(random)
-    val query = new Queries(random, feeds).apply()
+    val query = new Queries(random, new Random(~seed), feeds).apply()
     val changelogs = feeds.map(feed => feed -> new RandomChangelog(random, feed, values))
     val steps = Seq.fill(3 + random.nextInt(3)) {
       Step(changelogs.map { case (feed, changelog) =>
@@ -65,7 +66,7 @@ object RandomJoinProgram {
          else Map.empty))
   }
 
-  private final class Queries(random: Random, feeds: Seq[Feed]) {
+  private final class Queries(random: Random, hints: Random, feeds: Seq[Feed]) {
     private def pick[T](choices: T*): T = choices(random.nextInt(choices.size))
 
     private def table(): Relation = {
@@ -124,8 +125,8 @@ object RandomJoinProgram {
       case 2 | 3 => beside("LEFT JOIN", x, y)
       case 4 => beside("RIGHT JOIN", x, y)
       case 5 | 6 => beside("FULL JOIN", x, y)
-      case 7 => ofLeft(x, s"LEFT SEMI JOIN ${y.sql} y ON ${condition()}")
-      case 8 => ofLeft(x, s"LEFT ANTI JOIN ${y.sql} y ON ${condition()}")
+      case 7 => ofLeft(x, s"LEFT SEMI JOIN ${y.sql} y ON", condition())
+      case 8 => ofLeft(x, s"LEFT ANTI JOIN ${y.sql} y ON", condition())
       case 9 =>
         val not = pick("", "NOT ")
         ofLeft(
@@ -143,8 +144,27 @@ object RandomJoinProgram {
           x.key.filter(_.forall(Set("k", "j", "v"))))
     }
 
-    private def ofLeft(x: Relation, rest: String): Relation =
-      x.copy(sql = s"(SELECT x.* FROM ${x.sql} x $rest)")
+    private def ofLeft(x: Relation, rest: String, on: String = ""): Relation =
+      x.copy(sql = s"(SELECT ${hint(Seq("x"), on)}x.* FROM ${x.sql} x $rest $on)")
+
+    /** In one join of three a hint that spreads rows of one of `sides`. */
+    private def hint(sides: Seq[String], on: String): String =
+      "x\\.(\\w+) (?:=|<=>) y\\.(\\w+)(?= AND|$)".r.findFirstMatchIn(on) match {
+        case Some(pair) if sides.nonEmpty && hints.nextInt(3) == 0 =>
+          val side = sides(hints.nextInt(sides.size))
+          val column = pair.group(if (side == "x") 1 else 2)
+          val some = Seq("", ", 0", ", (1, 2)", ", (NULL, 0, 5)")(hints.nextInt(4))
+          // those of other columns are of any type
+          s"/*+ SKEW('$side', '$column'${if (column == "j") "" else some}) */ "
+        case _ => ""
+      }
+
+    private def spreadSides(kind: String): Seq[String] = kind match {
+      case "JOIN" => Seq("x", "y")
+      case "LEFT JOIN" => Seq("x")
+      case "RIGHT JOIN" => Seq("y")
+      case _ => Nil
+    }
 
     private def beside(kind: String, x: Relation, y: Relation): Relation = {
       val names = Seq("k", "j", "v", "w")
@@ -153,13 +173,17 @@ object RandomJoinProgram {
       key match {
         case Some((xs, ys)) if xs.size == 1 && xs == ys =>
           val columns = names.map(name => s"x.$name") ++ names.map(name => s"y.$name AS y$name")
+          val on = condition()
+          val hinted = hint(spreadSides(kind), on)
           val wide =
-            s"SELECT ${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON ${condition()}"
+            s"SELECT $hinted${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON $on"
           Relation(s"($wide)", Some(xs ++ ys.map("y" + _)))
         case _ =>
           val columns = names.map(name => s"${pick("x", "y")}.$name")
+          val on = condition()
+          val hinted = hint(spreadSides(kind), on)
           Relation(
-            s"(SELECT ${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON ${condition()})",
+            s"(SELECT $hinted${columns.mkString(", ")} FROM ${x.sql} x $kind ${y.sql} y ON $on)",
             None)
       }
     }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.changelog.plans.{
   FromChangelog,
   InputMode,
   RowTtl,
+  Skew,
   StateTtl,
   ToChangelog
 }
@@ -30,26 +31,30 @@ object ReadStreams {
 
   def apply(root: ToChangelog): ToChangelog = {
     root.child
-      .collectWithSubqueries { case StateTtl(scala.util.Left(problem), _) => problem }
+      .collectWithSubqueries {
+        case StateTtl(scala.util.Left(problem), _) => problem
+        case Skew(_, _, _, Some(problem), _, _) => problem
+      }
       .foreach(throw _)
     val streams = root.child.collectWithSubqueries {
       case leaf: LeafNode if isStream(leaf) => leaf
     }
     val read = readCommonTables(wrapStreams(root.child))
-    checkRowTtls(read)
+    checkHints(read)
     root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(read))
   }
 
-  /** The rows of a stream come and never go. */
-  private def checkRowTtls(plan: LogicalPlan): Unit = plan
+  /** The rows of a stream come and never go, and Spark reads them. */
+  private def checkHints(plan: LogicalPlan): Unit = plan
     .collectWithSubqueries { case source: FromChangelog => source.child }
-    .flatMap(_.collectFirst { case hint: RowTtl => hint })
-    .foreach { _ =>
-      throw TtlHint.Row.invalid(
-        "place",
-        "a stream",
-        "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark")
-    }
+    .flatMap(_.collectFirst {
+      case _: RowTtl => TtlHint.Row.invalid("place", "a stream", Misplaced)
+      case _: Skew => SkewHint.invalid("place", "a stream", Misplaced)
+    })
+    .foreach(throw _)
+
+  private val Misplaced =
+    "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark"
 
   /** References to what was a stream when they were made, and is a changelog now. */
   private def readCommonTables(plan: LogicalPlan): LogicalPlan =

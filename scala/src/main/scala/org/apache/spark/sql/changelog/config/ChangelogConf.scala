@@ -87,6 +87,16 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
+  val SKEW_WAYS: ConfigEntry[Int] = Setting("spark.sql.changelog.skew.ways")
+    .doc(
+      "In how many parts a join divides the rows of each key that a hint SKEW names; of the other side's " +
+        "rows with that key there is a copy for each. A query that has started keeps the setting it " +
+        "started with.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ > 1, "at least two parts are needed")
+    .createWithDefault(16)
+
   val SHARE_EQUAL_PARTS_ENABLED: ConfigEntry[Boolean] = Setting(
     "spark.sql.changelog.shareEqualParts.enabled")
     .doc(
@@ -144,6 +154,7 @@ object ChangelogConf {
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,
+      SKEW_WAYS,
       SHARE_EQUAL_PARTS_ENABLED,
       STATE_PARTITIONS,
       STATE_TTL,

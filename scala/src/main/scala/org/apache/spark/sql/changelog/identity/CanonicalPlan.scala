@@ -136,7 +136,8 @@ private[changelog] object CanonicalPlan {
         column.exprId -> known.getOrElse(column.exprId, s"$number.$place")
       }
       val subqueries = new Subqueries(made.toMap ++ below, outer)
-      val arguments = argumentsOf(plan).flatMap(subqueries.argument).filter(_.nonEmpty)
+      val arguments =
+        (argumentsOf(plan) ++ skewOf(plan)).flatMap(subqueries.argument).filter(_.nonEmpty)
       val label = if (makes) s"$number: " else ""
       val node = s"$label${(plan.nodeName +: arguments).mkString(" ")}"
       val over = plan.children
@@ -165,7 +166,7 @@ private[changelog] object CanonicalPlan {
       case _: Filter | _: Aggregate | _: Window | _: Sort | _: Generate | _: EventTimeWatermark =>
         true
       case _: Join | _: LateralJoin | _: TemporalJoin | _: LookupJoin => true
-      case _: GlobalLimit | _: LocalLimit | _: Offset | _: CollectMetrics => true
+      case _: GlobalLimit | _: LocalLimit | _: Offset | _: CollectMetrics | _: Skew => true
       case _: FromChangelog | _: ToChangelog => true
       case _ => false
     }
@@ -218,11 +219,17 @@ private[changelog] object CanonicalPlan {
     case filter: TemporalFilter => Seq(filter.condition)
     // how long may change
     case _: RowTtl => Nil
+    case skew: Skew => Seq(skew.columns, skew.values.flatten)
     case closing: EmitOnClose => Seq(closing.times, closing.delays)
     // what is kept are the rows of its inputs
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
     case other => other.productIterator.toSeq
+  }
+
+  /** By what a join spreads its rows, beside its key; its values are constants of the query. */
+  private def skewOf(join: LogicalPlan): Seq[Any] = SkewedSide.of(join).toSeq.flatMap { skew =>
+    Seq(skew.isLeft, skew.columns, skew.values.flatten.map(_.sql), skew.ways)
   }
 
   /** An expression that nests others deeply would otherwise double with each projection. */

@@ -19,6 +19,7 @@ private[changelog] object RecordedSettings {
   private val layout: Seq[ConfigEntry[_]] = Seq(
     ChangelogConf.DISTINCT_SPLIT_ENABLED,
     ChangelogConf.JOIN_MULTI_ENABLED,
+    ChangelogConf.SKEW_WAYS,
     ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)
 
   /** Settings that decide what expressions give. */

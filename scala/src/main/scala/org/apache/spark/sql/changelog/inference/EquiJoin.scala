@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types.StringType
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 
 /**
@@ -53,6 +54,16 @@ object EquiJoin {
     val ordered = inPlace(pairs, join.left.output)(_._1._1)
     EquiJoin(ordered.map(_._1), ordered.map(_._2), rest)
   }
+
+  /** A part of a join key without what makes equal values have equal bytes. */
+  def plain(part: Expression): Expression = part.transformUp {
+    case CollationKey(child) => child
+    case note: TaggingExpression => note.child
+    case other => SparkRules.withoutNormalization(other)
+  }
+
+  /** The column that a part of a join key is, however it is compared. */
+  def columnOf(part: Expression): Option[Attribute] = ProjectKeys.carriedColumn(plain(part))
 
   /**
    * Pairs in the order of the columns their left sides are made of: state is kept by them, in

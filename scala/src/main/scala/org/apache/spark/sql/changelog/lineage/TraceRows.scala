@@ -16,6 +16,7 @@ import org.apache.spark.sql.changelog.plans.{
   LookupTable,
   ReadName,
   RowTtl,
+  Skew,
   StateTtl
 }
 
@@ -87,7 +88,7 @@ private object TraceRows {
         wanted: LogicalPlan,
         level: Int,
         name: ReadName): Seq[TracedNode] = node match {
-      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: RowTtl |
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: RowTtl | _: Skew |
           _: LookupTable | _: EventTimeWatermark | _: Sort | _: RepartitionOperation |
           _: CollectMetrics =>
         trace(node.children.head, wanted, level, name.below(node))

@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
-import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, SkewedSide, StateTtl}
 
 /**
  * Makes one join of inner joins on the same key, which keeps its inputs but no results in between.
@@ -23,8 +23,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, StateTtl}
  *   :  +- b                           +- c
  *   +- c
  * }}}
- * Leaves alone joins of other types or on further keys, joins with something static, and joins
- * whose rows go some day, by a watermark or for their age: each of them has its own time.
+ * Leaves alone joins of other types or on further keys, joins with something static, joins
+ * whose rows go some day, by a watermark or for their age, as each of them has its own time, and joins of
+ * which a hint `SKEW` spreads one side.
  */
 object CombineInnerJoins extends Rule[LogicalPlan] {
 
@@ -130,6 +131,7 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
       join.joinType.isInstanceOf[InnerLike] && equi.pairs.nonEmpty &&
         !join.children.exists(StaticInference.isStatic) &&
         join.children.indices.forall(StateTtl.ofInput(join, _) == 0) &&
+        SkewedSide.of(join).isEmpty &&
         JoinWatermark(join, equi).columns.forall(_.isEmpty)
   }
 }

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.optimizer
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-import org.apache.spark.sql.changelog.plans.{RowTtl, StateTtl, TemporalFilter}
+import org.apache.spark.sql.changelog.plans.{RowTtl, Skew, StateTtl, TemporalFilter}
 
 /**
  * Moves what a `STATE_TTL` hint says up to the operator that keeps the rows.
@@ -24,7 +24,7 @@ object LiftStateTtl extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case node @ (_: Project | _: Filter | _: Generate | _: Expand | _: AppendColumns |
-        _: TemporalFilter | _: RowTtl) =>
+        _: TemporalFilter | _: RowTtl | _: Skew) =>
       node.children.head match {
         // what becomes a join keeps rows, too
         case hint: StateTtl if node.subqueries.nonEmpty => hint.copy(child = node)

@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
  *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
  *   - groups are by what has equal bytes where it is equal
  *   - a sort without a limit goes: the rows of a changelog have no order
- *   - operators know what hints say about their state
+ *   - operators know what hints say about their state, and joins what hints say about their sides
  *   - static rows come once, unless they are only looked up
  *   - joins get keys of their inputs, and no filters on what they leave out themselves
  *   - inner joins on one key become one
@@ -59,11 +59,12 @@ object NormalizeChangelogQuery {
   }
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
-    val grouped = HideStaticRows.during(LiftStateTtl(RecognizeTemporalFilter(plan))) { changing =>
-      val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
-      GroupByCollationKey(unsorted)
+    val grouped = HideStaticRows.during(LiftSkew(LiftStateTtl(RecognizeTemporalFilter(plan)))) {
+      changing =>
+        val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
+        GroupByCollationKey(unsorted)
     }
-    val prepared = PrepareJoinInputs(InsertStaticRows(AssignStateTtl(grouped)))
+    val prepared = PrepareJoinInputs(InsertStaticRows(AssignSkew(AssignStateTtl(grouped))))
     SparkRules.updateNullability(pruneSources(CombineInnerJoins(prepared)))
   }
 

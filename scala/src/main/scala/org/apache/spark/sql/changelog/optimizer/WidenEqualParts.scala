@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.compat.{SparkPlanMerger, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew, StateTtl}
 
 /**
  * Makes parts of a query equal that Spark's optimizer has cut to what each reader wants.
@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
  * What two aggregates over the same groups, or two joins over the same rows, give to their readers is
  * merged by Spark's own, see [[SparkPlanMerger]]. Filters on groups, which Spark has moved below one of two aggregates, are
  * lifted again: the other keeps all groups in any case. Leaves alone parts whose rows are filtered
- * otherwise, sorted or limited, and those for which a hint says how long they are kept.
+ * otherwise, sorted or limited, and those that a hint says something of.
  */
 object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -69,7 +69,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     part.deterministic && sourcesOf(part).nonEmpty && !part.exists { node =>
       // Spark can't say what a function of Python is made of, and gives no copy of a join a name
       // of its own for whether there was a match
-      node.isInstanceOf[StateTtl] || isExistence(node) ||
+      node.isInstanceOf[StateTtl] || node.isInstanceOf[Skew] || isExistence(node) ||
       node.expressions.exists(_.exists(_.isInstanceOf[UnevaluableAggregateFunc]))
     }
 

@@ -11,7 +11,13 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{LookupJoin, SideForm, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.{
+  LookupJoin,
+  SideForm,
+  SkewedSide,
+  StateTable,
+  StateTtl
+}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -38,6 +44,7 @@ final case class JoinState(
     isLookup: Boolean = false) {
 
   private val hasCondition = equi.rest.nonEmpty
+  private val skew = SkewedSide.of(join)
   private val watermark = if (isLookup) None else Some(JoinWatermark(join, equi))
   private val timedBy = watermark.fold(Seq.fill(2)(Option.empty[String]))(_.columns)
 
@@ -87,7 +94,17 @@ final case class JoinState(
     Seq(
       if (equi.pairs.nonEmpty) None
       else Some("no equality between the sides: all rows meet in one partition"),
+      skew.map(spread),
       later).flatten)
+
+  private def spread(skew: SkewedSide): String = {
+    val (side, other) = if (skew.isLeft) ("left", "right") else ("right", "left")
+    val values = skew.values.map(_.map(DescribeNode.expression).mkString("(", ", ", ")"))
+    val which =
+      if (values.isEmpty) "of each" else s"of ${values.mkString(", ")}"
+    s"hint SKEW: $side rows $which ${DescribeNode.key(skew.columns)} are spread over ${skew.ways} " +
+      s"salts, with a copy of $other rows for each"
+  }
 
   private def later: Option[String] = {
     val delay = watermark.fold(0L)(_.delay)
@@ -109,7 +126,7 @@ final case class JoinState(
 
   /** What is kept of a side, which EXPLAIN calls by `name`. */
   private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
-    val joinKey = equi.key(isLeft).map(DescribeNode.expression)
+    val joinKey = equi.key(isLeft).map(DescribeNode.expression) ++ skew.map(_ => "salt")
     val bound = timedBy(if (isLeft) 0 else 1) match {
       case Some(column) => s"a watermark on $column"
       case None => StateTable.unbounded(StateTtl.ofInput(join, if (isLeft) 0 else 1))

@@ -63,11 +63,12 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       inputs: Seq[LogicalPlan],
       ids: OperatorIds): ChangelogJoin = {
     val state = JoinState(node)
-    val Seq(left, right) = inputs
+    val spread = SpreadRows.of(node, state)
+    val salted = spread.fold(inputs)(_.inputs(inputs))
     def side(number: Int) = {
       val isLeft = number == 0
       JoinedSide(
-        state.equi.key(isLeft).map(NodeRewrite.sameBytes),
+        state.equi.key(isLeft).map(NodeRewrite.sameBytes) ++ spread.map(_.salt(isLeft)),
         RowKind.find(inputs(number).output),
         state.form(isLeft),
         state.rowKey(isLeft).map(NodeRewrite.sameBytes),
@@ -79,12 +80,12 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       state.join.joinType,
       side(0),
       side(1),
-      state.equi.matchesNull,
+      state.equi.matchesNull ++ spread.map(_ => true),
       state.equi.rest.reduceOption(And(_, _)),
       result(node),
       ids.next(),
-      left,
-      right)
+      salted(0),
+      salted(1))
   }
 
   /** Whether a row of an input replaces the one with its key. */

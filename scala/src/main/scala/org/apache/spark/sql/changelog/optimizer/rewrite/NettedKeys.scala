@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.keys.{ProjectKeys, UpsertKeys}
 import org.apache.spark.sql.changelog.inference.nodes.{JoinState, StaticInference}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, SideForm}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, Rank, SideForm, SkewedSide}
 
 /**
  * The keys that a batch holds at most one change of, the halves of an update side by side.
@@ -64,7 +64,8 @@ private[rewrite] object NettedKeys {
     def joinKey(isLeft: Boolean) = state.equi.references(isLeft)
     def holding(columns: AttributeSet) = node.upsertKeys.filter(columns.subsetOf(_))
 
-    if (!isSingle(isLeft = true) || !isSingle(isLeft = false)) Nil
+    if (SkewedSide.of(state.join).isDefined) Nil // changes of a key meet in several tasks
+    else if (!isSingle(isLeft = true) || !isSingle(isLeft = false)) Nil
     else
       joinType match {
         case _: InnerLike => (holding(joinKey(true)) ++ holding(joinKey(false))).distinct

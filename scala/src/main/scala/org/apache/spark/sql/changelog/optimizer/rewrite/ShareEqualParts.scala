@@ -11,7 +11,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide, StateTtl}
 
 /**
  * Finds the parts of a query that are equal and keep state, so that each is computed once per batch
@@ -43,7 +43,7 @@ private[optimizer] object ShareEqualParts {
       plan: LogicalPlan,
       required: UpdateKind,
       requiredKey: Option[Seq[Boolean]],
-      ttls: Seq[Option[Long]])
+      hints: Seq[Any])
 
   /** Walks as the rewrite does, which sees only the lowest of nodes that it takes together. */
   private class Readers {
@@ -89,12 +89,13 @@ private[optimizer] object ShareEqualParts {
     node.plan.canonicalized,
     node.required,
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
-    ttls(node.plan))
+    hints(node.plan))
 
   /** What hints say of the state of operators. How a stream is read below its source may differ. */
-  private def ttls(plan: LogicalPlan): Seq[Option[Long]] =
-    plan.children.indices.map(StateTtl.hinted(plan, _)) ++ (plan match {
-      case _: FromChangelog => Nil
-      case _ => plan.children.flatMap(ttls)
-    })
+  private def hints(plan: LogicalPlan): Seq[Any] =
+    plan.children.indices.map(StateTtl.hinted(plan, _)) ++
+      SkewedSide.of(plan).map(_.places(plan)) ++ (plan match {
+        case _: FromChangelog => Nil
+        case _ => plan.children.flatMap(hints)
+      })
 }
