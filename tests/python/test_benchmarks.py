@@ -157,7 +157,7 @@ def test_ratios_take_the_best_of_flinks_configurations() -> None:
 
 def test_stock_takes_part_where_it_can_express_the_query() -> None:
     able = [workload.name for workload in ALL if run.takes_part("stock", workload)]
-    assert able == ["W0", "W1", "W2", "W4", "W4j", "W4h", "W7"]
+    assert able == ["W0", "W1", "W2", "W4", "W4j", "W4h", "W4e", "W7"]
 
 
 def test_numbers_have_units() -> None:

@@ -101,7 +101,7 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       oracle.check(program(sql, Seq(left, right, third), hint.length), Variant(conf = ways))
     }
     // each join by the column, and one that is not
-    val sql = "SELECT /*+ SKEW('l', 'a', 1) */ l.id, v, w FROM l JOIN s ON l.id = s.c " +
+    val sql = "SELECT /*+ SKEW('l', 'a', 1) */ l.id, v, t.w FROM l JOIN s ON l.id = s.c " +
       "JOIN r ON l.a = r.c JOIN s AS t ON l.a = t.c"
     oracle.check(program(sql, Seq(left, right, third), 3), Variant(conf = ways))
   }
