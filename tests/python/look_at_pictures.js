@@ -47,6 +47,12 @@ for (const svg of document.querySelectorAll('svg')) {
 found.paper = painted(document.body, 'backgroundColor');
 for (const element of document.querySelectorAll('.changelog :is(h1, p, b, th, td)'))
   readable(element.textContent.trim().slice(0, 60), painted(element, 'color'), found.paper);
+for (const head of document.querySelectorAll('.changelog th')) {
+  const range = document.createRange();
+  range.selectNodeContents(head);
+  const lines = new Set([...range.getClientRects()].map((line) => Math.round(line.top)));
+  if (lines.size > 1) found.wrong.push('more than one line: ' + head.textContent);
+}
 if (document.documentElement.scrollWidth > window.innerWidth)
   found.wrong.push('the page is wider than its window');
 const pre = document.createElement('pre');

@@ -107,10 +107,11 @@ h1 { font-size: 20px; overflow-wrap: anywhere }
     """
 .changelog .wide { overflow-x: auto; margin: 16px 0 }
 .changelog .plan svg { display: block }
+.changelog .plan svg > rect { fill: none }
 .changelog p { overflow-wrap: anywhere }
 .changelog table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 .changelog th, .changelog td { padding: 3px 10px; border-bottom: 1px solid var(--changelog-rule); text-align: right }
-.changelog th { color: var(--changelog-quiet); font-weight: 600 }
+.changelog th { color: var(--changelog-quiet); font-weight: 600; white-space: nowrap }
 .changelog th:nth-child(2), .changelog td.node { text-align: left; font-family: ui-monospace, monospace; font-size: 12px; max-width: 48em; min-width: 18em; overflow-wrap: anywhere }
 """
 }

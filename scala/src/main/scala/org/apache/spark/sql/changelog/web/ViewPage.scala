@@ -35,7 +35,7 @@ private[web] class ViewPage(session: () => SparkSession)
 
   private def facts(view: KeptView): NodeSeq =
     Table(
-      Seq("", ""),
+      Seq("name", "value"),
       new ViewStatus(session(), view).facts.map { case (name, value) =>
         Seq(Table.text(name), Table.text(value))
       })
