@@ -118,8 +118,8 @@ def test_pages_can_be_dark_and_narrow(
                 assert (found["paper"] == "rgb(255, 255, 255)") != dark
     # notebooks and Spark's UI say themselves what they are
     for said, dark in ("data-bs-theme='light'", False), ("data-bs-theme='dark'", True):
-        page = explain(large, format="html").replace("<html", f"<html {said}", 1)
-        found = look(page, dark=not dark)
+        themed = explain(large, format="html").replace("<html", f"<html {said}", 1)
+        found = look(themed, dark=not dark)
         assert found["wrong"] == []
         assert (found["paper"] == "rgb(255, 255, 255)") != dark
 
