@@ -6,11 +6,15 @@ package org.apache.spark.sql.changelog
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.testing._
 
 /** Subqueries over changing tables wherever an expression may stand, against batch Spark. */
 class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   import SubqueriesSuite._
 
   private lazy val oracle = new Oracle(spark)

@@ -9,12 +9,16 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.plans.Skew
 import org.apache.spark.sql.changelog.testing._
 
 /** Joins of which a hint spreads the rows of some keys. */
 class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   private lazy val oracle = new Oracle(spark)
   private val ways = Map("spark.sql.changelog.skew.ways" -> "3")
 
