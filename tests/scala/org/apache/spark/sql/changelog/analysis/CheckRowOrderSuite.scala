@@ -5,19 +5,8 @@ package org.apache.spark.sql.changelog.analysis
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.changelog.testing._
-
 /** What depends on the order in which rows are read, which a stream has not. */
-class CheckRowOrderSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
-
-  private def views(): Unit = {
-    new RawStream(spark, "raw", "op STRING, id INT, g STRING, v INT")
-    new RawStream(spark, "events", "id INT, g STRING, v INT")
-    spark.sql("SELECT * FROM from_changelog(TABLE(raw), 'op', 'id')").createOrReplaceTempView("t")
-    spark.sql("SELECT 'a' AS g, 1 AS v").createOrReplaceTempView("fixed")
-  }
-
-  private def changes(sql: String) = spark.sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+class CheckRowOrderSuite extends AnyFunSuite with RefusedChanges {
 
   test("first and last are refused, over rows that change and over those that only come") {
     views()
