@@ -37,7 +37,7 @@ REFUSED = {
     "K02_unknown_row_with_known_order",
     "K09_left_join_of_many",
 }
-ALL = "CHANGELOG_TEST_ALL_SCENARIOS"
+ALL = "CHANGELOG_TEST_ALL"
 
 RIDES = Feed("rides", "city STRING, fare INT")
 TOTALS = """

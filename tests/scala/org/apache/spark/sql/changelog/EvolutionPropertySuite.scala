@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram
  *
  * What they read lies in files: what is in memory can't be read again from its beginning.
  */
-class EvolutionPropertySuite extends QueryProperties(numSeeds = 6, Grammar.Wide) {
+class EvolutionPropertySuite extends QueryProperties(numSeeds = 3, Grammar.Wide) {
   private var numKept = 0
   private var numOthers = 0
 

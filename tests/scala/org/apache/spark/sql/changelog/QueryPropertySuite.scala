@@ -6,4 +6,4 @@ package org.apache.spark.sql.changelog
 import org.apache.spark.sql.changelog.testing.grammar.Grammar
 
 /** Queries as they have always been drawn, those that failed once among them. */
-class QueryPropertySuite extends QueryProperties(numSeeds = 8, Grammar.Narrow)
+class QueryPropertySuite extends QueryProperties(numSeeds = 4, Grammar.Narrow)

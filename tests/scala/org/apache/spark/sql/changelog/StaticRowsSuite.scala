@@ -24,7 +24,7 @@ class StaticRowsSuite extends AnyFunSuite with ChangelogSession {
   private val cities = "VALUES ('Oslo', 'NO'), ('Rome', 'IT'), ('Rome', NULL) AS c(name, country)"
 
   private def check(sql: String): Unit =
-    oracle.checkAll(Program(Seq(rides), sql, steps), Seq(Variant(restart = true)))
+    Share.check(oracle, Program(Seq(rides), sql, steps), Seq(Variant(restart = true)))
 
   test("static rows of a union come once") {
     check(s"SELECT city, 'ride' AS what FROM rides UNION ALL SELECT name, country FROM $cities")

@@ -6,4 +6,4 @@ package org.apache.spark.sql.changelog
 import org.apache.spark.sql.changelog.testing.grammar.Grammar
 
 /** Queries of the wide grammar. */
-class WideQueryPropertySuite extends QueryProperties(numSeeds = 5, Grammar.Wide)
+class WideQueryPropertySuite extends QueryProperties(numSeeds = 3, Grammar.Wide)

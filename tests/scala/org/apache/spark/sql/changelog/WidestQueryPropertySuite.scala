@@ -6,4 +6,4 @@ package org.apache.spark.sql.changelog
 import org.apache.spark.sql.changelog.testing.grammar.Grammar
 
 /** Queries of the widest grammar. */
-class WidestQueryPropertySuite extends QueryProperties(numSeeds = 4, Grammar.Widest)
+class WidestQueryPropertySuite extends QueryProperties(numSeeds = 3, Grammar.Widest)

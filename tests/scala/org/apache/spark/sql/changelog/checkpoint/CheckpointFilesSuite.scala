@@ -27,6 +27,7 @@ import org.apache.spark.sql.changelog.testing.{
   ChangelogSession,
   ErrorChecks,
   QuickFileSystem,
+  Share,
   Variant
 }
 
@@ -207,13 +208,15 @@ class CheckpointFilesSuite extends AnyFunSuite with ChangelogSession with ErrorC
         Set(1 -> 6, 2 -> 4)))
   }
 
-  for {
+  private val changingManagers = for {
     names <- Seq(
       Seq("spark", "ours", "spark"),
       Seq("ours", "spark", "ours"),
       Seq("spark", "ours"))
     providers <- Seq(Seq(Variant.Paged), Seq(Map.empty[String, String], Variant.Paged))
-  }
+  } yield (names, providers)
+
+  for ((names, providers) <- Share.of(changingManagers, oneIn = 3))
     test(
       s"what another manager wrote is replaced: ${names.mkString(", ")} on ${providers.size}") {
       val checkpoint = QuickFileSystem.temporaryDirectory()

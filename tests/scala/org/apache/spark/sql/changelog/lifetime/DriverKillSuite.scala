@@ -22,7 +22,7 @@ class DriverKillSuite extends AnyFunSuite with ChangelogSession {
   private val random = new Random(KilledWriter.seed)
 
   test("queries of every operator and each state store") {
-    val rounds = KilledWriter.rounds(few = 4)
+    val rounds = KilledWriter.rounds(few = 2)
     val shuffled = Iterator.continually(random.shuffle(OperatorQuery.all)).flatten
     val providers = Iterator.continually(random.shuffle(RunningQueries.Providers)).flatten
     var figures = RunFigures()

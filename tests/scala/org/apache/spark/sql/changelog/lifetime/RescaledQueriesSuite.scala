@@ -13,8 +13,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.KilledWriter
-import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem}
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, Share}
 
 /**
  * Queries of every operator go on in other numbers of partitions, with each state store; after each batch they are
@@ -27,9 +26,8 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
   for {
     ((provider, conf), number) <- RunningQueries.Providers.zipWithIndex
-    (query, index) <- OperatorQuery.all.zipWithIndex
-    // each with one store, and all of them if there is time
-    if KilledWriter.isLong || index % RunningQueries.Providers.size == number
+    (query, index) <- Share.of(OperatorQuery.all, oneIn = 3).zipWithIndex
+    if Share.isAll || index % RunningQueries.Providers.size == number
   } test(s"${query.name}, state $provider") {
     // readers of state know no blanks in paths
     val life = new Life(query.copy(name = query.name.replaceAll("\\W+", "-")), conf)

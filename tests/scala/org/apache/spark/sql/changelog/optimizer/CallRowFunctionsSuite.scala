@@ -38,7 +38,7 @@ class CallRowFunctionsSuite extends AnyFunSuite with ChangelogSession with Error
     "groups of mapped rows" -> groupsOfMapped,
     "groups by a function of mapped rows, their rows kept" -> rowsOfGroups).foreach {
     case (name, view) =>
-      test(s"$name over changing rows is as in batch")(oracle.checkAll(program(view)))
+      test(s"$name over changing rows is as in batch")(Share.check(oracle, program(view)))
   }
 
   test("what functions give is joined and grouped again") {

@@ -96,7 +96,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
   }
 
-  for ((provider, conf) <- Variant.Providers)
+  for ((provider, conf) <- Share.of(Variant.Providers, oneIn = 3))
     test(s"a running query is forked, state in $provider") {
       val forks = new Forks(joined, conf)
       forks.step()
@@ -114,7 +114,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       forks.run(fork)
     }
 
-  for ((provider, conf) <- Variant.Providers)
+  for ((provider, conf) <- Share.ofWays(Variant.Providers, "savepoint"))
     test(s"a savepoint stays when its batch is forgotten, state in $provider") {
       val kept = conf + ("spark.sql.streaming.minBatchesToRetain" -> "2")
       val forks = new Forks(joined, kept)

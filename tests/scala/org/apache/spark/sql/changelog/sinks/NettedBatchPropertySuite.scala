@@ -9,7 +9,7 @@ import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
 
 /** Random queries whose batches a sink has by key as they come, against the same batches grouped. */
-class NettedBatchPropertySuite extends PropertySuite(numSeeds = 6) {
+class NettedBatchPropertySuite extends PropertySuite(numSeeds = 3) {
   private var seed = 0L
   private var isPrepared = false
 

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.testing.grammar.RandomSqlProgram
  * restart. Views keep them also over tables that are compared with copies. A sink may refuse a query,
  * but only by an error that says so.
  */
-class SinkShapesPropertySuite extends PropertySuite(numSeeds = 6) {
+class SinkShapesPropertySuite extends PropertySuite(numSeeds = 3) {
   import SinkShapesPropertySuite._
 
   private val outcomes = mutable.Map.empty[String, Int].withDefaultValue(0)

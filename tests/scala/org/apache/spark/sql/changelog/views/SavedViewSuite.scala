@@ -9,7 +9,6 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._
 
 /** Views are kept at a moment, made from others, put back, compared, and change places. */
@@ -71,10 +70,10 @@ class SavedViewSuite
     Seq(first, second, held("v"))
   }
 
-  /** Runs with a state store provider for each format, by turns. */
+  /** Runs with a state store provider for each format, by turns, or with one format if not all is tested. */
   private def testEach(name: String, providers: (String, String)*)(body: String => Unit): Unit =
     for {
-      format <- Seq("delta", "parquet")
+      format <- Share.ofWays(Seq("delta", "parquet"), name)
       (provider, conf) <- Variant.Providers if providers.contains(format -> provider)
     } test(s"$name, in $format, state $provider") {
       conf.foreach { case (key, value) => spark.conf.set(key, value) }
@@ -258,7 +257,7 @@ class SavedViewSuite
     val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(statement))
     assert(all > 10)
     judge
-    val points = if (KilledWriter.isLong) all else 3
+    val points = if (Share.isAll) all else 2
     for (most <- (0 until all by math.max(1, all / points)) :+ all - 2)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare

@@ -33,7 +33,7 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
         Seq("+U a 2 6", "-U a 1 1"),
         Seq("-D b 1 2"),
         Seq("+U a 2 8", "-U a 2 6")))
-    oracle.checkAll(program)
+    Share.check(oracle, program)
   }
 
   test("an aggregate over an aggregate counts groups") {
@@ -52,11 +52,12 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
         Seq("+I 2 1", "+U 1 2", "-U 1 3"),
         Seq("+U 2 3", "-D 1 2", "-U 2 1"),
         Seq("+I 1 1", "+I 3 1", "+U 2 2", "-U 2 3")))
-    oracle.checkAll(program)
+    Share.check(oracle, program)
   }
 
   test("min and max take their value back") {
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(words),
         "SELECT word, min(n), max(n), count(*) FROM words GROUP BY word",
@@ -80,7 +81,7 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
         Seq("+I 0 NULL NULL"),
         Seq("+U 2 3 1", "-U 0 NULL NULL"),
         Seq("+U 0 NULL NULL", "-U 2 3 1")))
-    oracle.checkAll(program)
+    Share.check(oracle, program)
   }
 
   test("an unchanged result emits nothing") {
@@ -105,7 +106,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
 
   test("texts that a collation finds equal are taken back one by one") {
     val names = Feed("names", "g INT, name STRING COLLATE UTF8_LCASE")
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(names),
         "SELECT g, min(name), max(name), count(*) FROM names GROUP BY g",
@@ -120,7 +122,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("the best texts of a collation are found by it") {
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(words),
         """SELECT n, lower(min(word COLLATE UTF8_LCASE)), lower(max_by(word, word COLLATE UTF8_LCASE)),
@@ -138,7 +141,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
     val times = Feed("times", "g INT, t INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH")
     def change(kind: String, days: Int, months: Int): Change =
       Change(kind, Row(1, Duration.ofDays(days), Period.ofMonths(months)))
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(times),
         "SELECT g, sum(t), avg(t), min(t), sum(m), avg(m), max(m) FROM times GROUP BY g",
@@ -151,7 +155,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
 
   test("NaN, infinities and zeros of either sign are taken back") {
     val numbers = Feed("numbers", "g INT, x DOUBLE, y FLOAT")
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(numbers),
         "SELECT g, sum(x), avg(x), min(x), max(x), sum(y), count(*) FROM numbers GROUP BY g",
@@ -177,12 +182,15 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
     val changes = texts(
       oracle.check(program.copy(sql = s"SELECT lower(w), * EXCEPT (w) FROM (${program.sql})")))
     assert(changes.head.size == 2)
-    oracle.checkAll(
+    Share.check(
+      oracle,
       program.copy(sql =
         """SELECT lower(word COLLATE UTF8_LCASE) AS w, n, count(DISTINCT word COLLATE UTF8_LCASE)
           |FROM words GROUP BY word COLLATE UTF8_LCASE, n""".stripMargin))
-    oracle.checkAll(program.copy(sql =
-      "SELECT lower(w), c FROM (SELECT array(word COLLATE UTF8_LCASE)[0] AS w, count(*) AS c FROM words GROUP BY array(word COLLATE UTF8_LCASE))"))
+    Share.check(
+      oracle,
+      program.copy(sql =
+        "SELECT lower(w), c FROM (SELECT array(word COLLATE UTF8_LCASE)[0] AS w, count(*) AS c FROM words GROUP BY array(word COLLATE UTF8_LCASE))"))
   }
 
   test("groups of structs, arrays and maps") {
@@ -191,7 +199,8 @@ class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
       """SELECT struct(word, n % 2) AS s, array(n % 2, NULL) AS a, map(coalesce(word, ''), n IS NULL) AS m,
         |count(*), sum(DISTINCT n), min_by(n, -n)
         |FROM words GROUP BY s, a, m""".stripMargin
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(words),
         sql,

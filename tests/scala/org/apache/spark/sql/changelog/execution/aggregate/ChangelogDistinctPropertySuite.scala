@@ -8,7 +8,7 @@ import scala.util.Random
 import org.apache.spark.sql.changelog.testing._
 
 /** The same random queries, with DISTINCT in some of their calls. */
-class ChangelogDistinctPropertySuite extends PropertySuite(numSeeds = 5) {
+class ChangelogDistinctPropertySuite extends PropertySuite(numSeeds = 3) {
   private val call = """\b(count|sum|avg)\((?!\*)""".r
 
   override protected def program(seed: Long): (Program, Variant) = {

@@ -6,6 +6,6 @@ package org.apache.spark.sql.changelog.execution.join
 import org.apache.spark.sql.changelog.testing._
 
 /** Random joins of tables, joins and aggregates, against the same queries as batches. */
-class ChangelogJoinPropertySuite extends PropertySuite(numSeeds = 6) {
+class ChangelogJoinPropertySuite extends PropertySuite(numSeeds = 3) {
   override protected def program(seed: Long): (Program, Variant) = RandomJoinProgram(seed)
 }

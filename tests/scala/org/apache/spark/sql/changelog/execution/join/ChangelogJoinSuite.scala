@@ -32,7 +32,7 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     both(Seq("-D 2 x", "-D 2 y", "-D 1 w"), Seq("-D 2 p")))
 
   private def check(sql: String, variants: Seq[Variant] = variants.take(1)): Unit =
-    oracle.checkAll(Program(Seq(l, r), sql, steps), variants)
+    Share.check(oracle, Program(Seq(l, r), sql, steps), variants)
 
   test("an inner join gives the pairs that come and takes back those that go") {
     val program = Program(
@@ -51,7 +51,7 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
         Seq("+I 1 z p", "+I 1 z q", "-D 1 x p", "-D 1 x q"),
         Seq("-D 2 y s"),
         Seq("-D 1 z p", "-D 1 z q")))
-    oracle.checkAll(program, variants)
+    Share.check(oracle, program, variants)
   }
 
   test("a full join by USING is kept by its columns, and joined by them") {
@@ -65,12 +65,12 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
       step("-D 3 1 v", "-D 2 1 z")("-D 3 1 o", "+I 2 1 u"))
     val joined = "SELECT * FROM l FULL JOIN r USING (k, j)"
     val upsert = Variant("upsert", Seq("k", "j"))
-    oracle.checkAll(Program(Seq(left, right), joined, steps), variants :+ upsert)
+    Share.check(oracle, Program(Seq(left, right), joined, steps), variants :+ upsert)
     val again = s"SELECT * FROM ($joined) a FULL JOIN (SELECT k, j, b AS c FROM l) c USING (k, j)"
-    oracle.checkAll(Program(Seq(left, right), again, steps), variants.take(1) :+ upsert)
+    Share.check(oracle, Program(Seq(left, right), again, steps), variants.take(1) :+ upsert)
     val looked =
       s"SELECT k, j, a.d, r.d AS e FROM ($joined WHERE k < 9) a LEFT JOIN r USING (k, j)"
-    oracle.checkAll(Program(Seq(left, right), looked, steps), Seq(upsert))
+    Share.check(oracle, Program(Seq(left, right), looked, steps), Seq(upsert))
   }
 
   test("a join key may be NULL, or have NULLs within, on one side only") {
@@ -124,7 +124,7 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
       Seq(l, r),
       "SELECT a, (SELECT d FROM r) AS d FROM l",
       Seq(both(Seq("+I 1 x"), Seq("+I 1 p")), both(Nil, Seq("-D 1 p", "+I 2 q"))))
-    oracle.checkAll(program, variants)
+    Share.check(oracle, program, variants)
     val tooMany = program.copy(steps = program.steps :+ both(Nil, Seq("+I 3 s")))
     val error = intercept[Throwable](oracle.check(tooMany))
     assert(
@@ -154,7 +154,8 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     val y = Feed("y", "c DOUBLE, d FLOAT")
     def step(left: Seq[String], right: Seq[String]) =
       Step(Step(x, left: _*).changes ++ Step(y, right: _*).changes)
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(x, y),
         "SELECT a, b, c, d FROM x FULL JOIN y ON a = c AND b <=> d",
@@ -170,7 +171,8 @@ class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
     val y = Feed("y", "c STRING, m INT")
     def step(left: Seq[String], right: Seq[String]) =
       Step(Step(x, left: _*).changes ++ Step(y, right: _*).changes)
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(x, y),
         "SELECT a, n, c, m FROM x LEFT JOIN y ON a COLLATE UTF8_LCASE = c",

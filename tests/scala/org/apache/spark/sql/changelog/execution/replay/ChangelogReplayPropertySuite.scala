@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.testing._
  * queries as batches. What Spark leaves open is settled: lists are sorted, and windows are ordered
  * by all columns, as texts, which tell zeros of either sign apart.
  */
-class ChangelogReplayPropertySuite extends PropertySuite(numSeeds = 5) {
+class ChangelogReplayPropertySuite extends PropertySuite(numSeeds = 3) {
 
   override protected def program(seed: Long): (Program, Variant) = {
     val random = new Random(seed)

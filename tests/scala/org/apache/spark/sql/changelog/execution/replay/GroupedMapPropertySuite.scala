@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.testing._
  * Random functions over groups of random changing rows, of one table or two, against the same over
  * the tables as they are. The order of rows, which Spark leaves open, does not matter to them.
  */
-class GroupedMapPropertySuite extends PropertySuite(numSeeds = 6) {
+class GroupedMapPropertySuite extends PropertySuite(numSeeds = 3) {
 
   override protected def program(seed: Long): (Program, Variant) = {
     val (drawn, variant) = RandomProgram(seed)

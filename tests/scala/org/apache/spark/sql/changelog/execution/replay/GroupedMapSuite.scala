@@ -29,7 +29,7 @@ class GroupedMapSuite extends AnyFunSuite with ChangelogSession {
     Program(Seq(rows), sql, steps, Map("mapped" -> view))
 
   test("a function gives one result for each group") {
-    oracle.checkAll(program(totals))
+    Share.check(oracle, program(totals))
   }
 
   test("a function gives any number of results, and the same ones several times") {
@@ -52,7 +52,8 @@ class GroupedMapSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("two inputs are grouped together: a change on either side calls the function") {
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(rows, others),
         "SELECT * FROM mapped",

@@ -31,7 +31,7 @@ class RecursionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     |""".stripMargin
 
   private def check(sql: String, variants: Seq[Variant] = Seq(Variant())): Unit =
-    oracle.checkAll(Program(Seq(edges, names), sql, steps), variants)
+    Share.check(oracle, Program(Seq(edges, names), sql, steps), variants)
 
   test("a recursion over two tables that change, with each state store and restarts") {
     check(s"$walk SELECT * FROM r", Variant.all.tail)

@@ -32,12 +32,13 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
 
   private def checkGrouped(functions: Seq[String]): Unit = {
     val sql = s"SELECT word, ${named(functions)} FROM words GROUP BY word"
-    oracle.checkAll(Program(Seq(words), sql, steps), variants)
+    Share.check(oracle, Program(Seq(words), sql, steps), variants)
   }
 
   private def checkFunctions(functions: Seq[String]): Unit = {
     checkGrouped(functions)
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(Seq(words), s"SELECT ${named(functions)} FROM words", steps),
       variants)
   }
@@ -62,7 +63,7 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
         Seq("+U a ArraySeq(1, 1)", "-D c ArraySeq(7)", "-U a ArraySeq(1, 3)"),
         Nil,
         Seq("-D a ArraySeq(1, 1)", "-D b ArraySeq(5)")))
-    oracle.checkAll(program, variants)
+    Share.check(oracle, program, variants)
   }
 
   test("lists and sets of values") {
@@ -145,17 +146,21 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
       Step(numbers, "-D -0.0 1", "+I NaN 5"),
       Step(numbers, "-D NaN 3", "-D NaN 5", "-D 0.0 2", "-D NULL 4"))
     def program(sql: String) = Program(Seq(numbers), sql, steps)
-    oracle.checkAll(
+    Share.check(
+      oracle,
       program("SELECT x, sort_array(collect_list(n)), median(n) FROM numbers GROUP BY x"))
-    oracle.checkAll(
+    Share.check(
+      oracle,
       program(
         "SELECT sort_array(collect_list(CAST(x AS STRING))), x AS y FROM numbers GROUP BY x"),
       Seq(Variant()))
-    oracle.checkAll(
+    Share.check(
+      oracle,
       program("SELECT n % 2 + 1 AS m, median(x) FROM numbers GROUP BY n % 2"),
       Seq(Variant()))
-    oracle.checkAll(program("SELECT median(n) FROM numbers GROUP BY 'all'"), Seq(Variant()))
-    oracle.checkAll(
+    Share.check(oracle, program("SELECT median(n) FROM numbers GROUP BY 'all'"), Seq(Variant()))
+    Share.check(
+      oracle,
       program("SELECT n, x, median(n) FROM numbers GROUP BY ROLLUP(n, x)"),
       Seq(Variant()))
   }
@@ -165,7 +170,8 @@ class ReplayedAggregateSuite extends AnyFunSuite with ChangelogSession {
     val program = Program(Seq(words), sql, steps)
     val emitted = oracle.check(program, Variant(mode = "upsert", key = Seq("word")))
     assert(texts(emitted)(1) == Seq("+I c 7.0", "+U a 2.0", "+U b 5.0"))
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(words),
         s"SELECT m, count(*), sort_array(collect_list(word)) FROM ($sql) GROUP BY m",

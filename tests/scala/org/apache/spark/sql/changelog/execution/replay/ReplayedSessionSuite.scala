@@ -44,7 +44,7 @@ class ReplayedSessionSuite extends AnyFunSuite with ChangelogSession {
         Set("+I 0 13 2", "+I 20 30 1"),
         Set("-D 0 13 2", "-D 20 30 1", "+I 0 30 4"),
         Set("-D 0 30 4", "+I 0 31 5")))
-    oracle.checkAll(program, variants)
+    Share.check(oracle, program, variants)
   }
 
   test("sessions split, shrink and go, with functions of every kind") {
@@ -58,7 +58,9 @@ class ReplayedSessionSuite extends AnyFunSuite with ChangelogSession {
         "+U ann 2024-01-01T10:12:00 30"),
       Step(clicks, "-D bob 2024-01-01T10:05:00 1", "-D ann 2024-01-01T10:03:00 3"))
     def check(select: String, groups: String): Unit =
-      oracle.checkAll(Program(Seq(clicks), s"SELECT $select FROM clicks GROUP BY $groups", steps))
+      Share.check(
+        oracle,
+        Program(Seq(clicks), s"SELECT $select FROM clicks GROUP BY $groups", steps))
     check(
       "who, session_window, count(*), sum(n), sort_array(collect_list(n)), median(n)",
       "who, session_window(at, '10 minutes')")

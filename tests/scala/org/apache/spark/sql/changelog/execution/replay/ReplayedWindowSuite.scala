@@ -32,8 +32,8 @@ class ReplayedWindowSuite extends AnyFunSuite with ChangelogSession {
   private def checkAll(functions: String*): Unit = {
     val calls = functions.zipWithIndex.map { case (call, index) => s"$call AS c$index" }
     val sql = s"SELECT *, ${calls.mkString(", ")} FROM t"
-    oracle.checkAll(Program(Seq(bag), sql, steps(bag)), variants)
-    oracle.checkAll(Program(Seq(keyed), sql, steps(keyed)), Seq(Variant()))
+    Share.check(oracle, Program(Seq(bag), sql, steps(bag)), variants)
+    Share.check(oracle, Program(Seq(keyed), sql, steps(keyed)), Seq(Variant()))
   }
 
   test("ranks") {
@@ -84,7 +84,7 @@ class ReplayedWindowSuite extends AnyFunSuite with ChangelogSession {
         Set("-U 2 a 3", "+U 2 a 6", "-U 3 a 6", "+U 3 a 9"),
         Set("-U 1 a 1", "+U 1 b 1", "-U 2 a 6", "+U 2 a 5", "-U 3 a 9", "+U 3 a 8") ++
           Set("-U 4 b 1", "+U 4 b 2")))
-    oracle.checkAll(program, variants)
+    Share.check(oracle, program, variants)
     val upsert = Variant(mode = "upsert", key = Seq("id"))
     assert(texts(oracle.check(program, upsert))(1).toSet == Set("+U 2 a 6", "+U 3 a 9"))
   }
@@ -125,8 +125,9 @@ class ReplayedWindowSuite extends AnyFunSuite with ChangelogSession {
         |    sum(v) OVER (PARTITION BY g) AS total FROM t)
         |WHERE total > 5 GROUP BY r""".stripMargin,
       steps(keyed))
-    oracle.checkAll(program, variants)
-    oracle.checkAll(
+    Share.check(oracle, program, variants)
+    Share.check(
+      oracle,
       program.copy(sql =
         "SELECT g, sum(v) AS s, sum(sum(v)) OVER (ORDER BY g) AS running FROM t GROUP BY g"),
       variants)
@@ -144,6 +145,6 @@ class ReplayedWindowSuite extends AnyFunSuite with ChangelogSession {
       s"SELECT id, row_number() OVER (PARTITION BY name ORDER BY id) AS r FROM $rows",
       s"SELECT id % 2 AS odd, median(id), count(DISTINCT name) FROM $rows GROUP BY id % 2",
       s"SELECT lower(name), median(id) FROM $rows GROUP BY name")
-      .foreach(sql => oracle.checkAll(Program(Seq(names), sql, steps), variants))
+      .foreach(sql => Share.check(oracle, Program(Seq(names), sql, steps), variants))
   }
 }

@@ -103,7 +103,7 @@ class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
           Variant(conf = Quick ++ Variant.Paged, restart = true),
           Variant(conf = Quick ++ Variant.RocksDB, restart = true),
           Variant(conf = Quick ++ Unshared))
-        oracle.checkAll(program(sql), Seq(Variant(conf = Quick), other(number % other.size)))
+        Share.check(oracle, program(sql), Seq(Variant(conf = Quick), other(number % other.size)))
       }
     }
   }

@@ -62,7 +62,8 @@ class SignedFunctionsSuite extends AnyFunSuite with ChangelogSession {
 
   for ((name, calls) <- functions) {
     test(s"$name of no, one, equal and different rows") {
-      oracle.checkAll(
+      Share.check(
+        oracle,
         Program(Seq(pairs), query(rounded(calls), "pairs"), comeAndGo),
         bothPhases :+ legacy)
     }
@@ -85,7 +86,8 @@ class SignedFunctionsSuite extends AnyFunSuite with ChangelogSession {
   test("a correlation of one, equal and different rows, where dividing by zero gives NULL") {
     val lenient = Map("spark.sql.ansi.enabled" -> "false")
     for (steps <- Seq(comeAndGo, notFinite)) {
-      oracle.checkAll(
+      Share.check(
+        oracle,
         Program(Seq(pairs), query(rounded(Seq("corr(x, y)")), "pairs"), steps),
         bothPhases.map(variant => variant.copy(conf = variant.conf ++ lenient)))
     }
@@ -102,7 +104,8 @@ class SignedFunctionsSuite extends AnyFunSuite with ChangelogSession {
       "max(b)",
       "count_if(b)",
       "bool_or(b) FILTER (WHERE NOT b)")
-    oracle.checkAll(
+    Share.check(
+      oracle,
       Program(
         Seq(flags),
         query(calls, "flags"),
@@ -118,7 +121,8 @@ class SignedFunctionsSuite extends AnyFunSuite with ChangelogSession {
   for (column <- Seq("a", "b", "c", "d")) {
     test(s"bits of ${integers.schema(column).dataType.sql}") {
       val calls = Seq("bit_and", "bit_or", "bit_xor").map(function => s"$function($column)")
-      oracle.checkAll(
+      Share.check(
+        oracle,
         Program(
           Seq(integers),
           query(calls, "integers"),

@@ -8,7 +8,7 @@ import scala.util.Random
 import org.apache.spark.sql.changelog.testing._
 
 /** Random joins with versions of a time, against the same queries as batches. */
-class ChangelogTemporalJoinPropertySuite extends PropertySuite(numSeeds = 4) {
+class ChangelogTemporalJoinPropertySuite extends PropertySuite(numSeeds = 3) {
 
   override protected def program(seed: Long): (Program, Variant) = {
     val random = new Random(seed)
