@@ -7,7 +7,7 @@ import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.{DataFrame, Row}
 
 /**
@@ -75,7 +75,11 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
     val query = start(changes)
     try query.processAllAvailable()
     finally query.stop()
+    progress = query.recentProgress.toSeq
   }
+
+  /** What the batches of the last run have told. */
+  var progress: Seq[StreamingQueryProgress] = Nil
 
   def start(changes: DataFrame): StreamingQuery = changes.writeStream
     .option("checkpointLocation", checkpoint.toString)

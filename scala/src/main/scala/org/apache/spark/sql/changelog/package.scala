@@ -55,7 +55,7 @@ package org.apache.spark.sql
  *   evolution    a query that goes on otherwise with the state it has: as a changed one, or in
  *                another number of partitions
  *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,
- *                optimizer, plans, state
+ *                optimizer, plans, shared, sources, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, of a query that runs and of a dry run,
  *                too, and the text in Spark's own EXPLAIN
  *                uses analysis, config, errors, execution, functions, microbatch, plans, sources,

@@ -3,16 +3,20 @@
 
 package org.apache.spark.sql.changelog.evolution
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.compat.{LoggedBatch, StreamLogs}
+import org.apache.spark.sql.changelog.compat.{LoggedBatch, StreamLogs, WholeStores}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
  * A query that has run, and is stopped between two batches, as its checkpoint tells.
@@ -64,6 +68,25 @@ private[evolution] class BegunQuery(
     val ofSpark = offsets.settings.get(SQLConf.SHUFFLE_PARTITIONS.key)
     record.copy(settings = ofSpark.map(chosen -> _).toMap ++ record.settings)
   }
+
+  /** The folder with the state of all its operators. */
+  val state: Path = new Path(checkpoint, "state")
+
+  /** The settings with which it keeps state. */
+  lazy val stateConf: SQLConf = {
+    val conf = session.sessionState.conf.clone()
+    offsets.use(conf)
+    conf.setConf(SQLConf.STATE_STORE_CHECKPOINT_FORMAT_VERSION, if (stateIds.isDefined) 2 else 1)
+    conf
+  }
+
+  def stateProvider: String = stateConf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS)
+
+  /** Whether its state is kept in files that can be read outside of a query. */
+  def hasReadableState: Boolean =
+    WholeStores.canRead(stateProvider) ||
+      Try(Utils.classForName[AnyRef](stateProvider)).toOption
+        .exists(classOf[PagedStateProvider].isAssignableFrom(_))
 
   /** In how many partitions it keeps its state. */
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt

@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.identity._
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
 import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.sources.StreamRows
 
 /**
  * A changed query that goes on with the state of the one before.
@@ -45,18 +46,33 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
     session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
 
   private val changed: LogicalPlan = SparkRules.inlineCommonTables(written).children.head
+  private val planned: LogicalPlan = AssignStateInfo.outsideOfQuery(session) {
+    session.sessionState.optimizer.execute(LowerSources(changed))
+  }
   private val changedRecord: QueryRecord = {
-    val planned = AssignStateInfo.outsideOfQuery(session) {
-      session.sessionState.optimizer.execute(LowerSources(changed))
-    }
     val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
     val described = QueryRecord(written, session.sessionState.conf)
     described.copy(settings = record.settings, operators = operators)
   }
   private val kept = new KeptParts(record.operators, changedRecord.operators)
 
+  private val fates = OperatorFate.all(changedRecord.operators, kept)
+
   /** What becomes of each operator, those of the changed query first. */
-  val operators: Seq[OperatorFate] = OperatorFate.all(changedRecord.operators, kept)
+  def operators: Seq[OperatorFate] = fates.map(_._1)
+
+  /**
+   * The same, with how much the first batch reads for each, and how long that may take. What is kept is counted, by
+   * jobs.
+   *
+   * @param earlier
+   *   how long the query took before, if that is known from elsewhere than its checkpoint
+   */
+  def estimates(earlier: Seq[TakenTime] = Nil): Seq[EstimatedFate] = {
+    val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
+    val streams = StreamRows.in(LowerSources(changed))
+    new FirstBatchEstimates(session, begun, kept, reads, streams, earlier)(fates)
+  }
 
   // what can't be done is refused before anything is
   if (begun.stateIds.isDefined) {

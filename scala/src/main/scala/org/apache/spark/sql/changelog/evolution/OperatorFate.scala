@@ -31,16 +31,21 @@ object OperatorFate {
   def columns: Seq[Attribute] =
     Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
 
-  /** What becomes of those of the query before, and of those that go on. */
-  private[evolution] def all(is: Seq[OperatorRecord], kept: KeptParts): Seq[OperatorFate] = {
+  /** What becomes of those of the query before, and of those that go on, each of these with what it is. */
+  private[evolution] def all(
+      is: Seq[OperatorRecord],
+      kept: KeptParts): Seq[(OperatorFate, Option[OperatorRecord])] = {
     val now = is.map { operator =>
-      if (kept.contains(operator)) {
-        val use =
-          if (kept.emits(operator)) "all its rows are read from its state" else "goes on as it is"
-        OperatorFate(operator.shown, "kept", use)
-      } else OperatorFate(operator.shown, "rebuilt", origin(operator, is, kept))
+      val fate =
+        if (kept.contains(operator)) {
+          val use =
+            if (kept.emits(operator)) "all its rows are read from its state"
+            else "goes on as it is"
+          OperatorFate(operator.shown, "kept", use)
+        } else OperatorFate(operator.shown, "rebuilt", origin(operator, is, kept))
+      fate -> Some(operator)
     }
-    now ++ kept.dropped.map(gone => OperatorFate(gone.shown, "dropped", ""))
+    now ++ kept.dropped.map(gone => OperatorFate(gone.shown, "dropped", "") -> None)
   }
 
   /** What lies below an operator that begins anew. */

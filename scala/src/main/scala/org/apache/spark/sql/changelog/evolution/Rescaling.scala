@@ -3,22 +3,18 @@
 
 package org.apache.spark.sql.changelog.evolution
 
-import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
 import org.apache.spark.sql.changelog.compat._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
-import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
  * A query that goes on with its state spread over another number of partitions.
@@ -50,28 +46,14 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   private val begun = new BegunQuery(session, qualified(from), refused(_))
   if (begun.numPartitions == numPartitions) refuse("it has so many already")
 
-  /** The settings with which the query keeps state. */
-  private val conf: SQLConf = {
-    val conf = session.sessionState.conf.clone()
-    begun.offsets.use(conf)
-    conf.setConf(
-      SQLConf.STATE_STORE_CHECKPOINT_FORMAT_VERSION,
-      if (begun.stateIds.isDefined) 2 else 1)
-    val provider = conf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS)
-    if (!WholeStores.canRead(provider) && !isOurs(provider))
-      refuse(s"its state is kept by $provider, whose files only that knows")
-    conf
-  }
-
-  private def isOurs(provider: String): Boolean =
-    Try(Utils.classForName[AnyRef](provider)).toOption
-      .exists(classOf[PagedStateProvider].isAssignableFrom(_))
+  if (!begun.hasReadableState)
+    refuse(s"its state is kept by ${begun.stateProvider}, whose files only that knows")
 
   private val rescaled: LoggedBatch = begun.offsets
     .inPartitions(numPartitions)
     .getOrElse(refuse(s"the settings of batch ${begun.batch} aren't known"))
 
-  private val state = new Path(begun.checkpoint, "state")
+  private val state = begun.state
   private val stored = new StoredOperators(state, hadoopConf)
 
   private val operators: Seq[MovedOperator] = {
@@ -168,7 +150,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       staged: StagedCheckpoint,
       into: Path): Seq[MovedState.Moved] = {
     val id = operator.stored.id
-    val state = new MovedState(session, conf, this.state, into, begun.batch + 1)
+    val state = new MovedState(session, begun.stateConf, this.state, into, begun.batch + 1)
     staged.copy(s"state/$id/_metadata", s"state/$id/_metadata")
     staged.delete(s"state/$id/_metadata/metadata")
     new StoredOperators(into, hadoopConf).write(operator.stored, operator.partitions)

@@ -25,9 +25,12 @@ private[changelog] object StreamRows {
 
   /** The streams of a plan, each reading of one. */
   def in(plan: LogicalPlan): Seq[LogicalPlan] = plan.collect {
-    case relation: StreamingRelation => relation
-    case relation: StreamingRelationV2 => relation
-    case relation: StreamingExecutionRelation => relation
+    case stream if isStream(stream) => stream
+  }
+
+  def isStream(plan: LogicalPlan): Boolean = plan match {
+    case _: StreamingRelation | _: StreamingRelationV2 | _: StreamingExecutionRelation => true
+    case _ => false
   }
 
   /**

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
 import org.apache.spark.sql.types.StructType
 
 /** Some files of a table, by their partitions. */
-private[tables] class ListedFiles(
+private[sources] class ListedFiles(
     override val rootPaths: Seq[Path],
     override val partitionSchema: StructType,
     directories: Seq[PartitionDirectory])

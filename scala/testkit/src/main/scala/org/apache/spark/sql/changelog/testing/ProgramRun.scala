@@ -13,7 +13,11 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   MicroBatchExecution,
   StreamingQueryWrapper
 }
-import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
+import org.apache.spark.sql.streaming.{
+  StreamingQuery,
+  StreamingQueryException,
+  StreamingQueryProgress
+}
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.Utils
@@ -54,6 +58,7 @@ private[testing] class ProgramRun(
   private var numBatches = 0
   private var numSteps = 0
   private var running: Option[StreamingQuery] = None
+  private val runs = mutable.ArrayBuffer.empty[StreamingQuery]
 
   def step(step: Step): Seq[Change] = {
     val before = emitted.size
@@ -101,9 +106,13 @@ private[testing] class ProgramRun(
     prepare(changes(sessions.next()), checkpoint, next, held)
     checkpoint = next
     operators = new SameOperators
+    runs.clear()
     failsNext = fails
     if (!keepsTarget) result = new EmittedTable(variant)
   }
+
+  /** What the batches of the query have told, since it was begun or is another one. */
+  def progress: Seq[StreamingQueryProgress] = runs.toSeq.flatMap(_.recentProgress)
 
   def stop(): Unit = {
     stopQuery()
@@ -148,6 +157,7 @@ private[testing] class ProgramRun(
       }
       .start()
     running = Some(query)
+    runs += query
     query
   }
 

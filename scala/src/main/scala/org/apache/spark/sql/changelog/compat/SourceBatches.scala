@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.datasources.{DataSource, FileFormat}
+import org.apache.spark.sql.execution.streaming.runtime.{SerializedOffset, StreamingRelation}
+
+/** What sources of Spark's first kind would give a batch, as plans that nobody has run. */
+object SourceBatches {
+
+  /** What a stream is read by, if it is of that kind. */
+  def sourceOf(stream: LogicalPlan): Option[DataSource] = stream match {
+    case relation: StreamingRelation => Some(relation.dataSource)
+    case _ => None
+  }
+
+  /** Whether a source goes through files, all of whose rows are given. */
+  def readsFiles(source: DataSource): Boolean =
+    classOf[FileFormat].isAssignableFrom(source.providingClass)
+
+  /**
+   * All that a source gives between two offsets.
+   *
+   * @param folder
+   *   its own, in the checkpoint whose offsets they are
+   */
+  def between(
+      source: DataSource,
+      folder: Path,
+      from: Option[String],
+      until: String): LogicalPlan = {
+    val opened = source.createSource(folder.toString)
+    try {
+      val batch = opened.getBatch(from.map(SerializedOffset(_)), SerializedOffset(until))
+      OneBatch.atRest(source.sparkSession, castToImpl(batch).queryExecution.analyzed)
+    } finally opened.stop()
+  }
+}
