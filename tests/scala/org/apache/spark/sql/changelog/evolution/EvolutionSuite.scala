@@ -173,6 +173,31 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   private def skewed(hint: String): String = sumsOfItems.replace("HINT", hint)
 
+  /** Something above a query that reads all its columns. */
+  private def summed(sql: String, by: String, others: String*): String =
+    s"SELECT $by, count(*) AS n${others.map(column => s", max($column) AS $column").mkString} FROM ($sql) GROUP BY $by"
+
+  private val shares =
+    "SELECT id, g, v, sum(v) OVER (PARTITION BY g) AS s, row_number() OVER (PARTITION BY g ORDER BY v, id) AS r FROM t"
+  private val running = "SELECT id, g, v, sum(v) OVER (ORDER BY v, id) AS s FROM t"
+  private val medians = "SELECT g, median(v) AS m FROM t GROUP BY g"
+  private val several =
+    "SELECT t.id, t.v, u.w, k.id AS k FROM t JOIN u ON t.g = u.g JOIN keyed k ON t.g = k.g AND k.v < u.w"
+
+  // what keeps rows to compute something of them computes it of what it has kept
+  private val replayedPairs = Seq(
+    (shares, s"SELECT * FROM ($shares) WHERE s > 12", 1),
+    (shares, summed(shares, "s", "id", "g", "v", "r"), 1),
+    (running, s"SELECT * FROM ($running) ORDER BY s DESC, id LIMIT 2", 1),
+    (medians, summed(medians, "m"), 1),
+    ("SELECT median(v) AS m FROM t", "SELECT m + 1 AS m FROM (SELECT median(v) AS m FROM t)", 1),
+    (
+      "SELECT median(w) AS m FROM u WHERE w < 0",
+      "SELECT count(m) AS m FROM (SELECT median(w) AS m FROM u WHERE w < 0)",
+      1),
+    (several, summed(several, "w", "id", "v", "k"), 2),
+    (several, s"SELECT *, v + k AS x FROM ($several)", 2))
+
   private val morePairs = Seq(
     // rows of a join are spread otherwise, and what stands below it goes on
     (skewed(""), skewed("/*+ SKEW('u', 'g', 'a') */"), 1),
@@ -190,7 +215,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     (twice, sums, 1),
     (sums, twice, 1))
 
-  for ((first, second, kept) <- pairs ++ morePairs) test(s"$first -> $second") {
+  for ((first, second, kept) <- pairs ++ replayedPairs ++ morePairs) test(s"$first -> $second") {
     check(first, second, kept)
   }
 
@@ -201,6 +226,8 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "SELECT s, count(*) AS c FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) GROUP BY s",
       1,
       conf)
+    check(shares, summed(shares, "s", "id", "g", "v", "r"), 1, conf)
+    check(several, summed(several, "w", "id", "v", "k"), 2, conf)
   }
 
   test("what the target holds is changed, not filled anew") {

@@ -47,7 +47,7 @@ final class RandomEdit(random: Random, tables: Seq[String]) {
     val exact = result.forall(field => isExact(field.dataType))
     val integers = result.filter(_.dataType.isInstanceOf[IntegralType])
     val groupable = result.filter(field => isExact(field.dataType))
-    random.nextInt(9) match {
+    random.nextInt(11) match {
       case 0 => s"SELECT * FROM ($sql) WHERE $name IS NOT NULL"
       case 1 => s"SELECT *, $name IS NULL AS added FROM ($sql)"
       case 2 => s"SELECT $name FROM ($sql)"
@@ -63,6 +63,14 @@ final class RandomEdit(random: Random, tables: Seq[String]) {
       case 6 if exact =>
         s"SELECT * FROM ($sql) ORDER BY ${result.fieldNames.mkString(", ")} LIMIT ${1 + random.nextInt(3)}"
       case 7 if exact => s"SELECT DISTINCT * FROM ($sql)"
+      case 8 if groupable.nonEmpty =>
+        val by = pick(groupable).name
+        s"SELECT *, count(*) OVER (PARTITION BY $by) AS added FROM ($sql)"
+      case 9 if integers.nonEmpty =>
+        val by = pick(integers).name
+        def grouped(key: String, value: String) =
+          s"(SELECT k AS $key, count(*) AS $value FROM ${pick(tables)} GROUP BY k)"
+        s"SELECT * FROM ($sql) JOIN ${grouped("one", "n")} ON $by = one JOIN ${grouped("other", "m")} ON $by = other"
       case _ => s"SELECT $name FROM ($sql) UNION ALL SELECT $name FROM ($sql)"
     }
   }

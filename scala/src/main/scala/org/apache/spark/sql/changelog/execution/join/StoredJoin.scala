@@ -3,16 +3,14 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import java.util.LinkedHashSet
-
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.DistinctRows
 import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
@@ -33,31 +31,14 @@ private[join] final class StoredJoin(
     emitsPairs: Boolean,
     condition: Option[BasePredicate],
     columns: Seq[Attribute]) {
+  import StoredJoin._
+
   private val joined = new JoinedRow
   private val output = new JoinedRow
   private val rowOf = UnsafeProjection.create(columns :+ Literal(RowKind.Insert), columns)
-  private val joinKeyOf = {
-    val types = layout.keySchema.map(_.dataType)
-    UnsafeProjection.create((1 until layout.numPrefixColumns).map { ordinal =>
-      BoundReference(ordinal, types(ordinal), nullable = true)
-    })
-  }
-
-  /** A row that is kept, so many times, and how many it matches. */
-  private class Kept(val row: UnsafeRow, val copies: Long) {
-    var matches = 0L
-  }
 
   /** The rows of the result, each as an insert. */
-  def rows: Iterator[InternalRow] = {
-    // those of one join key do not lie together
-    val joinKeys = new LinkedHashSet[UnsafeRow]
-    store.iterator().foreach { entry =>
-      val key = joinKeyOf(entry.key)
-      if (!joinKeys.contains(key)) joinKeys.add(key.copy())
-    }
-    joinKeys.iterator().asScala.flatMap(of)
-  }
+  def rows: Iterator[InternalRow] = joinKeys(layout, store).flatMap(of)
 
   private def of(joinKey: UnsafeRow): Iterator[InternalRow] = {
     Seq(left, right).foreach { side =>
@@ -65,8 +46,8 @@ private[join] final class StoredJoin(
       side.state.load()
     }
     val isCounted = right.layout.form == SideForm.KeyCount
-    val rightRows = if (isCounted) Nil else keptOf(right)
-    val leftRows = keptOf(left)
+    val rightRows = if (isCounted) Nil else keptOf(right.state)
+    val leftRows = keptOf(left.state)
     leftRows.iterator.flatMap { kept =>
       val matched = rightRows.filter(other => matches(kept.row, other.row))
       matched.foreach(_.matches += kept.copies)
@@ -82,17 +63,35 @@ private[join] final class StoredJoin(
     }
   }
 
-  private def keptOf(side: MatchedSide): Seq[Kept] = {
-    val rows = side.state.unchanged()
-    val kept = mutable.ArrayBuffer.empty[Kept]
-    try while (rows.next()) kept += new Kept(rows.row.copy(), rows.copies)
-    finally rows.close()
-    kept.toSeq
-  }
-
   private def matches(leftRow: InternalRow, rightRow: InternalRow): Boolean =
     condition.forall(_.eval(joined(leftRow, rightRow)))
 
   private def copies(left: InternalRow, right: InternalRow, count: Long): Iterator[InternalRow] =
     Iterator.range(0, count.toInt).map(_ => rowOf(output(left, right)))
+}
+
+private[join] object StoredJoin {
+
+  /** A row that is kept, so many times, and how many it matches. */
+  final class Kept(val row: UnsafeRow, val copies: Long) {
+    var matches = 0L
+  }
+
+  /** The join keys of which anything is kept. Their entries do not lie together. */
+  def joinKeys(layout: JoinLayout, store: StateStore): Iterator[UnsafeRow] = {
+    val types = layout.keySchema.map(_.dataType)
+    val joinKeyOf = UnsafeProjection.create((1 until layout.numPrefixColumns).map { ordinal =>
+      BoundReference(ordinal, types(ordinal), nullable = true)
+    })
+    DistinctRows(store.iterator().map(entry => joinKeyOf(entry.key))).iterator
+  }
+
+  /** The rows of a side that is at a join key, and has no changes of it. */
+  def keptOf(state: JoinSideState): Seq[Kept] = {
+    val rows = state.unchanged()
+    val kept = mutable.ArrayBuffer.empty[Kept]
+    try while (rows.next()) kept += new Kept(rows.row.copy(), rows.copies)
+    finally rows.close()
+    kept.toSeq
+  }
 }

@@ -23,9 +23,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.session.{SessionState, SessionStateWriter}
+import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
@@ -173,6 +173,24 @@ case class ChangelogReplayExec(
     }
   }
 
+  /** The version that each partition has, in the order in which those come that change. */
+  override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
+    val state = new ReplayStateManager(layout, store)
+    val rowOrder = RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.key))
+    val prefix = layout.key.take(layout.numPrefixColumns)
+    val partitionOrder = GenerateOrdering.generate(prefix.map(SortOrder(_, Ascending)), prefix)
+    val versions = new PartitionVersions
+    def rowsOf(partition: UnsafeRow): Array[ReplayedRow] = {
+      val rows = Array.newBuilder[ReplayedRow]
+      state.foreachIn(partition)((row, count) => rows += new ReplayedRow(row, count))
+      rows.result().sortWith((left, right) => rowOrder.compare(left.row, right.row) < 0)
+    }
+    val partitions = state.partitions.sortWith(partitionOrder.lt)
+    // the only partition has a version over no rows, too
+    if (opening.isDefined && partitions.isEmpty) versions.now(Array.empty)
+    else partitions.iterator.flatMap(partition => versions.now(rowsOf(partition)))
+  }
+
   /** Removes the rows that no further change can reach, each with its count. */
   private def rowsOver(
       store: StateStore,
@@ -210,8 +228,12 @@ case class ChangelogReplayExec(
       numReplayedPartitions += 1
       val before =
         if (isFirst) Iterator.empty else version(rows, _.timesBefore, RowKind.Delete)
-      version(rows, _.timesAfter, RowKind.Insert) ++ before
+      now(rows) ++ before
     }
+
+    /** The version that a partition has. */
+    def now(rows: Array[ReplayedRow]): Iterator[InternalRow] =
+      version(rows, _.timesAfter, RowKind.Insert)
 
     /** A row that is given out once. */
     def closed(row: UnsafeRow, count: Long): Iterator[InternalRow] =

@@ -53,6 +53,9 @@ final case class ReplayLayout(
     if (column.exprId == table.exprId) Literal(1) else Literal(null, column.dataType)
   }
 
+  /** Whether a key is that of a row. */
+  def isRow(key: UnsafeRow): Boolean = partition.nonEmpty || key.getInt(0) == 0
+
   /** How a partition's rows are ordered. */
   val rowOrder: Seq[SortOrder] = RowOrder(order, others)
 

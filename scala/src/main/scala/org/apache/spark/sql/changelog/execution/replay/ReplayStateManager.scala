@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.LongType
 
+import org.apache.spark.sql.changelog.execution.DistinctRows
+
 /** Where the rows of partitions are kept, each with its count. */
 private[replay] trait PartitionRows {
 
@@ -32,11 +34,19 @@ private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore
   var numUpdated: Long = 0
   var numRemoved: Long = 0
 
-  override def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit = {
-    val entries = store.prefixScan(prefixOf(row))
+  override def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit =
+    foreachIn(prefixOf(row))(visit)
+
+  /** Visits all rows of one of [[partitions]]. */
+  def foreachIn(prefix: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit = {
+    val entries = store.prefixScan(prefix)
     try entries.foreach(entry => visit(entry.key.copy(), entry.value.getLong(0)))
     finally entries.close()
   }
+
+  /** The partitions that have rows, each as what all keys of its rows begin with. */
+  def partitions: Array[UnsafeRow] = DistinctRows(
+    store.iterator().filter(entry => layout.isRow(entry.key)).map(entry => prefixOf(entry.key)))
 
   override def count(row: UnsafeRow): Long = {
     val value = store.get(row)

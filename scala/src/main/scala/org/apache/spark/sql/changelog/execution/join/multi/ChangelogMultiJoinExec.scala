@@ -61,6 +61,14 @@ case class ChangelogMultiJoinExec(
       new CombinedChanges(store, inputs.next())
     }
 
+  override protected def storedResult(store: StateStore): Iterator[InternalRow] =
+    new StoredMultiJoin(
+      layout,
+      store,
+      sides.map(sideState(_, store)),
+      predicates,
+      output.init).rows
+
   /** What a row must meet together with those of the inputs before it, for each input. */
   private def predicates: Array[BasePredicate] = {
     val columns = sides.map(_.columns)
