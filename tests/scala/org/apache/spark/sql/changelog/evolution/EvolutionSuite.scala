@@ -219,7 +219,9 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     check(first, second, kept)
   }
 
-  for ((provider, conf) <- Variant.Providers) test(s"state in $provider") {
+  private val providers = Variant.Providers :+ ("RocksDB, by attempt" -> Variant.PerAttempt)
+
+  for ((provider, conf) <- providers) test(s"state in $provider") {
     check(joined, joined.replace("AS s", "AS s, count(*) AS c"), 1, conf)
     check(
       sums,

@@ -78,23 +78,24 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
   }
 
-  for ((provider, conf) <- Variant.Providers) test(s"forks go on beside, state in $provider") {
-    val forks = new Forks(joined, conf)
-    (0 to 3).foreach(_ => forks.step())
-    val made = Seq(0, 1, 3).map(batch => forks.fork(s"AT BATCH $batch", batch))
-    val newest = forks.fork("", 3)
-    forks.arrive()
-    (forks.original +: newest +: made).foreach(forks.run)
-    forks.arrive()
-    (made :+ forks.original).foreach(forks.run)
-    // a fork has batches of its own
-    val session = forks.life.session(conf)
-    val again = forks.life.anotherCheckpoint()
-    session.sql(s"FORK CHECKPOINT '${made.head}' AT BATCH 1 INTO '$again'").collect()
-    checkError("CHANGELOG_BATCH_GONE", "batch" -> "0", "possible" -> "batch 1") {
-      session.sql(s"FORK CHECKPOINT '$again' AT BATCH 0 INTO '$again-2'").collect()
+  for ((provider, conf) <- Variant.Providers :+ ("RocksDB, by attempt" -> Variant.PerAttempt))
+    test(s"forks go on beside, state in $provider") {
+      val forks = new Forks(joined, conf)
+      (0 to 3).foreach(_ => forks.step())
+      val made = Seq(0, 1, 3).map(batch => forks.fork(s"AT BATCH $batch", batch))
+      val newest = forks.fork("", 3)
+      forks.arrive()
+      (forks.original +: newest +: made).foreach(forks.run)
+      forks.arrive()
+      (made :+ forks.original).foreach(forks.run)
+      // a fork has batches of its own
+      val session = forks.life.session(conf)
+      val again = forks.life.anotherCheckpoint()
+      session.sql(s"FORK CHECKPOINT '${made.head}' AT BATCH 1 INTO '$again'").collect()
+      checkError("CHANGELOG_BATCH_GONE", "batch" -> "0", "possible" -> "batch 1") {
+        session.sql(s"FORK CHECKPOINT '$again' AT BATCH 0 INTO '$again-2'").collect()
+      }
     }
-  }
 
   for ((provider, conf) <- Share.of(Variant.Providers, oneIn = 3))
     test(s"a running query is forked, state in $provider") {
@@ -171,42 +172,83 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(!Files.exists(forks.original.resolveSibling("none")))
   }
 
-  test("a place that is taken, and state of each attempt, are refused") {
+  test("a place that is taken is refused") {
     val forks = new Forks(joined, Map.empty)
     forks.step()
     checkError("CHANGELOG_CHECKPOINT_EXISTS") {
       spark.sql(s"FORK CHECKPOINT '${forks.original}' INTO '${forks.original}'").collect()
     }
-    val format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-    val attempts = new Forks(joined, Variant.RocksDB + (format -> "2"))
-    attempts.step()
-    checkError("CHANGELOG_FORK_NOT_POSSIBLE")(attempts.fork("", 0))
   }
 
-  test("an evolved checkpoint is forked from its first batch on") {
-    val forks = new Forks(joined, Variant.Paged)
-    forks.step()
-    forks.step()
-    val session = forks.life.session(Variant.Paged)
-    val evolved = forks.life.anotherCheckpoint()
-    val larger = s"SELECT * FROM ($joined) WHERE s > 3"
-    val changes = s"SELECT * FROM to_changelog(TABLE($larger))"
-    session.sql(s"EVOLVE CHECKPOINT '${forks.original}' INTO '$evolved' AS $changes").collect()
-    val into = forks.life.anotherCheckpoint()
-    checkError("CHANGELOG_BATCH_GONE", "batch" -> "1", "possible" -> "no batch") {
-      session.sql(s"FORK CHECKPOINT '$evolved' INTO '$into'").collect()
+  for ((files, changelog) <- Seq("archives" -> "false", "archives and changelogs" -> "true"))
+    test(s"of several attempts at a batch that counts which is written down, in $files") {
+      val rocksDB = "spark.sql.streaming.stateStore.rocksdb"
+      val conf = Variant.PerAttempt ++ Map(
+        s"$rocksDB.changelogCheckpointing.enabled" -> changelog,
+        "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "2",
+        "spark.sql.streaming.stateStore.maintenanceInterval" -> "1s")
+      val forks = new Forks(joined, conf)
+      (0 to 3).foreach(_ => forks.step())
+      // another attempt of a version, that does not count
+      val store = forks.original.resolve("state/0/0")
+      def written(batch: Int): Seq[Path] =
+        Files
+          .list(store)
+          .iterator()
+          .asScala
+          .filter(_.getFileName.toString.startsWith(s"${batch + 1}_"))
+          .toSeq
+      written(2).foreach { file =>
+        val ending = file.getFileName.toString.dropWhile(_ != '.')
+        Files.writeString(store.resolve(s"3_another$ending"), "not whole")
+      }
+      val made = Seq(0, 2, 3).map(batch => forks.fork(s"AT BATCH $batch", batch))
+      made.foreach { fork =>
+        val names =
+          Files.list(fork.resolve("state/0/0")).iterator().asScala.map(_.getFileName.toString)
+        assert(!names.exists(_.contains("another")))
+      }
+      forks.arrive()
+      (forks.original +: made).foreach(forks.run)
+      written(3).foreach(Files.delete)
+      val gone = checkError("CHANGELOG_BATCH_GONE", "batch" -> "3")(forks.fork("AT BATCH 3", 3))
+      assert(gone.getMessageParameters.get("reason").startsWith("files of its state in "))
     }
-    val life = forks.life
-    life.checkpoint = evolved
-    life.result = new RowMultiset
-    life.run(life.changes(larger, Variant.Paged))
-    assert(life.result == life.expected(larger))
-    session.sql(s"FORK CHECKPOINT '$evolved' AT BATCH 2 INTO '$into'").collect()
-    forks.arrive()
-    life.checkpoint = into
-    life.run(life.changes(larger, Variant.Paged))
-    assert(life.result == life.expected(larger))
-  }
+
+  private val evolved = Seq(
+    s"SELECT * FROM ($joined) WHERE s > 3",
+    // what begins is in one partition
+    s"SELECT count(g) AS g, sum(w) AS w, sum(s) AS s, max(d) AS d FROM ($joined)")
+
+  for ((changed, index) <- evolved.zipWithIndex)
+    test(s"an evolved checkpoint is forked from its first batch on, $index") {
+      val forks = new Forks(joined, Variant.Paged)
+      forks.step()
+      forks.step()
+      val session = forks.life.session(Variant.Paged)
+      val evolved = forks.life.anotherCheckpoint()
+      val changes = s"SELECT * FROM to_changelog(TABLE($changed))"
+      session.sql(s"EVOLVE CHECKPOINT '${forks.original}' INTO '$evolved' AS $changes").collect()
+      val into = forks.life.anotherCheckpoint()
+      checkError("CHANGELOG_BATCH_GONE", "batch" -> "1", "possible" -> "no batch") {
+        session.sql(s"FORK CHECKPOINT '$evolved' INTO '$into'").collect()
+      }
+      val life = forks.life
+      def run(checkpoint: Path): Unit = {
+        life.checkpoint = checkpoint
+        life.run(life.changes(changed, Variant.Paged))
+        assert(life.result == life.expected(changed))
+      }
+      life.result = new RowMultiset
+      run(evolved)
+      session.sql(s"FORK CHECKPOINT '$evolved' AT BATCH 2 INTO '$into'").collect()
+      forks.arrive()
+      run(into)
+      val again = forks.life.anotherCheckpoint()
+      session.sql(s"FORK CHECKPOINT '$into' INTO '$again'").collect()
+      forks.arrive()
+      run(again)
+    }
 
   test("a fork is there whole or not at all, whenever the process ends") {
     val forks = new Forks(joined, Variant.Paged)

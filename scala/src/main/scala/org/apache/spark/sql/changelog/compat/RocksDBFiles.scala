@@ -9,9 +9,16 @@ import java.util.zip.ZipInputStream
 
 import scala.util.Using
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.io.CompressionCodec
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.state.{
   RocksDBCheckpointMetadata,
-  RocksDBImmutableFile
+  RocksDBImmutableFile,
+  StateStoreChangelogReaderFactory
 }
 
 /** Which files a version of RocksDB's state consists of, as the archive of the version tells. */
@@ -41,6 +48,24 @@ object RocksDBFiles {
       Files.deleteIfExists(listed)
       ()
     }
+  }
+
+  /**
+   * What a version is made of whose attempts each have files of their own: the versions from a snapshot on, each with
+   * the attempt that counts, as the file that holds its changes tells.
+   */
+  def attemptsBefore(
+      session: SparkSession,
+      changes: Path,
+      hadoopConf: Configuration): Seq[(Long, String)] = {
+    val codec = CompressionCodec.createCodec(
+      session.sparkContext.conf,
+      session.sessionState.conf.stateStoreCompressionCodec)
+    val files = CheckpointFileManager.create(changes.getParent, hadoopConf)
+    val reader =
+      new StateStoreChangelogReaderFactory(files, changes, codec).constructChangelogReader()
+    try reader.lineage.toSeq.map(item => item.version -> item.checkpointUniqueId).sortBy(_._1)
+    finally reader.closeIfNeeded()
   }
 
   private val Listing = "metadata"

@@ -64,11 +64,9 @@ final class WholeStores private (
     } finally provider.close()
   }
 
-  /** Writes a version that holds nothing, whatever its columns are. */
-  def writeEmpty(id: StateStoreId, version: Long): Unit = {
+  /** The same for one that holds nothing, whatever its columns are. */
+  def writeEmpty(id: StateStoreId, version: Long): Option[String] =
     write(id, version, WholeStores.NoColumns)(_ => ())
-    ()
-  }
 
   private def open(id: StateStoreId, columns: StateStores.Columns): StateStoreProvider = {
     val provider =

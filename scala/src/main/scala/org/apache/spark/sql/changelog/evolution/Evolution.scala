@@ -75,11 +75,6 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   }
 
   // what can't be done is refused before anything is
-  if (begun.stateIds.isDefined) {
-    throw EvolutionErrors.notPossible(
-      from.toString,
-      "each attempt of a task has state files of its own (checkpoint format version 2)")
-  }
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
     changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
       throw EvolutionErrors.notPossible(

@@ -44,22 +44,28 @@ private[evolution] class EvolvedCheckpoint(
     copySources()
     kept.numbers.foreach { case (number, old) => copyState(old, number) }
     val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
-    new EmptyState(session, new Path(folder, "state"), first, begun.numPartitions)(begins)
+    val state = new Path(folder, "state")
+    val empty =
+      new EmptyState(session, begun.stateConf, state, first, begun.numPartitions)(begins)
     held.foreach(_.write.parquet(TakenOver.resultIn(folder).toString))
     TakenOver
       .file(folder, hadoopConf)
       .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
     StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
-    writeLogs(new StreamLogs(session, folder))
+    writeLogs(new StreamLogs(session, folder), empty)
   }
 
-  private def writeLogs(logs: StreamLogs): Unit = {
+  /** @param empty which files count of the operators that begin */
+  private def writeLogs(logs: StreamLogs, empty: Map[Long, Seq[Seq[String]]]): Unit = {
     val sources = record.readings.map(before(_))
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
     // neither the time nor the watermark moves on, for what has been emitted
     logs.begin(first, begun.offsetsOf(sources))
-    logs.endAs(begun.batch, begun.logs)
+    val stateIds = begun.stateIds.map { before =>
+      kept.numbers.map { case (number, old) => number -> before(old) } ++ empty
+    }
+    logs.endAs(begun.batch, begun.logs, stateIds)
   }
 
   private def copySources(): Unit =

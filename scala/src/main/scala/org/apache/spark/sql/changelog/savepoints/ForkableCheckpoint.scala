@@ -37,7 +37,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
   private val files: FileSystem = checkpoint.getFileSystem(hadoopConf)
   private val batches = new BatchLogs(session, checkpoint)
   private val logs = new StreamLogs(session, checkpoint)
-  private val state = new StateFolder(checkpoint, files)
+  private val state = new StateFolder(session, checkpoint, files)
 
   private lazy val (begun, done) = (batches.begun, batches.done)
 
@@ -59,7 +59,10 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
       }
       source.headOption
         .map(path => s"its source has deleted $path")
-        .orElse(state.lacking(batch + 1).map(path => s"files of its state in $path are gone"))
+        .orElse(
+          state
+            .lacking(batch + 1, logs.stateIds(batch))
+            .map(path => s"files of its state in $path are gone"))
     }
 
   /** The batches from which a query can go on. */
@@ -71,12 +74,6 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
       throw SavepointErrors.forkNotPossible(
         shown,
         "no batch of it is done; start the query first")
-    }
-    if (logs.stateIds(last).isDefined) {
-      throw SavepointErrors.forkNotPossible(
-        shown,
-        "each attempt of a task has state files of its own (checkpoint format version 2). " +
-          "A copy of the whole checkpoint, made while its query is stopped, can be gone on from")
     }
     val wanted = batch.getOrElse(last)
     obstacle(wanted).foreach { reason =>
@@ -127,7 +124,7 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     val marks = Seq("offsets/.changelog", "changelog/plan.json")
     val small = (logged ++ marks).map(new Path(checkpoint, _)).filter(files.exists)
     val sources = Some(new Path(checkpoint, "sources")).filter(files.exists).toSeq
-    val all = small ++ sources ++ state.filesOf(batch + 1)
+    val all = small ++ sources ++ state.filesOf(batch + 1, logs.stateIds(batch))
     ThreadUtils.parmap(all.distinct, "fork-checkpoint", StateFolder.NumThreads) { path =>
       staged.copy(path, placeOf(path))
     }

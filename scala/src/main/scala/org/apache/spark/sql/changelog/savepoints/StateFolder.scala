@@ -3,23 +3,47 @@
 
 package org.apache.spark.sql.changelog.savepoints
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.{FileSystem, Path}
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.util.ThreadUtils
 
-import org.apache.spark.sql.changelog.compat.RocksDBFiles
+import org.apache.spark.sql.changelog.compat.{RocksDBFiles, StoredOperators}
 
-/** The state of all operators of a query, as the files of its checkpoint hold it. */
-private[savepoints] class StateFolder(checkpoint: Path, files: FileSystem) {
+/**
+ * The state of all operators of a query, as the files of its checkpoint hold it.
+ *
+ * Where each attempt of a task has files of its own, the log of batches says which of them count: of each
+ * operator, by partition and store.
+ */
+private[savepoints] class StateFolder(
+    session: SparkSession,
+    checkpoint: Path,
+    files: FileSystem) {
+  import StateFolder._
+
   private val folder = new Path(checkpoint, "state")
 
   /** The partitions of operators, each with its stores. */
-  private lazy val stores: Seq[StateVersions] = {
+  private lazy val stores: Seq[Store] = {
     val partitions = subfolders(folder).flatMap(subfolders)
     ThreadUtils
-      .parmap(partitions.filter(isNumber), "state-folders", StateFolder.NumThreads)(storesIn)
+      .parmap(partitions.filter(isNumber), "state-folders", NumThreads) { partition =>
+        val operator = partition.getParent.getName.toLong
+        storesIn(partition).map(Store(operator, partition.getName.toInt, _))
+      }
       .flatten
+      .filter(store => numPartitions.get(store.operator).forall(store.partition < _))
   }
+
+  /** In how many each operator is; one that began with a changed query may have folders of more. */
+  private lazy val numPartitions: Map[Long, Int] =
+    Try(new StoredOperators(folder, files.getConf).all(Long.MaxValue))
+      .getOrElse(Nil)
+      .map(operator => operator.id -> operator.stores.map(_.numPartitions).max)
+      .toMap
 
   private def storesIn(part: Path): Seq[StateVersions] = {
     val names = files.listStatus(part).map(_.getPath.getName).toSet
@@ -28,16 +52,33 @@ private[savepoints] class StateFolder(checkpoint: Path, files: FileSystem) {
   }
 
   /** A store that no longer has a version. */
-  def lacking(version: Long): Option[Path] =
-    stores.find(_.filesOf(version).isEmpty).map(_.folder)
+  def lacking(version: Long, attempts: Option[Attempts]): Option[Path] =
+    stores.find(filesOf(_, version, attempts).isEmpty).map(_.versions.folder)
+
+  private def filesOf(
+      store: Store,
+      version: Long,
+      attempts: Option[Attempts]): Option[Seq[String]] = attempts match {
+    case None => store.versions.filesOf(version)
+    case Some(attempts) =>
+      // an attempt has one name, whichever of a partition's stores it is of
+      val ofPartition =
+        attempts.getOrElse(store.operator, Nil).lift(store.partition).getOrElse(Nil)
+      val found = ofPartition.flatMap(store.versions.filesOf(version, _, attemptsBefore))
+      found.headOption
+  }
+
+  private def attemptsBefore(changes: Path): Seq[(Long, String)] =
+    RocksDBFiles.attemptsBefore(session, changes, files.getConf)
 
   /** All files that a version is read from, and what is noted of columns beside them. */
-  def filesOf(version: Long): Seq[Path] = {
-    val ofStores = ThreadUtils.parmap(stores, "state-files", StateFolder.NumThreads) { store =>
-      store.filesOf(version).getOrElse(Nil).map(new Path(store.folder, _)).flatMap { file =>
+  def filesOf(version: Long, attempts: Option[Attempts]): Seq[Path] = {
+    val ofStores = ThreadUtils.parmap(stores, "state-files", NumThreads) { store =>
+      val folder = store.versions.folder
+      filesOf(store, version, attempts).getOrElse(Nil).map(new Path(folder, _)).flatMap { file =>
         val besides =
           if (file.getName.endsWith(".zip")) RocksDBFiles.besides(files.open(file)) else Nil
-        file +: besides.map(new Path(store.folder, _))
+        file +: besides.map(new Path(folder, _))
       }
     }
     ofStores.flatten.flatMap(withChecksum) ++ notesIn(folder, depth = 3)
@@ -69,6 +110,11 @@ private[savepoints] class StateFolder(checkpoint: Path, files: FileSystem) {
 }
 
 private[savepoints] object StateFolder {
+
+  /** Which attempts count: of each operator, by partition and store. */
+  type Attempts = Map[Long, Seq[Seq[String]]]
+
+  private case class Store(operator: Long, partition: Int, versions: StateVersions)
 
   /** How many files are looked at, or copied, at a time. */
   val NumThreads = 8

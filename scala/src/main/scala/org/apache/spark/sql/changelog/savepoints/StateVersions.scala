@@ -26,6 +26,36 @@ private[savepoints] final class StateVersions(val folder: Path, names: Set[Strin
       .map(start => snapshots.get(start).toSeq ++ (start + 1 to version).map(changes))
   }
 
+  /**
+   * The files of a version of which each attempt has some of its own; none if some of them are gone.
+   *
+   * {{{
+   *   7_a.zip 8_b.changelog 9_c.changelog
+   * }}}
+   *
+   * @param attempt
+   *   the one that counts
+   * @param before
+   *   reads from the changes of a version, of which versions and attempts it is made
+   */
+  def filesOf(
+      version: Long,
+      attempt: String,
+      before: Path => Seq[(Long, String)]): Option[Seq[String]] = {
+    val own = s"${version}_$attempt"
+    if (names(s"$own.zip")) Some(Seq(s"$own.zip"))
+    else if (!names(s"$own.changelog")) None
+    else {
+      val line = before(new Path(folder, s"$own.changelog")) :+ (version -> attempt)
+      val named = line.map { case (number, id) => s"${number}_$id" }
+      val start = named.lastIndexWhere(name => names(s"$name.zip"))
+      val files = named.lift(start).map(name => s"$name.zip").toSeq ++
+        named.drop(start + 1).map(name => s"$name.changelog")
+      val isWhole = start >= 0 || line.head._1 == 1
+      if (isWhole && files.forall(names)) Some(files) else None
+    }
+  }
+
   private def numbered(endings: String*): Map[Long, String] = names.flatMap { name =>
     name.split('.') match {
       case Array(number, ending) if endings.contains(ending) =>
@@ -38,5 +68,6 @@ private[savepoints] final class StateVersions(val folder: Path, names: Set[Strin
 private[savepoints] object StateVersions {
 
   /** Whether a name is that of a version's file. */
-  def isFile(name: String): Boolean = name.matches("\\d+\\.(snapshot|delta|zip|changelog)")
+  def isFile(name: String): Boolean =
+    name.matches("\\d+(_[^.]+)?\\.(snapshot|delta|zip|changelog)")
 }

@@ -146,6 +146,10 @@ object Variant {
   val RocksDB: Map[String, String] = Map(
     "spark.sql.streaming.stateStore.providerClass" ->
       "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+
+  /** State of which each attempt of a task has files of its own. */
+  val PerAttempt: Map[String, String] =
+    RocksDB + ("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2")
   val Paged: Map[String, String] = Map(
     "spark.sql.streaming.stateStore.providerClass" -> "io.sparkchangelog.PagedStateStoreProvider")
 
