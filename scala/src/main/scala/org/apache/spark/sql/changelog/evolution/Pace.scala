@@ -40,8 +40,8 @@ private[evolution] object Pace {
   private val Enough = 10000L
 
   /**
-   * How many rows of state a core reads in a second, and groups anew into state of another operator. How it was
-   * measured is said in `docs/changing-a-query.md`.
+   * How many rows a core takes into new state in a second: what joins did in `benchmarks/results/growth-first.txt`, the
+   * slowest operator there, rounded down.
    */
   private val RowsPerSecond = 100000L
 
