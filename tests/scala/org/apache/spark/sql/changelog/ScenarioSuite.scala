@@ -70,8 +70,12 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
   private def numCuts(scenario: Scenario): Int =
     cutsWanted.getOrElse(if (scenario.name.hashCode % 6 == 0) 1 else 0)
 
-  private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant =
-    Variant(scenario.mode, scenario.key, conf = conf)
+  /** One in three runs compiled code, which takes longer to compile than to run. */
+  private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant = {
+    val interpreted = ChangelogSession.Interpreted
+    val code = Share.ofWays(Seq(Map.empty, interpreted, interpreted), scenario.name).head
+    Variant(scenario.mode, scenario.key, conf = conf ++ code)
+  }
 }
 
 private object ScenarioSuite {

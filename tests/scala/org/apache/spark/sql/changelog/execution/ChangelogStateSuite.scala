@@ -37,7 +37,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       .toSeq
 
   test("the state of an aggregate is readable, column by column") {
-    onAllProviders {
+    onProviders {
       val checkpoint = directory()
       stream.reset()
       val running = start(
@@ -60,7 +60,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   }
 
   test("the state of min and max is readable, heads and tails") {
-    onAllProviders {
+    onProviders {
       val checkpoint = directory()
       stream.reset()
       spark.conf.set("spark.sql.changelog.aggregate.headSize", 2L)
@@ -83,7 +83,7 @@ class ChangelogStateSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   }
 
   test("the state of an upsert feed is readable, tombstones included") {
-    onAllProviders {
+    onProviders {
       val checkpoint = directory()
       stream.reset()
       val running = start(s"SELECT a, b, n FROM $upsert", checkpoint)

@@ -22,7 +22,7 @@ trait AlteredViewTests extends ViewTest {
   private def comments(table: String): Map[String, String] =
     spark.table(table).schema.fields.flatMap(f => f.getComment().map(f.name -> _)).toMap
 
-  test(s"$provider: a view goes on under another name, and its old one is free") {
+  testEach("a view goes on under another name, and its old one is free") {
     deliver("+I 1 Ada 30")
     create(totals)
     run("ALTER MATERIALIZED VIEW v RENAME TO w")
@@ -43,7 +43,7 @@ trait AlteredViewTests extends ViewTest {
     assert(Seq("v", "v-2", "w").forall(name => !new File(warehouse, name).exists()))
   }
 
-  test(s"$provider: properties are set and unset") {
+  testEach("properties are set and unset") {
     create(totals, "TBLPROPERTIES ('changelog.INTERVAL' = '5 seconds', 'team' = 'me')")
     def definition = new ViewCatalog(spark).get(Seq("v")).definition
     run(
@@ -71,7 +71,7 @@ trait AlteredViewTests extends ViewTest {
     check(totals)
   }
 
-  test(s"$provider: columns have the names and comments of the statement") {
+  testEach("columns have the names and comments of the statement") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     val columns = "(`client` STRING COMMENT 'who', n BIGINT, total BIGINT COMMENT 'owed')"
     run(s"CREATE MATERIALIZED VIEW v $columns USING $provider AS $totals -- by customer")

@@ -14,7 +14,7 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
     last.getString(0) -> last.getString(1)
   }
 
-  for (provider <- Seq("delta", "parquet")) test(s"$provider: ALTER MATERIALIZED VIEW … AS") {
+  for (provider <- Share.ofWays(Seq("delta", "parquet"), "ChangedViewQuerySuite")) test(s"$provider: ALTER MATERIALIZED VIEW … AS") {
     run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
     run("UPDATE orders SET amount = 7 WHERE id = 2")
     run("REFRESH MATERIALIZED VIEW v")
@@ -49,7 +49,7 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
     check(more)
   }
 
-  for (provider <- Seq("delta", "parquet"))
+  for (provider <- Share.ofWays(Seq("delta", "parquet"), "ChangedViewQuerySuite"))
     test(s"$provider: who reads the view gets what differs") {
       run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
       val above = "SELECT n, sum(total) AS total FROM v GROUP BY n"

@@ -94,28 +94,32 @@ class ComparedTablesSuite
       "UPDATE orders SET at = NULL WHERE id = 4"),
     Seq("DELETE FROM orders"))
 
-  Seq[(String, String, String => Unit)](
+  private val places = Seq[(String, String, String => Unit)](
     ("a catalog of the database", "pg.public.", _ => ()),
     ("names in Spark's catalog", "", listed),
-    ("temporary views", "", named)).foreach { case (place, prefix, register) =>
-    Seq("PRIMARY KEY" -> "primary key (", "" -> "by comparing all").foreach { case (key, told) =>
-      test(s"tables of PostgreSQL by $place are compared with a copy, key: $key") {
-        makeTables(key)
-        Seq("orders", "customers").foreach(register)
-        val query = revenue
-          .replace("orders o", s"${prefix}orders o")
-          .replace("customers c", s"${prefix}customers c")
-        assert(explained(query).contains(told), explained(query))
-        create(query)
-        check(query)
-        rounds.foreach { statements =>
-          execute(statements: _*)
-          withClue(statements)(check(query))
-          assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
-        }
-        val read = facts.collect { case (name, text) if name.startsWith("Read of") => text }
-        assert(read.exists(_.startsWith("version 4, followed by comparing")), facts)
+    ("temporary views", "", named))
+  private val keys = Seq("PRIMARY KEY" -> "primary key (", "" -> "by comparing all")
+
+  for {
+    (place, prefix, register) <- places
+    (key, told) <- Share.ofWays(keys, place)
+  } {
+    test(s"tables of PostgreSQL by $place are compared with a copy, key: $key") {
+      makeTables(key)
+      Seq("orders", "customers").foreach(register)
+      val query = revenue
+        .replace("orders o", s"${prefix}orders o")
+        .replace("customers c", s"${prefix}customers c")
+      assert(explained(query).contains(told), explained(query))
+      create(query)
+      check(query)
+      rounds.foreach { statements =>
+        execute(statements: _*)
+        withClue(statements)(check(query))
+        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
       }
+      val read = facts.collect { case (name, text) if name.startsWith("Read of") => text }
+      assert(read.exists(_.startsWith("version 4, followed by comparing")), facts)
     }
   }
 

@@ -28,7 +28,7 @@ trait RefreshHistoryTests extends ViewTest {
 
   private def facts: Map[String, String] = facts("DESCRIBE MATERIALIZED VIEW v")
 
-  test(s"$provider: each refresh is remembered, with what it read and wrote") {
+  testEach("each refresh is remembered, with what it read and wrote") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals)
     val first = "incremental, the view is new, SUCCEEDED, 2, 2, 0"
@@ -55,7 +55,7 @@ trait RefreshHistoryTests extends ViewTest {
     assert(told.getDouble(1) > 0 && told.getMap[String, String](5).size == 1, told)
   }
 
-  test(s"$provider: a refresh that fails is told until one succeeds") {
+  testEach("a refresh that fails is told until one succeeds") {
     deliver("+I 1 Ada 30")
     create(totals)
     deliver("? 2 Ben 20")

@@ -7,6 +7,8 @@ import java.io.File
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.changelog.testing.Share
+
 /** A view goes on with its state in another number of partitions. */
 class RescaledViewSuite extends AnyFunSuite with RevenueView {
   private def view: KeptView = new ViewCatalog(spark).get(Seq("v"))
@@ -20,7 +22,7 @@ class RescaledViewSuite extends AnyFunSuite with RevenueView {
   private def lastMode: String =
     spark.sql("SHOW REFRESHES OF v").select("mode").head().getString(0)
 
-  for (provider <- Seq("delta", "parquet")) test(s"$provider: SET PARTITIONS") {
+  for (provider <- Share.ofWays(Seq("delta", "parquet"), "RescaledViewSuite")) test(s"$provider: SET PARTITIONS") {
     run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
     val before = run("SELECT * FROM v")
     val generation = view.definition.generation

@@ -266,7 +266,7 @@ class SavedViewSuite
       }
   }
 
-  for (format <- Seq("delta", "parquet"))
+  for (format <- Share.ofWays(Seq("delta", "parquet"), "RESTORE"))
     test(s"a view is put back whole or not at all, whenever the process ends, in $format") {
       val after = threeBatches(format)
       run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 0")
@@ -277,7 +277,7 @@ class SavedViewSuite
       }
     }
 
-  for (format <- Seq("delta", "parquet"))
+  for (format <- Share.ofWays(Seq("delta", "parquet"), "SWAP"))
     test(s"views change places or don't, whenever the process ends, in $format") {
       val other = s"$totals HAVING count(*) > 1"
       threeBatches(format)

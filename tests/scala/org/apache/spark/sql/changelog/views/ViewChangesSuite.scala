@@ -36,7 +36,7 @@ trait ViewChangesTests extends ViewTest {
   private def same(found: Seq[Row], expected: Seq[Row]): Unit =
     assert(RowMultiset.of(found) == RowMultiset.of(expected))
 
-  test(s"$provider: changes of some versions, and what a stream takes, make the view") {
+  testEach("changes of some versions, and what a stream takes, make the view") {
     def taken(from: String): Seq[Row] = {
       spark
         .sql(s"SELECT $columns FROM STREAM changes('v'$from)")

@@ -47,7 +47,7 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     run(queries, "")(new OverChanges(_, _))
   }
 
-  test("views over tables that are compared with copies") {
+  if (KilledWriter.isLong) test("views over tables that are compared with copies") {
     run(ofTables, " over compared tables")(new OverRows(_, _))
   }
 

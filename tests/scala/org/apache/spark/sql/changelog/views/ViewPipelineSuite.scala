@@ -41,7 +41,7 @@ trait ViewPipelineTests extends ViewTest {
     same(s"SELECT count(*) AS n FROM $orders", "other")
   }
 
-  test(s"$provider: views are refreshed after those that they read") {
+  testEach("views are refreshed after those that they read") {
     make()
     deliver("-D 1 Ada 30", "+I 3 Ben 1", "+I 4 Eve 2")
     val all = Seq("v", "second", "a_third", "other")
@@ -58,7 +58,7 @@ trait ViewPipelineTests extends ViewTest {
     assert(run("SELECT sum(n) FROM v").head.getLong(0) == 4)
   }
 
-  test(s"$provider: a view that others read stays, unless they go as well") {
+  testEach("a view that others read stays, unless they go as well") {
     make()
     def refused(sql: String) =
       checkError("CHANGELOG_VIEW_IS_READ", "readers" -> "`spark_catalog`.`default`.`second`")(
@@ -73,7 +73,7 @@ trait ViewPipelineTests extends ViewTest {
     assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(1)) == Seq("other"))
   }
 
-  test(s"$provider: DROP TABLE and DROP VIEW leave nothing of a view") {
+  testEach("DROP TABLE and DROP VIEW leave nothing of a view") {
     for (sql <- Seq(
         "DROP TABLE v",
         "DROP TABLE IF EXISTS default.v",

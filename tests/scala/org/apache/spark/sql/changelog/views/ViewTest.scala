@@ -26,6 +26,11 @@ trait ViewTest extends AnyFunSuite with ViewSession with ErrorChecks with Before
     spark.sql("DROP TABLE orders")
   }
 
+  /** Tests something with each provider of views, or with one of them that depends on what it is. */
+  protected def testEach(name: String)(body: => Any): Unit =
+    if (Share.ofWays(Seq("delta", "parquet"), name).contains(provider))
+      test(s"$provider: $name")(body)
+
   protected def deliver(changes: String*): Unit = {
     val rows = changes.map(_.split(' ').toSeq.map(v => s"'$v'")).map { change =>
       val customer = change(2).replace("'NULL'", "NULL")

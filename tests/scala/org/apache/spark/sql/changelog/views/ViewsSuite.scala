@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.{
 
 /** Views made, kept and dropped by statements, however they are stored. */
 trait ViewTests extends ViewTest {
-  test(s"$provider: a view is filled, refreshed by changes, and forgets nothing") {
+  testEach("a view is filled, refreshed by changes, and forgets nothing") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20", "+I 3 NULL 5")
     create(totals, "COMMENT 'what they owe'")
     check(totals)
@@ -33,7 +33,7 @@ trait ViewTests extends ViewTest {
     check(totals)
   }
 
-  test(s"$provider: rows without a key are kept as often as they are there") {
+  testEach("rows without a key are kept as often as they are there") {
     val query = s"SELECT customer, amount FROM $orders WHERE amount > 1"
     val anonymous = query.replace(", key => array('id')", "")
     deliver("+I 1 Ada 30", "+I 2 Ada 30", "+I 3 NULL 30", "+I 4 NULL 30")
@@ -63,7 +63,7 @@ trait ViewTests extends ViewTest {
     check(first)
   }
 
-  test(s"$provider: a view over a view follows its changes") {
+  testEach("a view over a view follows its changes") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals)
     val byCount = "SELECT n, count(*) AS customers FROM STREAM v GROUP BY n"
@@ -79,7 +79,7 @@ trait ViewTests extends ViewTest {
     check(byCount, "second")
   }
 
-  test(s"$provider: rows are told apart by values that can be compared, or by a key") {
+  testEach("rows are told apart by values that can be compared, or by a key") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     val documents = s"SELECT id, parse_json(to_json(struct(customer))) AS j FROM $orders"
     checkError("CHANGELOG_SINK_VALUE_NOT_COMPARABLE", "column" -> "j", "type" -> "VARIANT") {
@@ -92,7 +92,7 @@ trait ViewTests extends ViewTest {
     assert(run("SELECT id, j:customer::STRING FROM v") == Seq(Row(2, "Ben")))
   }
 
-  test(s"$provider: OR REPLACE shows other rows, under another definition") {
+  testEach("OR REPLACE shows other rows, under another definition") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
     create(totals)
     val best = s"SELECT id, amount FROM $orders ORDER BY amount DESC LIMIT 1"

@@ -27,7 +27,7 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
 
   /** The state after one batch, and whether none is left when all rows are deleted. */
   private def checkState(query: String, keys: Boolean)(columns: String*)(
-      expected: String*): Unit = onAllProviders {
+      expected: String*): Unit = onProviders {
     val checkpoint = QuickFileSystem.temporaryDirectory()
     val running = start(query, checkpoint, keys)
     val leftRows = Seq("1 x", "2 y", "3 y") ++ (if (keys) Nil else Seq("NULL n"))
@@ -163,7 +163,7 @@ class ChangelogJoinStateSuite extends AnyFunSuite with ChangelogSession with Err
   test("rows that only come are kept together as they came, however many") {
     val query = "SELECT l.b, r.d FROM from_changelog(TABLE(l_raw)) l " +
       "JOIN from_changelog(TABLE(r_raw)) r ON l.a = r.c"
-    onAllProviders {
+    onProviders {
       val checkpoint = QuickFileSystem.temporaryDirectory()
       val running = start(query, checkpoint, keys = false)
       try {

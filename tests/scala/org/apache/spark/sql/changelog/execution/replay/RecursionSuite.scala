@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog.execution.replay
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Recursive common table expressions over rows that change. */
 class RecursionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.Interpreted)
+
   private lazy val oracle = new Oracle(spark)
   private val edges = Feed("edges", "src INT, dst INT")
   private val names = Feed("names", "id INT, name STRING", Seq("id"))

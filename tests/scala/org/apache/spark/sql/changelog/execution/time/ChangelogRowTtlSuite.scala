@@ -41,7 +41,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("a row leaves when nothing has changed it for so long, also when nothing arrives") {
-    onAllProviders {
+    onProviders {
       val sql = "SELECT /*+ ROW_TTL(news, '1 hour') */ g, v FROM news"
       run(Seq(news), sql, Map("news" -> Hour)) { run =>
         assert(run.step(0, news -> Seq("+I a 1", "+I b 2")).size == 2)
@@ -59,7 +59,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("a change renews a row, and one of a row that is gone brings it back") {
     val sql = "SELECT /*+ ROW_TTL(orders, '1 hour') */ id, v FROM orders"
-    for (variant <- byId) onAllProviders {
+    for (variant <- byId) onProviders {
       run(Seq(orders), sql, Map("orders" -> Hour), variant) { run =>
         run.step(0, orders -> Seq("+I 1 10", "+I 2 20", "+I 3 30", "+I 4 40"))
         run.step(30 * Minute, orders -> Seq("-U 2 20", "+U 2 21", "-D 4 40"))
@@ -93,7 +93,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("of equal rows the one that came first leaves first, and is taken back first") {
-    onAllProviders {
+    onProviders {
       val sql = "SELECT /*+ ROW_TTL(bag, '1 hour') */ g, v FROM bag"
       run(Seq(bag), sql, Map("bag" -> Hour)) { run =>
         run.step(0, bag -> Seq("+I a 1", "+I a 1", "+I b 1"))
@@ -112,7 +112,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   }
 
   test("a batch that is run again, and a restart, are at the time of the batch") {
-    onAllProviders {
+    onProviders {
       val sql = "SELECT /*+ ROW_TTL(orders, '1 hour') */ id, v FROM orders"
       run(Seq(orders), sql, Map("orders" -> Hour)) { run =>
         run.step(0, orders -> Seq("+I 1 1", "+I 2 2"))
@@ -220,7 +220,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
   test("random rows come and go while time passes") {
     val random = new scala.util.Random(815)
     val sql = "SELECT /*+ ROW_TTL(bag, '1 hour') */ g, v FROM bag WHERE v > 0"
-    onAllProviders {
+    onProviders {
       run(Seq(bag), sql, Map("bag" -> Hour)) { run =>
         var there = Vector.empty[String]
         run.step(0, bag -> Nil)

@@ -30,7 +30,7 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
   /** Runs steps with each state store. */
   private def everyWay(feeds: Seq[Feed], sql: String, modes: Seq[Variant] = Seq(Variant()))(
       steps: TimedRun => Unit): Unit =
-    for (variant <- modes) onAllProviders {
+    for (variant <- modes) onProviders {
       val run = new TimedRun(spark, feeds, sql, start, variant)
       try withClue(s"$variant ")(steps(run))
       finally run.close()
