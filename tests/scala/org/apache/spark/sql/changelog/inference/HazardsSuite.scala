@@ -3,12 +3,6 @@
 
 package org.apache.spark.sql.changelog.inference
 
-import scala.collection.mutable
-
-import org.apache.logging.log4j.core.appender.AbstractAppender
-import org.apache.logging.log4j.core.config.Property
-import org.apache.logging.log4j.core.{LogEvent, Logger}
-import org.apache.logging.log4j.{Level, LogManager}
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
@@ -144,23 +138,6 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     assert(advice("SELECT n FROM (SELECT city, count(*) AS n FROM rides GROUP BY city)").isEmpty)
   }
 
-  private def logged(body: => Unit): Seq[String] = {
-    val texts = mutable.ArrayBuffer.empty[String]
-    val appender = new AbstractAppender("hazards", null, null, true, Property.EMPTY_ARRAY) {
-      override def append(event: LogEvent): Unit =
-        if (event.getLevel == Level.WARN) {
-          texts.synchronized(texts += event.getMessage.getFormattedMessage)
-          ()
-        }
-    }
-    val root = LogManager.getRootLogger.asInstanceOf[Logger]
-    appender.start()
-    root.addAppender(appender)
-    try body
-    finally root.removeAppender(appender)
-    texts.synchronized(texts.filter(_.startsWith("What may hurt")).toSeq)
-  }
-
   private def run(sql: String): Unit = {
     val rides = new RawStream(spark, "rides", "id INT, city STRING, fare INT")
     val query = spark
@@ -180,8 +157,8 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("a start says what may hurt, once") {
-    val warned = logged(run(s"$groups rides GROUP BY city"))
+    val warned = LoggedWarnings("What may hurt")(run(s"$groups rides GROUP BY city"))
     assert(warned.size == 1 && warned.head.contains("keeps groups by (city) for ever"), warned)
-    assert(logged(run("SELECT city FROM rides")).isEmpty)
+    assert(LoggedWarnings("What may hurt")(run("SELECT city FROM rides")).isEmpty)
   }
 }

@@ -42,10 +42,12 @@ import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateSt
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
+import org.apache.spark.sql.changelog.execution.hotkeys.{HotKeys, KeySamples}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
 import org.apache.spark.sql.changelog.plans.{StateTtl, StoredResult}
+import org.apache.spark.sql.changelog.status.RunningPlans
 
 /**
  * An operator that keeps one state store per partition.
@@ -198,10 +200,38 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       "numOutputRows" -> emitted,
       "numInserts" -> (emitted - retracted - updates),
       "numUpdatePreimages" -> (retracted - longMetric("numDeletes").value))
-    (counts ++ InputRows(this).map("numInputRows" -> _)).foreach { case (name, count) =>
-      progress.customMetrics.put(name, count)
+    val rowsIn = InputRows(this)
+    (counts ++ rowsIn.map("numInputRows" -> _) :+ noteHotKeys(rowsIn)).foreach {
+      case (name, count) => progress.customMetrics.put(name, count)
     }
     progress
+  }
+
+  /** The keys by which rows meet in one task, of the rows of each child; none if that is one for all. */
+  protected def meetingKeys: Seq[Seq[Expression]] = Nil
+
+  /** What helps where many of the rows that meet have one key. */
+  protected def hotKeyRemedy: Option[String] = None
+
+  // has to be made on the driver
+  private lazy val keySamples: Option[KeySamples] = KeySamples(this, meetingKeys)
+
+  /** The rows of each child; which keys many of them have is looked at on the way. */
+  protected def inputRows: Seq[RDD[InternalRow]] = children.zipWithIndex.map {
+    case (child, index) =>
+      keySamples.fold(child.execute()) { samples =>
+        child.execute().mapPartitionsWithIndexInternal(samples.noting(index, _, _))
+      }
+  }
+
+  /** Tells those who look at the query of keys that many rows of the batch had, and counts these rows. */
+  private def noteHotKeys(rowsIn: Option[Long]): (String, Long) = {
+    val (samples, remedy) = keySamples.map(_ -> hotKeyRemedy).orElse(HotKeys.below(this)).unzip
+    val keys = samples.map(samples => HotKeys(samples.all, rowsIn)).getOrElse(Nil)
+    AssignStateInfo.handle(castToImpl(session)).foreach { query =>
+      RunningPlans.noteHotKeys(query, getStateInfo.operatorId, keys, remedy.flatten)
+    }
+    "numHotKeyRows" -> keys.map(_.rows).sum
   }
 
   override def validateAndMaybeEvolveStateSchema(

@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.{
   UnionExec
 }
 
+import org.apache.spark.sql.changelog.execution.hotkeys.SampleKeysExec
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 
 /**
@@ -61,7 +62,7 @@ object PrepareStages extends ColumnarRule {
       case aggregate: BaseAggregateExec =>
         aggregate.groupingExpressions.nonEmpty && isEmpty(aggregate.child)
       case _: ProjectExec | _: FilterExec | _: GenerateExec | _: ExpandExec | _: LazySortExec |
-          _: UnionExec =>
+          _: SampleKeysExec | _: UnionExec =>
         plan.children.forall(isEmpty)
       case _ => false
     }

@@ -18,7 +18,7 @@ trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter 
 
   override protected def doExecute(): RDD[InternalRow] = {
     val rests = restsWithoutRows
-    executeWithStore(child.execute()) { (store, rows) =>
+    executeWithStore(inputRows.head) { (store, rows) =>
       if (rests && !rows.hasNext) Iterator.empty else processPartition(store, rows)
     }
   }

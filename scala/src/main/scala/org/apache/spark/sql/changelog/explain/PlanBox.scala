@@ -31,7 +31,9 @@ private[explain] case class PlanBox(node: ExplainNode) {
         state ++
         node.reasons.map(reason => s"· $reason" -> Quiet) ++
         node.warnings.map(warning => s"! $warning" -> Warning) ++
-        node.numbers.toSeq.flatMap(now => Seq(now.flow -> Live, now.kept -> Live)) ++
+        node.numbers.toSeq.flatMap { now =>
+          Seq(now.flow -> Live, now.kept -> Live) ++ now.hot.map(key => s"! $key" -> Warning)
+        } ++
         node.emittedLines.map(_ -> Live)
     said.flatMap { case (text, colour) => wrap(text).map(Line(_, colour)) }
   }

@@ -114,7 +114,10 @@ final case class ExplainNode(
     text.append(s"$lead${Seq(node, detail).filter(_.nonEmpty).mkString(" ")}  $mode")
     text.append(s"$keys$strategyText$stateText\n")
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
-    numbers.foreach(now => text.append(s"$below# ${now.flow}, ${now.kept}\n"))
+    numbers.foreach { now =>
+      text.append(s"$below# ${now.flow}, ${now.kept}\n")
+      now.hot.foreach(key => text.append(s"$below! $key\n"))
+    }
     emittedLines.foreach(line => text.append(s"$below> $line\n"))
     children.foreach(_.append(text, depth + 1))
   }

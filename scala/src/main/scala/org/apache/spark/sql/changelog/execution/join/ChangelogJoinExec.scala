@@ -121,7 +121,7 @@ case class ChangelogJoinExec(
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
     val rests = restsWithoutRows
-    executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
+    executeWithStore(zipped(inputRows)) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
       if (rests && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
       else {

@@ -39,6 +39,11 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
     side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
   }
 
+  override protected def meetingKeys: Seq[Seq[Expression]] = layout.sides.map(_.key)
+
+  override protected def hotKeyRemedy: Option[String] = Some(
+    "A hint SKEW for the table that has most of them, with that value, spreads them over tasks")
+
   /**
    * Whether the changes of one join key may be joined some at a time. Then a row of the result may
    * come and go in one batch, which all but a reader of only the newest rows can net.

@@ -83,6 +83,11 @@ case class ChangelogRankExec(
     }
   }
 
+  override protected def meetingKeys: Seq[Seq[Expression]] = Seq(ranking.partition)
+
+  override protected def hotKeyRemedy: Option[String] = Some(
+    "A rank below this one, with one more part in its PARTITION BY, such as pmod(hash(id), 16), leaves few rows of it")
+
   override def timedColumns: Seq[Attribute] = ranking.partition
 
   override def emitsClosed: Boolean = ranking.strategy == RankStrategy.Earliest

@@ -57,7 +57,7 @@ case class ChangelogMultiJoinExec(
     sides.map(side => StateTtl.orSession(side.joined.ttl))
 
   override protected def doExecute(): RDD[InternalRow] =
-    executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
+    executeWithStore(zipped(inputRows)) { (store, inputs) =>
       new CombinedChanges(store, inputs.next())
     }
 
