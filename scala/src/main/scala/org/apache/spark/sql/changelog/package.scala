@@ -66,7 +66,7 @@ package org.apache.spark.sql
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have
- *                uses compat, evolution, explain, lineage, savepoints, views
+ *                uses compat, errors, evolution, explain, lineage, savepoints, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

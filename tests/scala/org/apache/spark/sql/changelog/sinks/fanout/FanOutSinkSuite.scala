@@ -87,6 +87,21 @@ class FanOutSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     }
   }
 
+  test("a format that none of the sinks has is refused with those that they have") {
+    val formats = "changelog-jdbc, changelog-kafka, changelog-memory, changelog-table"
+    Seq("changelog-jbdc", "noop").foreach { wrong =>
+      val query = new KeptQuery(spark, rides, byCity, null)
+      val options = jdbc("a", "wrong") ++ Map("sinks" -> "a,b", "b.format" -> wrong)
+      checkError(
+        "CHANGELOG_SINK_OPTION_INVALID",
+        "option" -> "b.format",
+        "value" -> wrong,
+        "expected" -> s"one of $formats is expected") {
+        query.start("changelog-fanout", options)
+      }
+    }
+  }
+
   private def execute(sql: String): Unit = {
     val connection = java.sql.DriverManager.getConnection(url)
     try connection.createStatement().executeUpdate(sql)

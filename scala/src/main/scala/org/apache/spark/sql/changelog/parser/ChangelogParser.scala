@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
+import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.{
@@ -55,7 +56,13 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
         }
       }
     catch {
-      case error: ParseException => throw error
+      case error: ParseException =>
+        NearestStatement(sqlText) match {
+          case Some(syntax) =>
+            val begun = NearestStatement.wordsOf(sqlText).mkString(" ")
+            RefusedStatement()(ViewErrors.statementUnknown(begun, syntax))
+          case None => throw error
+        }
       case error: AnalysisException => RefusedStatement()(error)
     }
 

@@ -3,6 +3,10 @@
 
 package org.apache.spark.sql.changelog.sinks
 
+import java.util.ServiceLoader
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
@@ -25,4 +29,16 @@ abstract class ChangelogSinkProvider(format: String)
       partitionColumns: Seq[String],
       outputMode: OutputMode): Sink =
     sink(castToImpl(sqlContext.sparkSession), new SinkOptions(format, parameters))
+}
+
+object ChangelogSinkProvider {
+
+  /** The formats of all sinks that keep changes. */
+  def formats: Seq[String] =
+    ServiceLoader
+      .load(classOf[DataSourceRegister], classOf[ChangelogSinkProvider].getClassLoader)
+      .asScala
+      .collect { case provider: ChangelogSinkProvider => provider.shortName() }
+      .toSeq
+      .sorted
 }

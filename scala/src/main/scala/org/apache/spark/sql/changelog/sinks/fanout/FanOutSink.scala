@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sinks.fanout
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.DataSource
@@ -14,6 +16,7 @@ import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch,
   ChangelogSink,
+  ChangelogSinkProvider,
   SinkInput,
   SinkOptions
 }
@@ -40,19 +43,18 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
 
   private val sinks: Seq[ChangelogSink] = names.map { name =>
     val wanted = options.required(s"$name.format", s"the format of the sink $name is needed")
-    val provider = DataSource.lookupDataSource(wanted, session.sessionState.conf)
-    val made = provider.getDeclaredConstructor().newInstance() match {
+    val provider = Try(DataSource.lookupDataSource(wanted, session.sessionState.conf)).toOption
+    val made = provider.map(_.getDeclaredConstructor().newInstance()).collect {
       case sinks: StreamSinkProvider =>
         val own = CaseInsensitiveMap(options.ofSink(name))
-        Some(sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append()))
-      case _ => None
+        sinks.createSink(session.sqlContext, own, Nil, OutputMode.Append())
     }
     made.collect { case sink: ChangelogSink => sink }.getOrElse {
       throw SinkErrors.optionInvalid(
         format,
         s"$name.format",
         wanted,
-        "a format whose name begins with changelog- is expected")
+        s"one of ${ChangelogSinkProvider.formats.filter(_ != format).mkString(", ")} is expected")
     }
   }
 
