@@ -173,4 +173,5 @@ def test_a_table_of_that_name_makes_room(shop: Shop) -> None:
         "SELECT max(fare) AS most FROM {{ ref('rides') }}"
     )
     shop.dbt("run", "--select", "plain")
-    assert shop.rows("SELECT * FROM shop.plain") == [(9,)]
+    assert shop.rows("SELECT * FROM shop.plain") == shop.rows("SELECT max(fare) FROM shop.rides")
+    assert shop.modes("plain")  # so it is a view
