@@ -34,7 +34,7 @@ class NearestStatementSuite extends AnyFunSuite with ChangelogSession with Error
       "CREATE OR REPLACE STREAMING TABLE t AS query")
     isMeant("SHOW MATERIALIZED VEIWS", "SHOW MATERIALIZED VIEWS [IN database] [LIKE 'pattern']")
     isMeant("STOPP STREAMING TABLE t", "STOP STREAMING TABLE t")
-    isMeant("EXPLAIN CHANGELGO SELECT 1", "EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query")
+    isMeant("EXPLAIN CHANGELO SELECT 1", "EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query")
     isMeant(
       "RESCALE CHECKPONIT 'a' INTO 'b' PARTITIONS 4",
       "RESCALE CHECKPOINT '…' INTO '…' PARTITIONS n")

@@ -84,7 +84,7 @@ object StockQueries {
   /** Queries Spark refuses. */
   val wrong: Seq[String] = Seq(
     "SELEC * FROM t",
-    "EXPLAIN CHANGELO SELECT 1",
+    "EXPLAIN CHANGE SELECT 1",
     "SELECT missing FROM t",
     "SELECT * FROM missing",
     "SELECT k, v FROM t GROUP BY k",
