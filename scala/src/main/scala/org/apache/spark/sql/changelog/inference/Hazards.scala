@@ -60,18 +60,24 @@ private[inference] object Hazards {
       case (table, index)
           if table.boundedBy == StateTable.unbounded(ttl = 0) && table.key.nonEmpty &&
             inputsOf(node, table, index).exists(_.mode.isInsertOnly) =>
-        s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
+        val kept = s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
+        kept -> inputsOf(node, table, index)
     }
     node.plan match {
       // as many rows as the table has
       case _: FromChangelog => None
       case _ if growing.isEmpty => None
       case plan =>
+        val kept = growing.map(_._1).mkString(" and ")
         Some(
-          s"keeps ${growing.mkString(" and ")} for ever, of input that only grows. " +
+          s"keeps $kept for ever, of input that only grows${size(growing.flatMap(_._2))}. " +
             s"${bound(plan)}, or a hint STATE_TTL, bounds that")
     }
   }
+
+  /** How much there is of inputs, where statistics tell. */
+  private def size(inputs: Seq[AnnotatedPlan]): String =
+    SizeOfInput(inputs.distinct.map(_.plan)).map(size => s" ($size)").mkString
 
   /** The inputs that a table holds rows of. */
   private def inputsOf(node: AnnotatedPlan, table: StateTable, index: Int): Seq[AnnotatedPlan] =
@@ -100,7 +106,9 @@ private[inference] object Hazards {
       case _: Rank | _: Aggregate => None
       case plan => partitions(plan).filter(_.isEmpty).map(_ => "partitions")
     }
-    what.map(parts => s"keeps all its rows in one task, as it has no $parts")
+    what.map { parts =>
+      s"keeps all its rows in one task, as it has no $parts${size(node.children)}"
+    }
   }
 
   private def keepsSeveral(node: AnnotatedPlan): Boolean = {
@@ -136,7 +144,7 @@ private[inference] object Hazards {
       case _ => false
     }
     Option.when(isMissing)(
-      "joins without an equality: one task keeps all rows, and compares each change with all of them. " +
-        "A condition left.x = right.x distributes them")
+      "joins without an equality: one task keeps all rows, and compares each change with all of " +
+        s"them${size(node.children)}. A condition left.x = right.x distributes them")
   }
 }
