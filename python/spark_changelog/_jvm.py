@@ -23,6 +23,11 @@ def running_setting(name: str) -> str | None:
     return value or None
 
 
+def is_running() -> bool:
+    """Tell whether a driver runs in this process, so that what it is started with is settled."""
+    return _running_jvm() is not None
+
+
 def add_to_class_path(jar: str) -> None:
     """Put ``jar`` on the class path of a running driver: ``spark.jars`` comes too late for it."""
     jvm = _running_jvm()

@@ -53,6 +53,35 @@ def parse_properties(text: str) -> dict[str, str]:
     return settings
 
 
+def add_submit_option(arguments: str, name: str, value: str) -> str:
+    """Let ``arguments`` set the option ``name``, which they don't set yet.
+
+    Examples
+    --------
+    >>> add_submit_option("--name 'my app' pyspark-shell", "spark.x", "1")
+    "--name 'my app' --conf spark.x=1 pyspark-shell"
+    """
+    words = shlex.split(arguments)
+    return shlex.join([*words[:-1], "--conf", f"{name}={value}", *words[-1:]])
+
+
+def sets_option(arguments: str, name: str) -> bool:
+    """Tell whether ``arguments`` set the option ``name``.
+
+    Examples
+    --------
+    >>> sets_option("--conf spark.x=1 pyspark-shell", "spark.x")
+    True
+    >>> sets_option("--jars a.jar pyspark-shell", "spark.jars")
+    True
+    >>> sets_option("--conf spark.x=1 pyspark-shell", "spark.jars")
+    False
+    """
+    words = shlex.split(arguments)
+    is_named = any(word.startswith(f"{name}=") for word in words)
+    return is_named or (name == "spark.jars" and "--jars" in words)
+
+
 def extend_submit_args(arguments: str, name: str, value: str) -> str:
     """Append ``value`` where ``arguments`` set the option ``name``; else change nothing.
 

@@ -11,14 +11,21 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from spark_changelog._jvm import add_to_class_path, running_setting
-from spark_changelog._options import append_option, default_setting, extend_submit_args
+from spark_changelog._jvm import add_to_class_path, is_running, running_setting
+from spark_changelog._options import (
+    add_submit_option,
+    append_option,
+    default_setting,
+    extend_submit_args,
+    sets_option,
+)
 
 MAIN_LINE = "4.2"  # the line of Spark whose jar is not called after it
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
 FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
 GENERATED_CLASSES = "5000"
+STATIC = ("spark.jars", "spark.sql.extensions", "spark.sql.codegen.cache.maxEntries")
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
@@ -60,7 +67,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     'com.example.Mine,io.sparkchangelog.ChangelogExtensions'
     """
     remote = builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
-    if remote.startswith("sc://"):
+    # of a server that was started in this process no such setting can be changed any more
+    if remote.startswith("sc://") or (remote and "SPARK_LOCAL_REMOTE" in os.environ):
         return builder
     jar = str(package_jar())
     add_to_class_path(jar)
@@ -103,7 +111,7 @@ def jar_name(line: str) -> str:
 
 
 def _append(builder: SparkSession.Builder, name: str, value: str) -> None:
-    builder.config(name, append_option(_current(builder, name), value))
+    _set(builder, name, append_option(_current(builder, name), value))
     # A setting made here wins over the builder's when the driver is launched.
     if "PYSPARK_SUBMIT_ARGS" in os.environ:
         arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
@@ -112,6 +120,17 @@ def _append(builder: SparkSession.Builder, name: str, value: str) -> None:
 
 def _set_default(builder: SparkSession.Builder, name: str, value: str) -> None:
     if not _current(builder, name):
+        _set(builder, name, value)
+
+
+def _set(builder: SparkSession.Builder, name: str, value: str) -> None:
+    """Set what the driver is started with, where a session of Connect can't set it, too."""
+    remote = builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE")
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    is_settled = name in builder._options or sets_option(arguments, name) or is_running()
+    if remote and name in STATIC and not is_settled:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = add_submit_option(arguments, name, value)
+    else:
         builder.config(name, value)
 
 

@@ -17,10 +17,16 @@ pytest.importorskip("grpc")
 
 # One server for all: each part prints its name and what it found.
 SCRIPT = """
+import warnings
+
 from pyspark.sql import SparkSession, functions as F
 
 builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2")
-spark = changelog.configure(builder).getOrCreate()
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    spark = changelog.configure(builder).getOrCreate()
+    again = changelog.configure(SparkSession.builder.remote("local[2]")).getOrCreate()
+assert again is spark
 assert "connect" in type(spark).__module__
 folder = sys.argv[2]
 raw = spark.readStream.schema("op STRING, city STRING").json(folder + "/in")
@@ -31,6 +37,9 @@ def run(name, changes):
     writer = changes.writeStream.option("checkpointLocation", f"{folder}/{name}/checkpoint")
     writer.trigger(availableNow=True).start(f"{folder}/{name}/out").awaitTermination()
     return sorted(map(tuple, spark.read.parquet(f"{folder}/{name}/out").collect()))
+
+def session():
+    return [str(warning.message) for warning in warned if "CONFIG" in str(warning.message)]
 
 def conf():
     settings = changelog.ChangelogConf(spark)
@@ -69,7 +78,7 @@ def running():
 def error():
     changelog.from_changelog(raw, change_type="no_such_column").schema
 
-for part in (conf, sql_text, functions, batch, explain, running, error):
+for part in (session, conf, sql_text, functions, batch, explain, running, error):
     try:
         result = part()
     except Exception as failure:
@@ -94,6 +103,7 @@ def found(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, obje
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
+        ("session", []),  # no setting is tried to be changed that can't be
         ("conf", (False, 16)),
         ("sql_text", [("Rome", 1, "insert")]),
         ("functions", [("Rome", 1, "insert")]),

@@ -103,6 +103,29 @@ class TestConfigure:
         builder = SparkSession.builder.remote("sc://elsewhere")
         assert options(configure(builder)) == {"spark.remote": "sc://elsewhere"}
 
+    def test_starts_a_server_of_its_own_with_what_its_sessions_cannot_set(
+        self, jar: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        builder = SparkSession.builder.remote("local").config(CLASSES, "200")
+        assert options(configure(builder)) == {
+            "spark.remote": "local",
+            "spark.sql.extendedExplainProviders": EXPLAIN_PROVIDER,
+            PROVIDER: STATE_STORE,
+            FILES: FILE_MANAGER,
+            CLASSES: "200",
+        }
+        arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
+        settings = f"--conf spark.jars={jar} --conf spark.sql.extensions={EXTENSION}"
+        assert arguments == f"{settings} pyspark-shell"
+
+    def test_leaves_its_own_server_alone_once_it_runs(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SPARK_LOCAL_REMOTE", "1")
+        builder = SparkSession.builder.remote("local")
+        assert options(configure(builder)) == {"spark.remote": "local"}
+
 
 def test_a_package_without_its_jar_says_where_it_looked(tmp_path: Path) -> None:
     shutil.copytree(SOURCE, tmp_path / "python", ignore=shutil.ignore_patterns("*.jar"))
