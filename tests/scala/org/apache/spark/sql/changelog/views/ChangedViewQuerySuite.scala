@@ -14,40 +14,42 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
     last.getString(0) -> last.getString(1)
   }
 
-  for (provider <- Share.ofWays(Seq("delta", "parquet"), "ChangedViewQuerySuite")) test(s"$provider: ALTER MATERIALIZED VIEW … AS") {
-    run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
-    run("UPDATE orders SET amount = 7 WHERE id = 2")
-    run("REFRESH MATERIALIZED VIEW v")
-    check(revenue)
-    val large = s"$revenue HAVING sum(o.amount) > 5"
-    val fates = run(s"EXPLAIN ALTER MATERIALIZED VIEW v AS $large")
-    assert(fates.map(_.getString(1)) == Seq("kept", "kept"), fates)
-    // the join goes on as it is, of the aggregate the groups are read
-    assert(fates.map(_.get(3)) == Seq(0L, 3L), fates)
-    val above =
-      run("EXPLAIN ALTER MATERIALIZED VIEW v AS SELECT max(amount) AS m FROM orders WHERE id < 5")
-    assert(above.map(row => row.getString(1) -> row.get(3)).head == "rebuilt" -> 5L, above)
-    assert(above.head.getString(5).startsWith("less than 1 s, at "), above)
-    run("DELETE FROM orders WHERE id = 4") // not read before the query is another one
-    run(s"ALTER MATERIALIZED VIEW v AS $large")
-    check(large)
-    assert(
-      lastRefresh == ("evolved", "the query was changed; 2 of 2 nodes have kept their state"))
-    run("INSERT INTO orders VALUES (6, 2, 8)")
-    run("DELETE FROM customers WHERE customer = 1")
-    run("REFRESH MATERIALIZED VIEW v")
-    check(large)
-    assert(lastRefresh._1 == "incremental")
+  for (provider <- Share.ofWays(Seq("delta", "parquet"), "ChangedViewQuerySuite"))
+    test(s"$provider: ALTER MATERIALIZED VIEW … AS") {
+      run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
+      run("UPDATE orders SET amount = 7 WHERE id = 2")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(revenue)
+      val large = s"$revenue HAVING sum(o.amount) > 5"
+      val fates = run(s"EXPLAIN ALTER MATERIALIZED VIEW v AS $large")
+      assert(fates.map(_.getString(1)) == Seq("kept", "kept"), fates)
+      // the join goes on as it is, of the aggregate the groups are read
+      assert(fates.map(_.get(3)) == Seq(0L, 3L), fates)
+      val above =
+        run(
+          "EXPLAIN ALTER MATERIALIZED VIEW v AS SELECT max(amount) AS m FROM orders WHERE id < 5")
+      assert(above.map(row => row.getString(1) -> row.get(3)).head == "rebuilt" -> 5L, above)
+      assert(above.head.getString(5).startsWith("less than 1 s, at "), above)
+      run("DELETE FROM orders WHERE id = 4") // not read before the query is another one
+      run(s"ALTER MATERIALIZED VIEW v AS $large")
+      check(large)
+      assert(
+        lastRefresh == ("evolved", "the query was changed; 2 of 2 nodes have kept their state"))
+      run("INSERT INTO orders VALUES (6, 2, 8)")
+      run("DELETE FROM customers WHERE customer = 1")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(large)
+      assert(lastRefresh._1 == "incremental")
 
-    val more = revenue.replace("AS total", "AS total, max(o.amount) AS most")
-    run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $more")
-    check(more)
-    // rows of a left join whose key is NULL pass, and are not kept
-    assert(lastRefresh == ("full", "the view was replaced"))
-    run("UPDATE orders SET amount = 1 WHERE id = 6")
-    run("REFRESH MATERIALIZED VIEW v")
-    check(more)
-  }
+      val more = revenue.replace("AS total", "AS total, max(o.amount) AS most")
+      run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $provider AS $more")
+      check(more)
+      // rows of a left join whose key is NULL pass, and are not kept
+      assert(lastRefresh == ("full", "the view was replaced"))
+      run("UPDATE orders SET amount = 1 WHERE id = 6")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(more)
+    }
 
   for (provider <- Share.ofWays(Seq("delta", "parquet"), "ChangedViewQuerySuite"))
     test(s"$provider: who reads the view gets what differs") {
