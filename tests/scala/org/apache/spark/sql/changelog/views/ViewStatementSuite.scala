@@ -49,8 +49,8 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
       case _ => false
     })
     intercept[org.apache.spark.sql.catalyst.parser.ParseException](parse("REFRESH"))
-    intercept[org.apache.spark.sql.catalyst.parser.ParseException](
-      parse("VERIFY MATERIALIZED VIEW"))
+    checkError("CHANGELOG_STATEMENT_UNKNOWN", "statement" -> "VERIFY MATERIALIZED VIEW")(
+      spark.sql("VERIFY MATERIALIZED VIEW"))
   }
 
   test("a view is explained before it is made") {

@@ -80,16 +80,12 @@ private[parser] object NearestStatement {
   private def distance(words: Seq[String], head: Seq[String]): Option[Int] =
     if (words.size < head.size) None
     else {
-      val perWord = words.zip(head).map { case (word, wanted) =>
-        if (word == wanted) 0 else mistyped(word, wanted)
-      }
+      val perWord = words.zip(head).map { case (word, wanted) => letters(word, wanted).toInt }
       val isLike = !perWord.contains(-1) && perWord.count(_ > 0) <= (head.size + 1) / 2
       Option.when(isLike)(perWord.sum)
     }
 
-  /** -1 if the words have hardly anything in common. */
-  private def mistyped(word: String, wanted: String): Int = letters(word, wanted)
-
+  /** By how many letters two words differ, -1 if by more than that. */
   private val letters = new LevenshteinDistance(2)
 
   /** No statement's head is as long. */
