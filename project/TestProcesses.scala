@@ -8,5 +8,5 @@ object TestProcesses {
   val atOnce = 3
 
   /** More than at once, so that none has much to do when the others have ended. */
-  val inAll = 9
+  val inAll = 15
 }

@@ -42,7 +42,9 @@ object ChangelogSession {
     "spark.sql.extensions" ->
       "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "1")
+    "spark.databricks.delta.snapshotPartitions" -> "1",
+    // in how many tasks a folder is listed: thousands, else, for a few files
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2")
 
   /** For a few rows at a time, for which compiling takes longer than they do. */
   val Interpreted: Map[String, String] = Map(
