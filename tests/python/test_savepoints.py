@@ -18,25 +18,25 @@ def test_views_go_back_and_forth(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE fares (city STRING, fare INT) USING json")
     spark.sql("INSERT INTO fares VALUES ('Oslo', 5)")
     totals = "SELECT city, sum(fare) AS total FROM STREAM fares GROUP BY city"
-    spark.sql(f"CREATE MATERIALIZED VIEW kept AS {totals}")
+    spark.sql(f"CREATE MATERIALIZED VIEW fare_totals AS {totals}")
     try:
-        changelog.create_savepoint("before", view="kept", spark=spark)
+        changelog.create_savepoint("before", view="fare_totals", spark=spark)
         spark.sql("INSERT INTO fares VALUES ('Rome', 7)")
-        changelog.refresh("kept", spark=spark)
-        changelog.fork_view("kept", "early", savepoint="before", spark=spark)
-        found = changelog.compare("kept", "early", spark=spark).collect()
-        assert [tuple(row) for row in found] == [("kept", 1, "Rome", 7)]
-        changelog.restore("kept", savepoint="before", spark=spark)
-        assert changelog.compare("kept", "early", spark=spark).count() == 0
+        changelog.refresh("fare_totals", spark=spark)
+        changelog.fork_view("fare_totals", "early", savepoint="before", spark=spark)
+        found = changelog.compare("fare_totals", "early", spark=spark).collect()
+        assert [tuple(row) for row in found] == [("fare_totals", 1, "Rome", 7)]
+        changelog.restore("fare_totals", savepoint="before", spark=spark)
+        assert changelog.compare("fare_totals", "early", spark=spark).count() == 0
         changelog.refresh("early", spark=spark)
-        changelog.swap("kept", "early", spark=spark)
-        assert spark.table("kept").count() == 2
-        listed = changelog.savepoints(view="kept", spark=spark).collect()
+        changelog.swap("fare_totals", "early", spark=spark)
+        assert spark.table("fare_totals").count() == 2
+        listed = changelog.savepoints(view="fare_totals", spark=spark).collect()
         assert [(row.savepoint, row.batch) for row in listed] == [("before", 0)]
-        changelog.drop_savepoint("before", view="kept", spark=spark)
-        assert changelog.savepoints(view="kept", spark=spark).count() == 0
+        changelog.drop_savepoint("before", view="fare_totals", spark=spark)
+        assert changelog.savepoints(view="fare_totals", spark=spark).count() == 0
     finally:
-        for name in ("kept", "early"):
+        for name in ("fare_totals", "early"):
             spark.sql(f"DROP MATERIALIZED VIEW IF EXISTS {name}")
         spark.sql("DROP TABLE fares")
 
