@@ -46,6 +46,10 @@ object ChangelogErrors {
   def changesNotStarted(): AnalysisException =
     analysis("CHANGELOG_CHANGES_NOT_STARTED", Map.empty)
 
+  /** @param begun the words that it begins with */
+  def statementUnknown(begun: String, syntax: String): AnalysisException =
+    analysis("CHANGELOG_STATEMENT_UNKNOWN", Map("statement" -> begun, "syntax" -> syntax))
+
   def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
 
   def argumentInvalid(

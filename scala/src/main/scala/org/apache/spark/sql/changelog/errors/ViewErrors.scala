@@ -143,10 +143,6 @@ object ViewErrors {
       "CHANGELOG_VIEW_PROPERTY_UNKNOWN",
       Map("property" -> property, "known" -> known.sorted.mkString(", ")))
 
-  /** @param begun the words that it begins with */
-  def statementUnknown(begun: String, syntax: String): AnalysisException =
-    analysis("CHANGELOG_STATEMENT_UNKNOWN", Map("statement" -> begun, "syntax" -> syntax))
-
   def providerNotSupported(provider: String, providers: Seq[String]): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",

@@ -7,7 +7,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.state.StateStoreId
 
 import org.apache.spark.sql.changelog.compat.{StoredOperator, StoredOperators, WholeStores}
-import org.apache.spark.sql.changelog.execution.StateReadFailures
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /** Counts what operators of a query keep, by a job that goes through it: it is written down nowhere. */
@@ -38,10 +37,7 @@ private[evolution] class CountedEntries(session: SparkSession, begun: BegunQuery
         .parallelize(0 until store.numPartitions, store.numPartitions)
         .map { partition =>
           val id = StateStoreId(root, number, partition, name)
-          val failures = new StateReadFailures(id, version, whole.hadoopConf)
-          val read =
-            failures.whileOpening(whole.read(id, version, columns, stateIds.map(_(partition))))
-          failures.whileReading(read).size.toLong
+          StoredEntries(whole, id, version, columns, stateIds.map(_(partition))).size.toLong
         }
         .sum()
         .toLong

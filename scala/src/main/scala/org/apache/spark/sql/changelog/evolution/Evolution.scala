@@ -46,8 +46,9 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
     session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
 
   private val changed: LogicalPlan = SparkRules.inlineCommonTables(written).children.head
+  private val lowered: LogicalPlan = LowerSources(changed)
   private val planned: LogicalPlan = AssignStateInfo.outsideOfQuery(session) {
-    session.sessionState.optimizer.execute(LowerSources(changed))
+    session.sessionState.optimizer.execute(lowered)
   }
   private val changedRecord: QueryRecord = {
     val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
@@ -70,7 +71,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    */
   def estimates(earlier: Seq[TakenTime] = Nil): Seq[EstimatedFate] = {
     val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
-    val streams = StreamRows.in(LowerSources(changed))
+    val streams = StreamRows.in(lowered)
     new FirstBatchEstimates(session, begun, kept, reads, streams, earlier)(fates)
   }
 

@@ -12,7 +12,6 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{HashPartitioner, TaskContext}
 
 import org.apache.spark.sql.changelog.compat.{StateStores, StoredStore, WholeStores}
-import org.apache.spark.sql.changelog.execution.StateReadFailures
 import org.apache.spark.sql.changelog.execution.time.MovedTimedRows
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.state.PagedStateProvider
@@ -68,10 +67,9 @@ private[evolution] class MovedState(
       .flatMap { partition =>
         val id = source(partition)
         val (wasIn, isIn) = (placing(before), placing(numPartitions))
-        val failures = new StateReadFailures(id, version, whole.hadoopConf)
-        val read =
-          failures.whileOpening(whole.read(id, version, columns, stateIds.map(_(partition))))
-        failures.whileReading(read).flatMap { entry =>
+        val entriesBefore =
+          StoredEntries(whole, id, version, columns, stateIds.map(_(partition)))
+        entriesBefore.flatMap { entry =>
           val targets =
             if (isPlaced(form, entry.key)) {
               entries.add(1)

@@ -38,7 +38,12 @@ import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateStores}
+import org.apache.spark.sql.changelog.compat.{
+  RunningStream,
+  SparkRDDs,
+  StatePlacement,
+  StateStores
+}
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
@@ -228,8 +233,8 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   private def noteHotKeys(rowsIn: Option[Long]): (String, Long) = {
     val (samples, remedy) = keySamples.map(_ -> hotKeyRemedy).orElse(HotKeys.below(this)).unzip
     val keys = samples.map(samples => HotKeys(samples.all, rowsIn)).getOrElse(Nil)
-    AssignStateInfo.handle(castToImpl(session)).foreach { query =>
-      RunningPlans.noteHotKeys(query, getStateInfo.operatorId, keys, remedy.flatten)
+    RunningStream(castToImpl(session)).foreach { running =>
+      RunningPlans.noteHotKeys(running.handle, getStateInfo.operatorId, keys, remedy.flatten)
     }
     "numHotKeyRows" -> keys.map(_.rows).sum
   }

@@ -68,9 +68,6 @@ object AssignStateInfo {
   def runningQuery(session: SparkSession): Option[(StreamingQuery, Seq[(Long, String)])] =
     RunningStream(session).map(running => (running.handle, operators(running)))
 
-  /** The query that runs in this thread. */
-  def handle(session: SparkSession): Option[StreamingQuery] = RunningStream(session).map(_.handle)
-
   private def operators(running: RunningStream): Seq[(Long, String)] =
     running.executedPlan.collect { case operator: StateStoreWriter =>
       operator.getStateInfo.operatorId -> operator.shortName

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
 
 import org.apache.spark.sql.changelog.compat.DelegatingParser
-import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
 import org.apache.spark.sql.changelog.explain.{
@@ -60,7 +60,7 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
         NearestStatement(sqlText) match {
           case Some(syntax) =>
             val begun = NearestStatement.wordsOf(sqlText).mkString(" ")
-            RefusedStatement()(ViewErrors.statementUnknown(begun, syntax))
+            RefusedStatement()(ChangelogErrors.statementUnknown(begun, syntax))
           case None => throw error
         }
       case error: AnalysisException => RefusedStatement()(error)

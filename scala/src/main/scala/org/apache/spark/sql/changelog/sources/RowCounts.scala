@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.{
 }
 import org.apache.spark.sql.sources.DataSourceRegister
 
+import org.apache.spark.sql.changelog.sources.tables.FollowedTables.Files
 import org.apache.spark.sql.changelog.sources.tables.ListedFiles
 
 /**
@@ -23,7 +24,7 @@ private[changelog] object RowCounts {
 
   /** None if nothing tells. */
   def apply(session: SparkSession, rows: LogicalPlan): Option[Long] = rows.collectLeaves() match {
-    case Seq(Files(relation, files))
+    case Seq(relation @ Files(files))
         if files.location.sizeInBytes > AtMost && !knowsRows(files) =>
       ofPart(session, relation, files).orElse(bySize(relation))
     case leaves if leaves.nonEmpty && leaves.forall(Files.unapply(_).isDefined) =>
@@ -36,12 +37,14 @@ private[changelog] object RowCounts {
   /** As many as there are in some of the files, for each byte of all. */
   private def ofPart(
       session: SparkSession,
-      relation: LogicalRelation,
+      relation: LogicalPlan,
       files: HadoopFsRelation): Option[Long] = {
     val part = smallest(files.location.listFiles(Nil, Nil))
     val listed =
       new ListedFiles(files.location.rootPaths, files.location.partitionSchema, part)
-    val some = relation.copy(relation = files.copy(location = listed)(session))
+    val some = relation.transform { case logical: LogicalRelation =>
+      logical.copy(relation = files.copy(location = listed)(session))
+    }
     if (listed.sizeInBytes == 0) None
     else {
       val rowsPerByte = Dataset.ofRows(session, some).count().toDouble / listed.sizeInBytes
@@ -77,15 +80,4 @@ private[changelog] object RowCounts {
 
   /** How many bytes are gone through. */
   private val AtMost = 64L << 20
-
-  private object Files {
-    def unapply(plan: LogicalPlan): Option[(LogicalRelation, HadoopFsRelation)] = plan match {
-      case logical: LogicalRelation =>
-        logical.relation match {
-          case files: HadoopFsRelation => Some((logical, files))
-          case _ => None
-        }
-      case _ => None
-    }
-  }
 }

@@ -3,14 +3,14 @@
 
 package org.apache.spark.sql.changelog.execution.session
 
-import java.util.{Arrays, Comparator, LinkedHashSet}
+import java.util.{Arrays, Comparator}
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
+import org.apache.spark.sql.changelog.execution.DistinctRows
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 
 /**
@@ -84,7 +84,7 @@ private[execution] final class SessionState(
    *   in microseconds
    */
   def removeEnded(due: Iterator[UnsafeRowPair], watermark: Long): Iterator[Entry] =
-    partitionsOf(due).iterator.asScala.flatMap { partition =>
+    DistinctRows(due.map(entry => prefixOf(entry.key))).iterator.flatMap { partition =>
       // what was taken back but never given is in no session
       val (there, others) = entries(partition).partition(entry => isThere(entry.value))
       val ended = sessions(there).filter(_.end <= watermark).flatMap(_.entries) ++
@@ -92,16 +92,6 @@ private[execution] final class SessionState(
       ended.foreach(entry => store.remove(entry.key))
       ended
     }
-
-  /** The partitions in which a session may have ended. */
-  private def partitionsOf(due: Iterator[UnsafeRowPair]): LinkedHashSet[UnsafeRow] = {
-    val found = new LinkedHashSet[UnsafeRow]
-    due.foreach { entry =>
-      val partition = prefixOf(entry.key)
-      if (!found.contains(partition)) found.add(partition.copy())
-    }
-    found
-  }
 
   /** The sessions of the partition that a key is in, each an entry, which one that begins and ends then reaches. */
   def reachedBy(key: UnsafeRow, begin: Long, end: Long): Array[Entry] =

@@ -200,7 +200,7 @@ object FollowedTables {
     case other => other.output.size
   }
 
-  private[tables] object Files {
+  private[sources] object Files {
     def unapply(plan: LogicalPlan): Option[HadoopFsRelation] = plan match {
       case logical: LogicalRelation =>
         logical.relation match {

@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.execution.join.temporal
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftOuter
@@ -13,7 +11,11 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair
 import org.apache.spark.sql.execution.{CoGroupedIterator, GroupedIterator}
 
 import org.apache.spark.sql.changelog.execution.join.{JoinOutput, KeyedChanges}
-import org.apache.spark.sql.changelog.execution.{ChangeMetrics, UnmatchedRetractions}
+import org.apache.spark.sql.changelog.execution.{
+  ChangeMetrics,
+  DistinctRows,
+  UnmatchedRetractions
+}
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, TemporalMatching}
 
 /**
@@ -116,12 +118,7 @@ private[temporal] final class TemporalJoinChanges(
   private def keysOf(due: Iterator[UnsafeRowPair]): Iterable[UnsafeRow] = {
     val joinKey =
       UnsafeProjection.create(layout.joinKey.map(part => part.copy(ordinal = part.ordinal + 1)))
-    val keys = mutable.LinkedHashSet.empty[UnsafeRow]
-    due.foreach { entry =>
-      val key = joinKey(entry.key)
-      if (!keys.contains(key)) keys += key.copy()
-    }
-    keys
+    DistinctRows(due.map(entry => joinKey(entry.key)))
   }
 
   private def nextCertainKey(): Unit = {
