@@ -37,6 +37,7 @@ trait ViewChangesTests extends ViewTest {
     assert(RowMultiset.of(found) == RowMultiset.of(expected))
 
   testEach("changes of some versions, and what a stream takes, make the view") {
+    assume(!spark.version.startsWith("4.1."), "Spark 4.1 has no STREAM of a function")
     def taken(from: String): Seq[Row] = {
       spark
         .sql(s"SELECT $columns FROM STREAM changes('v'$from)")
