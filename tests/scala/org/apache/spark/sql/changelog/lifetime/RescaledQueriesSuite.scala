@@ -85,7 +85,7 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
     /** In how many partitions the operators of a checkpoint have their state. */
     private def numbersIn(checkpoint: Path): Seq[Int] = {
-      val metadata = spark.read.format("state-metadata").load(checkpoint.toString)
+      val metadata = newSession().read.format("state-metadata").load(checkpoint.toString)
       metadata.select("numPartitions").collect().map(_.getInt(0)).toSeq
     }
 

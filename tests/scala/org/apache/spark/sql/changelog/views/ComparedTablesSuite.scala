@@ -63,6 +63,8 @@ class ComparedTablesSuite
     run(s"EXPLAIN CREATE MATERIALIZED VIEW v AS $query").head.getString(0)
 
   private def makeTables(key: String): Unit = execute(
+    // other suites use the server, too
+    "DROP TABLE IF EXISTS orders, customers CASCADE",
     s"CREATE TABLE orders (id INT $key, customer INT, amount NUMERIC(10, 2), at TIMESTAMP)",
     s"CREATE TABLE customers (customer INT $key, country TEXT)",
     "INSERT INTO customers VALUES (1, 'NO'), (2, 'IT'), (3, NULL)",

@@ -39,6 +39,9 @@ final class RunningStream private (stream: StreamExecution, execution: Increment
   /** Whether it is the first batch of this run of the query. */
   def isFirstOfRun: Boolean = execution.isFirstBatch
 
+  /** Lets sources of a batch whose offsets were known before this run find out what more there is. */
+  def findLatestOffsets(): Unit = LatestOffsets.find(stream.availableOffsets)
+
   /** In how many partitions Spark's own operators keep their state. */
   def numStateStores: Int = execution.numStateStores
 

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.identity
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 
+import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, PlannedBatch, StatePartitions}
 
@@ -42,6 +43,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
 
   /** Refuses another query than the recorded one, and goes on with the settings of that. */
   def begin(): Unit = {
+    RunningStream(session).foreach(_.findLatestOffsets())
     recorded match {
       case Some(record) =>
         CheckSameQuery(batch.checkpoint.toString, record, current)
