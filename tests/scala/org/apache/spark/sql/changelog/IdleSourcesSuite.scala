@@ -109,7 +109,7 @@ class IdleSourcesSuite extends AnyFunSuite with ChangelogSession {
       "SELECT s.n, b.v FROM VALUES ('x', 1), ('q', 2) AS s(g, n) LEFT JOIN b ON b.g = s.g"))
     .foreach { case (name, queries) =>
       test(s"$name of sources of which some are idle") {
-        Share.of(queries, oneIn = 2).foreach(check)
+        Share.of(queries, oneIn = 4).foreach(check)
       }
     }
 

@@ -216,7 +216,7 @@ class CheckpointFilesSuite extends AnyFunSuite with ChangelogSession with ErrorC
     providers <- Seq(Seq(Variant.Paged), Seq(Map.empty[String, String], Variant.Paged))
   } yield (names, providers)
 
-  for ((names, providers) <- Share.of(changingManagers, oneIn = 3))
+  for ((names, providers) <- Share.of(changingManagers, oneIn = 5))
     test(
       s"what another manager wrote is replaced: ${names.mkString(", ")} on ${providers.size}") {
       val checkpoint = QuickFileSystem.temporaryDirectory()

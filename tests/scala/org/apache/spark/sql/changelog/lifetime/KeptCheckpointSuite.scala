@@ -93,14 +93,14 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
         }
     }
 
-  /** Those of each family in their usual store, and every second one of the others. */
+  /** Those of each family in their usual store, and some of the others. */
   private val tested =
     if (generates) kept
     else {
       val (ofFamilies, others) = kept.partition { case (query, _, zip) =>
         OfEachFamily(query.name) && zip == s"${slug(query.name)}.zip"
       }
-      ofFamilies ++ Share.of(others, oneIn = 2)
+      ofFamilies ++ Share.of(others, oneIn = 4)
     }
 
   private def isToBeKept(query: OperatorQuery, zip: String): Boolean =

@@ -26,7 +26,7 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
   for {
     ((provider, conf), number) <- RunningQueries.Providers.zipWithIndex
-    (query, index) <- Share.of(OperatorQuery.all, oneIn = 3).zipWithIndex
+    (query, index) <- Share.of(OperatorQuery.all, oneIn = 5).zipWithIndex
     if Share.isAll || index % RunningQueries.Providers.size == number
   } test(s"${query.name}, state $provider") {
     // readers of state know no blanks in paths

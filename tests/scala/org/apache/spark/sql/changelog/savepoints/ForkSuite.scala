@@ -78,7 +78,10 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
   }
 
-  for ((provider, conf) <- Variant.Providers :+ ("RocksDB, by attempt" -> Variant.PerAttempt))
+  for {
+    (provider, conf) <-
+      Share.of(("RocksDB, by attempt" -> Variant.PerAttempt) +: Variant.Providers, oneIn = 2)
+  }
     test(s"forks go on beside, state in $provider") {
       val forks = new Forks(joined, conf)
       (0 to 3).foreach(_ => forks.step())

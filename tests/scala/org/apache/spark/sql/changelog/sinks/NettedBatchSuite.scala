@@ -42,7 +42,7 @@ class NettedBatchSuite extends AnyFunSuite with ChangelogSession {
     } finally query.stop()
   }
 
-  for (mode <- Seq("retract", "upsert")) {
+  for (mode <- Share.ofWays(Seq("retract", "upsert"), "NettedBatchSuite")) {
     val arguments = s", mode => '$mode'"
 
     test(s"rows of an operator's key are taken as they come, mode $mode") {

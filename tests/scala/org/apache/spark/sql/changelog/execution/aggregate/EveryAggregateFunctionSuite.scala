@@ -161,7 +161,8 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
     // correlations divide by zero here and there, which ANSI mode doesn't allow
     val variant = Variant(conf = Map("spark.sql.ansi.enabled" -> "false"))
     val growing = changing.copy(insertOnly = true)
-    oracle.check(Program(Seq(growing), sql, inserts.map(Step(growing, _: _*))), variant)
+    if (Share.ofWays(Seq(true, false), sql).contains(true))
+      oracle.check(Program(Seq(growing), sql, inserts.map(Step(growing, _: _*))), variant)
     val all = inserts ++ retractions
     val interpreted = variant.copy(conf = variant.conf ++ ChangelogSession.Interpreted)
     oracle.check(Program(Seq(changing), sql, all.map(Step(changing, _: _*))), interpreted)

@@ -20,7 +20,7 @@ class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
       "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
 
-  for (mode <- Seq("retract", "upsert")) test(s"a Delta table equals the query, mode $mode") {
+  for (mode <- Share.ofWays(Seq("retract", "upsert"), "TableSinkSuite")) test(s"a Delta table equals the query, mode $mode") {
     val path = QuickFileSystem.temporaryDirectory().getPath
     val options = Map("path" -> s"$path/totals", "createTable" -> "true")
     val query =

@@ -14,6 +14,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.testing.Share
+
 /**
  * How far results are from the true ones, beside batch Spark's over the rows that are left. The
  * truth is computed with as many digits as it takes.
@@ -116,7 +118,7 @@ class SignedAccuracySuite extends AnyFunSuite {
     (mean + x, mean / 3 + x / 2 + random.nextGaussian())
   }
 
-  for (mean <- Seq(0.0, 1e6)) {
+  for (mean <- Share.of(Seq(1e6, 0.0), oneIn = 2)) {
     test(s"a million rows that came and went leave less error than batch Spark's, mean $mean") {
       val random = new Random(mean.toLong)
       val kept = pairs(random, 1000, mean)
