@@ -59,7 +59,9 @@ object OneBatch {
         case write: WriteToMicroBatchDataSourceV1 => write.child
         case other => other
       }
-      read(castToImpl(data.sparkSession), query)
+      val session = castToImpl(data.sparkSession)
+      RunningStream(session).foreach(_.findLatestOffsets())
+      read(session, query)
     }
   }
 }
