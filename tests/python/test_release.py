@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pyspark
+
 import spark_changelog
 from processes import ROOT, SOURCE
 from spark_changelog.session import MAIN_LINE
