@@ -9,7 +9,7 @@ import java.nio.channels.FileChannel.MapMode
 import java.nio.file.StandardOpenOption.{READ, WRITE}
 import java.nio.file.{Files, Path}
 
-import sun.nio.ch.DirectBuffer
+import io.netty.util.internal.PlatformDependent
 
 /**
  * A file on a local disk that is read as memory. The operating system keeps as much of it in memory
@@ -37,7 +37,7 @@ private[state] class LocalFile(directory: Path, val capacity: Long) {
       if (!path.toFile.delete()) path.toFile.deleteOnExit()
     }
   }
-  private val address = mapped.asInstanceOf[DirectBuffer].address
+  private val address = PlatformDependent.directBufferAddress(mapped)
 
   def numBytes: Long = end
 
