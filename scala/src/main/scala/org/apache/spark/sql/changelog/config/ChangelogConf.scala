@@ -97,6 +97,38 @@ object ChangelogConf {
     .checkValue(_ > 1, "at least two parts are needed")
     .createWithDefault(16)
 
+  val JOIN_SPREAD_ENABLED: ConfigEntry[Boolean] = Setting(
+    "spark.sql.changelog.join.spread.enabled")
+    .doc(
+      "Whether a join without an equality of its sides is the work of all tasks: the rows of one side " +
+        "are divided among as many as there are partitions, up to spark.sql.changelog.skew.ways, " +
+        "and each of them keeps a copy of the other side's rows. Not in a full join. A query that " +
+        "has started keeps the setting it started with.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
+  val RANK_TWO_LEVEL_ENABLED: ConfigEntry[Boolean] = Setting(
+    "spark.sql.changelog.rank.twoLevel.enabled")
+    .doc(
+      "Whether a rank without PARTITION BY, or a LIMIT, over rows that change or go is the work of all " +
+        "tasks: each finds the first rows of some, and one task the first of those. Up to the " +
+        "1000th row, and not where rows are forgotten for their age. A query that has started " +
+        "keeps the setting it started with.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
+  val SPREADING_SALTS: ConfigEntry[Option[String]] = Setting(
+    "spark.sql.changelog.spreadingSalts")
+    .internal()
+    .doc(
+      "The salts among which a query divides rows that one task would have. They are chosen when it " +
+        "starts, by the number of its partitions, and stay if that changes.")
+    .version("0.1.0")
+    .stringConf
+    .createOptional
+
   val SHARE_EQUAL_PARTS_ENABLED: ConfigEntry[Boolean] = Setting(
     "spark.sql.changelog.shareEqualParts.enabled")
     .doc(
@@ -154,6 +186,8 @@ object ChangelogConf {
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_MULTI_ENABLED,
+      JOIN_SPREAD_ENABLED,
+      RANK_TWO_LEVEL_ENABLED,
       SKEW_WAYS,
       SHARE_EQUAL_PARTS_ENABLED,
       STATE_PARTITIONS,

@@ -8,7 +8,12 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, PlannedBatch, StatePartitions}
+import org.apache.spark.sql.changelog.microbatch.{
+  AssignStateInfo,
+  PlannedBatch,
+  SpreadingSalts,
+  StatePartitions
+}
 
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
@@ -50,7 +55,8 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
         RecordedSettings.use(record.settings, conf)
       case None if batch.batchId == 0 =>
         conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
-      case None => conf.unsetConf(ChangelogConf.STATE_PARTITIONS)
+        conf.setConf(ChangelogConf.SPREADING_SALTS, Some(SpreadingSalts.text(session)))
+      case None => RecordedSettings.useUnrecorded(conf)
     }
     // rows that operators without state have shuffled are not shuffled again for those with state
     conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))

@@ -20,7 +20,18 @@ private[changelog] object RecordedSettings {
     ChangelogConf.DISTINCT_SPLIT_ENABLED,
     ChangelogConf.JOIN_MULTI_ENABLED,
     ChangelogConf.SKEW_WAYS,
-    ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)
+    ChangelogConf.SHARE_EQUAL_PARTS_ENABLED,
+    ChangelogConf.RANK_TWO_LEVEL_ENABLED,
+    ChangelogConf.JOIN_SPREAD_ENABLED)
+
+  /** Settings of which some queries have no value, as they were begun before there were any. */
+  private val optional: Seq[ConfigEntry[_ <: Option[_]]] =
+    Seq(ChangelogConf.STATE_PARTITIONS, ChangelogConf.SPREADING_SALTS)
+
+  /** What those mean that came later than a query was begun: it is laid out as it was. */
+  private val before: Map[String, String] = Map(
+    ChangelogConf.RANK_TWO_LEVEL_ENABLED.key -> "false",
+    ChangelogConf.JOIN_SPREAD_ENABLED.key -> "false")
 
   /** Settings that decide what expressions give. */
   private val meaning: Seq[ConfigEntry[_]] = Seq(
@@ -36,16 +47,22 @@ private[changelog] object RecordedSettings {
   /** The values they have in a session. */
   def valuesIn(conf: SQLConf): Map[String, String] = {
     val named = (layout ++ meaning).map(entry => entry.key -> conf.getConf(entry).toString)
-    val partitions = ChangelogConf.STATE_PARTITIONS
     conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named ++
-      conf.getConf(partitions).map(partitions.key -> _.toString)
+      optional.flatMap(entry => conf.getConf(entry).map(entry.key -> _.toString))
   }
 
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
-  def use(settings: Map[String, String], conf: SQLConf): Unit = {
+  def use(recorded: Map[String, String], conf: SQLConf): Unit = {
+    val settings = before ++ recorded
     valuesIn(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
     (settings - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
       conf.setConfString(key, value)
     }
+  }
+
+  /** Lets `conf` have what a query has that was begun when nothing was recorded. */
+  def useUnrecorded(conf: SQLConf): Unit = {
+    optional.foreach(entry => conf.unsetConf(entry.key))
+    before.foreach { case (key, value) => conf.setConfString(key, value) }
   }
 }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.changelog.plans.{
   Rank,
   RecursiveQuery,
   RowTtl,
+  Salt,
   TemporalFilter,
   TemporalJoin,
   ToChangelog
@@ -115,6 +116,7 @@ object DescribeNode {
     expression match {
       case window: Alias if window.metadata.contains(TimeWindow.marker) =>
         s"window(${window.references.map(name).mkString(", ")}) AS ${window.name}"
+      case Salt(columns, _) => columns.map(name).mkString("salt(", ", ", ")")
       case _ =>
         expression.transformUp {
           case column: Attribute => PrettyAttribute(name(column), column.dataType)

@@ -16,9 +16,9 @@ import org.apache.spark.sql.changelog.plans._
  *   - state that only grows: nothing bounds it, and no row of the input ever leaves. What a table
  *     that loses rows is kept for is as large as the table, and no hazard
  *   - all rows kept by one task: there is nothing to distribute them by. Aggregates that are combined
- *     before they get there are none
+ *     before they get there, and ranks in two levels, are none
  *   - all of a group computed again for each change in it
- *   - a join without an equality, which compares all rows with all
+ *   - a join without an equality, which compares all rows with all, in one task or in many
  *   - old rows that operators send for nobody but the reader, which could do without
  */
 private[inference] object Hazards {
@@ -101,7 +101,8 @@ private[inference] object Hazards {
       case agg: Aggregate if agg.groupingExpressions.isEmpty && keepsSeveral(node) =>
         Some("groups")
       case rank: Rank
-          if rank.partitionBy.isEmpty && node.strategy.contains(RankStrategy.Retract.toString) =>
+          if rank.partitionBy.isEmpty && !SpreadSingleTasks.isUpper(rank) &&
+            node.strategy.contains(RankStrategy.Retract.toString) =>
         Some("partitions")
       case _: Rank | _: Aggregate => None
       case plan => partitions(plan).filter(_.isEmpty).map(_ => "partitions")
@@ -143,8 +144,15 @@ private[inference] object Hazards {
       case join: TemporalJoin => join.leftKey.isEmpty
       case _ => false
     }
-    Option.when(isMissing)(
-      "joins without an equality: one task keeps all rows, and compares each change with all of " +
-        s"them${size(node.children)}. A condition left.x = right.x distributes them")
+    Option.when(isMissing)(SkewedSide.of(node.plan) match {
+      case Some(spread) =>
+        val (one, other) = if (spread.isLeft) ("left", "right") else ("right", "left")
+        s"joins without an equality: each change is compared with all rows of the other side, and $other " +
+          s"rows are kept ${spread.ways} times, once for each part of $one rows${size(node.children)}. " +
+          "A condition left.x = right.x spares that"
+      case None =>
+        "joins without an equality: one task keeps all rows, and compares each change with all of " +
+          s"them${size(node.children)}. A condition left.x = right.x distributes them"
+    })
   }
 }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.inference
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.{
@@ -29,7 +29,7 @@ import org.apache.spark.sql.changelog.inference.nodes.{
   TemporalJoinInference,
   UnionInference
 }
-import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, ToChangelog}
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
@@ -47,7 +47,8 @@ import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
  *         +- ChangelogSource                    [I]
  * }}}
  *
- * The plan stays as it is: the result is a tree beside it, with `children` as in the plan.
+ * The plan stays as it is, but for what is divided among tasks ([[SpreadSingleTasks]]): the result is a tree
+ * beside it, with `children` as in the plan.
  */
 object InferChangelogMode {
 
@@ -71,14 +72,19 @@ object InferChangelogMode {
     StockStatefulInference,
     RootInference)
 
-  /** Refuses a query with a node that can't take its input's changes, or a key that is none. */
-  def apply(root: ToChangelog): AnnotatedPlan = {
-    val query = up(root.child, root.mode)
+  /**
+   * Refuses a query with a node that can't take its input's changes, or a key that is none.
+   *
+   * @param salts
+   *   those among which rows are divided that one task would have
+   */
+  def apply(root: ToChangelog, salts: Seq[Int] = Nil): AnnotatedPlan = {
+    val query = new Upwards(root.mode, new SpreadSingleTasks(salts))(root.child)
     val inferred = held(root, query) match {
       case Some(held) =>
         val input = infer(held, Seq(query), root.mode)
         infer(root.copy(child = held), Seq(input), root.mode)
-      case None => infer(root, Seq(query), root.mode)
+      case None => infer(over(root, Seq(query)), Seq(query), root.mode)
     }
     if (hasChanges(root)) check(inferred)
     val annotated = down(inferred, RootInference.readerDemand(root, inferred.child))
@@ -92,13 +98,28 @@ object InferChangelogMode {
       EmitOnCloseInference.over(query)
     else None
 
-  private def up(plan: LogicalPlan, mode: OutputMode): InferredNode = {
-    val inputs = plan match {
-      case _: FromChangelog => plan.children.map(belowSource)
-      case _ => plan.children.map(up(_, mode))
+  private class Upwards(mode: OutputMode, spreading: SpreadSingleTasks) {
+
+    def apply(plan: LogicalPlan): InferredNode = plan match {
+      case source: FromChangelog => infer(source, source.children.map(belowSource), mode)
+      case _ =>
+        val inputs = plan.children.map(apply)
+        over(plan, inputs) match {
+          case rank: Rank =>
+            val below = spreading.below(rank, inputs.head).map(infer(_, inputs, mode))
+            val ranked = below.toSeq ++ inputs.filter(_ => below.isEmpty)
+            infer(over(rank, ranked), ranked, mode)
+          case join: Join =>
+            spreading.note(join, inputs)
+            infer(join, inputs, mode)
+          case other => infer(other, inputs, mode)
+        }
     }
-    infer(plan, inputs, mode)
   }
+
+  /** A node over what its inputs have become. */
+  private def over(plan: LogicalPlan, inputs: Seq[InferredNode]): LogicalPlan =
+    plan.withNewChildren(inputs.map(_.plan))
 
   private def infer(
       plan: LogicalPlan,

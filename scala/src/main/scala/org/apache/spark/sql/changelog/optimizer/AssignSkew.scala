@@ -114,7 +114,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     val values = skew.values.map(_.zip(key).map { case (value, part) =>
       as(value, EquiJoin.plain(part).dataType)
     })
-    SkewedSide(isLeft, skew.columns, values, conf.getConf(ChangelogConf.SKEW_WAYS))
+    SkewedSide(isLeft, skew.columns, values, 0 until conf.getConf(ChangelogConf.SKEW_WAYS))
   }
 
   private def as(value: Literal, dataType: DataType): Literal =

@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.inference.{
   CheckExecutable,
   InferChangelogMode
 }
-import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
+import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, SpreadingSalts}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 
@@ -82,7 +82,8 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
       root: ToChangelog,
       ids: OperatorIds,
       run: Option[RecordedRun]): LogicalPlan = {
-    val annotated = ShareEqualParts(InferChangelogMode(normalized(root)))
+    val salts = SpreadingSalts(castToImpl(session))
+    val annotated = ShareEqualParts(InferChangelogMode(normalized(root), salts))
     if (root.explainOnly) OutputRewrite.explained(annotated)
     else {
       CheckExecutable(annotated)

@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
 import org.apache.spark.sql.changelog.identity.EntryPlacement
-import org.apache.spark.sql.changelog.plans.JoinResult
+import org.apache.spark.sql.changelog.plans.{JoinResult, Salt}
 
 /** An operator that keeps the rows of its inputs under a join key, in one store. */
 private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPlan =>
@@ -39,7 +39,8 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
     side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
   }
 
-  override protected def meetingKeys: Seq[Seq[Expression]] = layout.sides.map(_.key)
+  override protected def meetingKeys: Seq[Seq[Expression]] =
+    layout.sides.map(_.key).filterNot(Salt.isAlone)
 
   override protected def hotKeyRemedy: Option[String] = Some(
     "A hint SKEW for the table that has most of them, with that value, spreads them over tasks")

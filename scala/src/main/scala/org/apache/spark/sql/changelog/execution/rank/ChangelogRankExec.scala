@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.execution.{
   UnaryChangelogStateWriter
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
-import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
+import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking, Salt}
 
 /**
  * Keeps the best rows of each partition.
@@ -83,7 +83,8 @@ case class ChangelogRankExec(
     }
   }
 
-  override protected def meetingKeys: Seq[Seq[Expression]] = Seq(ranking.partition)
+  override protected def meetingKeys: Seq[Seq[Expression]] =
+    Seq(ranking.partition).filterNot(Salt.isAlone)
 
   override protected def hotKeyRemedy: Option[String] = Some(
     "A rank below this one, with one more part in its PARTITION BY, such as pmod(hash(id), 16), leaves few rows of it")

@@ -92,7 +92,7 @@ final case class JoinState(
     Some(s"left ${formText(isLeft = true)}, right ${formText(isLeft = false)}"),
     Seq(table(isLeft = true, "left"), table(isLeft = false, "right")).flatten,
     Seq(
-      if (equi.pairs.nonEmpty) None
+      if (equi.pairs.nonEmpty || skew.isDefined) None
       else Some("no equality between the sides: all rows meet in one partition"),
       skew.map(spread),
       later).flatten)
@@ -102,8 +102,10 @@ final case class JoinState(
     val values = skew.values.map(_.map(DescribeNode.expression).mkString("(", ", ", ")"))
     val which =
       if (values.isEmpty) "of each" else s"of ${values.mkString(", ")}"
-    s"hint SKEW: $side rows $which ${DescribeNode.key(skew.columns)} are spread over ${skew.ways} " +
-      s"salts, with a copy of $other rows for each"
+    val why =
+      if (skew.isHinted) s"hint SKEW: $side rows $which ${DescribeNode.key(skew.columns)}"
+      else s"no equality between the sides: $side rows"
+    s"$why are spread over ${skew.ways} salts, with a copy of $other rows for each"
   }
 
   private def later: Option[String] = {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}
-import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, SpreadSingleTasks}
 import org.apache.spark.sql.changelog.plans.{
   Rank,
   RankFunction,
@@ -35,7 +35,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
  *   - update-fast: the input updates but never deletes, by a key that holds the partition, and
  *     every update can only make a row better; again rows beyond the last rank are forgotten, and
  *     old versions need not be sent
- *   - retract: all rows are kept
+ *   - retract: all rows are kept; without a partition in two levels, see [[SpreadSingleTasks]]
  */
 object RankInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Rank]
@@ -112,10 +112,22 @@ object RankInference extends NodeInference {
             Seq(
               head("first rows", "the last rank and some"),
               StateTable("rows", partition :+ "row", "count", StateTable.unbounded(ttl))),
-            Seq(s"keeps all rows: $why"))
+            levels(rank).toSeq :+ s"keeps all rows: $why")
       }
     }
   }
+
+  private def levels(rank: Rank): Option[String] = (rank, rank.child) match {
+    case (SpreadSingleTasks.Lower(ways), _) =>
+      Some(s"the first of two levels: the first ${rank.end} rows of each of $ways salts")
+    case (_, SpreadSingleTasks.Lower(ways)) =>
+      Some(s"the second of two levels: its rows are the first ${rank.end} of each of $ways salts")
+    case _ => None
+  }
+
+  /** Whether all rows of an input are kept, as those that are shown may go. */
+  private[inference] def keepsAll(rank: Rank, input: InferredNode): Boolean =
+    !input.kinds.isInsertOnly && updateFastKey(rank, input).isLeft
 
   private def partitionBound(rank: Rank, ttl: Long): String =
     rank.partitionBy

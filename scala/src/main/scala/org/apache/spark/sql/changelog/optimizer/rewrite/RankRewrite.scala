@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.RankInference
-import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, Ranking, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, Ranking, Salt, StateTtl}
 
 /**
  * Replaces a `Rank` by the operator that keeps the best rows.
@@ -30,7 +30,11 @@ private[optimizer] object RankRewrite extends NodeRewrite {
       ids: OperatorIds): LogicalPlan = {
     val rank = node.plan.asInstanceOf[Rank]
     val input = inputs.head
-    val partition = NodeRewrite.partitionColumns(rank.partitionBy, input)
+    val partition = rank.partitionBy match {
+      case Seq(salt @ Salt(_, _)) =>
+        Seq(Alias(salt, Salt.Name)(explicitMetadata = Some(Salt.metadata)))
+      case other => NodeRewrite.partitionColumns(other, input)
+    }
     val made = partition.collect { case alias: Alias => alias }
     val child = if (made.isEmpty) input else Project(input.output ++ made, input)
     val ranking = Ranking(

@@ -5,14 +5,14 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Generate, LogicalPlan}
-import org.apache.spark.sql.types.{ArrayType, IntegerType}
+import org.apache.spark.sql.types.IntegerType
 
 import org.apache.spark.sql.changelog.inference.nodes.JoinState
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, EquiJoin}
-import org.apache.spark.sql.changelog.plans.SkewedSide
+import org.apache.spark.sql.changelog.plans.{Salt, SkewedSide}
 
 /**
- * Spreads the rows of a join key that many rows have: a salt is one more part of the join key.
+ * Spreads the rows of a join key that many rows have, or all: a salt is one more part of the join key.
  *
  * {{{
  *   Join bids.auction = auctions.id      ChangelogJoin [auction, salt of the row] [id, salt]
@@ -26,7 +26,8 @@ import org.apache.spark.sql.changelog.plans.SkewedSide
  * row: pairs, keys and rows without a match are as they were. All copies of a row change with it.
  */
 private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: SkewedSide) {
-  private val copied = AttributeReference("salt", IntegerType, nullable = false)()
+  private val copied =
+    AttributeReference(Salt.Name, IntegerType, nullable = false, Salt.metadata)()
 
   /** What follows one side of the join key. */
   def salt(isLeft: Boolean): Expression = if (isLeft == skew.isLeft) saltOfRow else copied
@@ -38,31 +39,30 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
   }
 
   private def copies(input: LogicalPlan): LogicalPlan = {
-    val all = salts(0 until skew.ways)
-    val wanted = isSkewed(!skew.isLeft).fold[Expression](all)(If(_, all, salts(Seq(0))))
+    val all = Salt.array(skew.salts)
+    val one = Salt.array(skew.salts.take(1))
+    val wanted = isSkewed(!skew.isLeft).fold[Expression](all)(If(_, all, one))
     Generate(Explode(wanted), Nil, outer = false, None, Seq(copied), input)
   }
 
-  private def salts(numbers: Seq[Int]): Literal =
-    Literal.create(numbers, ArrayType(IntegerType, containsNull = false))
-
   private def saltOfRow: Expression = {
-    val side = node.children(if (skew.isLeft) 0 else 1)
-    val spread = hashed(side).fold[Expression](Literal(0))(Pmod(_, Literal(skew.ways)))
-    isSkewed(skew.isLeft).fold(spread)(If(_, spread, Literal(0)))
+    val columns = hashed(node.children(if (skew.isLeft) 0 else 1))
+    val first = Literal(skew.salts.head)
+    val spread =
+      if (columns.isEmpty) first
+      else if (skew.isHinted) Salt.number(columns, skew.ways)
+      else Salt(columns, skew.salts)
+    isSkewed(skew.isLeft).fold(spread)(If(_, spread, first))
   }
 
   /**
-   * A hash of what tells a row of a side apart: first of all of the key by which its rows are replaced, as
-   * the old row is looked for where the new one is.
+   * What tells a row of a side apart: first of all the key by which its rows are replaced, as the old row is
+   * looked for where the new one is.
    */
-  private def hashed(side: AnnotatedPlan): Option[Expression] = {
-    val columns = side.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
+  private def hashed(side: AnnotatedPlan): Seq[Attribute] = {
     val holding = side.upsertKeys.filter(equi.references(skew.isLeft).subsetOf(_))
     val key = side.requiredKey.orElse(holding.headOption).orElse(side.upsertKeys.headOption)
-    val known = key.fold(columns)(key => columns.filter(key.contains))
-    // texts that are equal have one hash
-    Option.when(known.nonEmpty)(new Murmur3Hash(known.map(CollationKey.injectCollationKey(_))))
+    Salt.columns(side.plan.output, key)
   }
 
   /** Whether a row of one side has one of the values; none if all are meant. */
@@ -88,7 +88,7 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
 
 private[rewrite] object SpreadRows {
 
-  /** How the rows of a join are spread, if a hint says so. */
+  /** How the rows of a join are spread, if they are. */
   def of(node: AnnotatedPlan, state: JoinState): Option[SpreadRows] =
     SkewedSide.of(state.join).map(new SpreadRows(node, state.equi, _))
 }
