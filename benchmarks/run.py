@@ -38,6 +38,7 @@ from measuring import (
 )
 
 SPLIT = {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}
+ONE_LEVEL = {"spark.sql.changelog.rank.twoLevel.enabled": "false"}
 BINARY = {"spark.sql.changelog.join.multiJoin.enabled": "false"}
 
 # Name, what Spark's side runs, and its settings.
@@ -49,6 +50,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "ours-rocksdb": ("ours", ROCKSDB),
     "ours-split": ("ours", SPLIT),
     "ours-rocksdb-split": ("ours", ROCKSDB | SPLIT),
+    "ours-one-level": ("ours", ONE_LEVEL),
     "ours-binary": ("ours", BINARY),
     "stock": ("stock", MEMORY),
     "stock-rocksdb": ("stock", ROCKSDB),
@@ -170,6 +172,8 @@ def takes_part(name: str, workload: workloads.Workload) -> bool:
     """Whether a contestant can run a workload at all."""
     if name.endswith("-split"):
         return workload.name.startswith("W3")
+    if name.endswith("-one-level"):
+        return workload.name == "W6g"
     if name.endswith(("-binary", "-multi")):
         return workload.name == "W11"
     if name == "recompute":

@@ -88,6 +88,8 @@ _TOP = """SELECT auction, bidder, price, id{place} FROM (
 _LAST = """SELECT bidder, auction, price, ts FROM (
   SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY {time} DESC) AS place
   FROM bid) AS r WHERE place = 1"""
+_BEST_OF_ALL = """SELECT bidder, auction, price FROM ({last}) AS l
+ORDER BY price DESC, bidder, auction LIMIT 10"""
 _EXISTS = """SELECT a.id, a.seller, a.category, a.reserve FROM auction a WHERE {}EXISTS (
   SELECT 1 FROM bid b WHERE b.auction = a.id AND b.price > a.reserve)"""
 
@@ -166,6 +168,12 @@ FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP
     Workload(
         "W6n", "the same without the number", ("bid",), _TOP.format(place=""),
         ("auction", "bidder", "price", "id"),
+    ),
+    Workload(
+        "W6g", "the ten best of the last bids per bidder and auction", ("bid",),
+        _BEST_OF_ALL.format(last=_LAST.format(time="ts")),
+        ("bidder", "auction", "price"),
+        flink=_BEST_OF_ALL.format(last=_LAST.format(time="rowtime")),
     ),
     Workload(
         "W7", "last bid per bidder and auction", ("bid",), _LAST.format(time="ts"),

@@ -143,6 +143,22 @@ class ChangelogConf:
         "or a watermark bounds them. A query that has started must keep the setting it started "
         "with.",
     )
+    join_spread = Entry(
+        "spark.sql.changelog.join.spread.enabled",
+        _boolean,
+        "Whether a join without an equality of its sides is the work of all tasks: the rows of "
+        "one side are divided among as many as there are partitions, up to "
+        "spark.sql.changelog.skew.ways, and each of them keeps a copy of the other side's rows. "
+        "Not in a full join. A query that has started keeps the setting it started with.",
+    )
+    rank_two_level = Entry(
+        "spark.sql.changelog.rank.twoLevel.enabled",
+        _boolean,
+        "Whether a rank without PARTITION BY, or a LIMIT, over rows that change or go is the "
+        "work of all tasks: each finds the first rows of some, and one task the first of those. "
+        "Up to the 1000th row, and not where rows are forgotten for their age. A query that has "
+        "started keeps the setting it started with.",
+    )
     skew_ways = Entry(
         "spark.sql.changelog.skew.ways",
         int,
