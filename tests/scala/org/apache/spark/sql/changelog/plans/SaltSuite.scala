@@ -36,7 +36,9 @@ class SaltSuite extends AnyFunSuite {
   test("rows are divided among all salts, and get no others") {
     val counts = of(IntegerType, 1 to 4000: _*).groupBy(identity)
     assert(counts.keySet == salts.toSet)
-    assert(counts.values.forall(_.size > 800), counts.map { case (salt, all) => salt -> all.size })
+    assert(
+      counts.values.forall(_.size > 800),
+      counts.map { case (salt, all) => salt -> all.size })
   }
 
   test("values that are equal have one salt, though their bytes are not") {

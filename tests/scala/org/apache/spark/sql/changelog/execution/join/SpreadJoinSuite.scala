@@ -34,7 +34,8 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
     "rows only come" -> (l.copy(insertOnly = true), r.copy(insertOnly = true)))
 
   private val left = Some("left rows are spread over 4 salts, with a copy of right rows for each")
-  private val right = Some("right rows are spread over 4 salts, with a copy of left rows for each")
+  private val right = Some(
+    "right rows are spread over 4 salts, with a copy of left rows for each")
 
   /** What they are called, what EXPLAIN says of them, and what they are. */
   private val queries = Seq(
@@ -93,10 +94,11 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
 
   for (((kind, said, sql), index) <- queries.zipWithIndex) test(s"all tasks join, $kind") {
     val drawn = forms.drop(index % 4) ++ forms.take(index % 4)
-    for (((form, (one, other)), number) <- Share.of(drawn, oneIn = 2).zipWithIndex) withClue(form) {
-      val provider = Variant.Providers((index + number) % 3)._2
-      check(sql, Seq(one, other), said, Variant(conf = provider, restart = number == index % 2))
-    }
+    for (((form, (one, other)), number) <- Share.of(drawn, oneIn = 2).zipWithIndex)
+      withClue(form) {
+        val provider = Variant.Providers((index + number) % 3)._2
+        check(sql, Seq(one, other), said, Variant(conf = provider, restart = number == index % 2))
+      }
   }
 
   test("a side that many tasks have to know as a whole stays in one") {
@@ -106,7 +108,10 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
     // few rows with many copies of the others
     val few = "SELECT m, c FROM (SELECT max(a) AS m FROM l) LEFT JOIN r ON m > c"
     check(few, Seq(l, r), None)
-    check("SELECT * FROM (SELECT max(a) AS m FROM l), (SELECT max(c) AS n FROM r)", Seq(l, r), None)
+    check(
+      "SELECT * FROM (SELECT max(a) AS m FROM l), (SELECT max(c) AS n FROM r)",
+      Seq(l, r),
+      None)
   }
 
   test("by settings") {
@@ -171,6 +176,7 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
       .distinct()
       .count()
     assert(places == 4)
-    assert(query.progress.forall(_.stateOperators.forall(_.customMetrics.get("numHotKeyRows") == 0)))
+    assert(
+      query.progress.forall(_.stateOperators.forall(_.customMetrics.get("numHotKeyRows") == 0)))
   }
 }

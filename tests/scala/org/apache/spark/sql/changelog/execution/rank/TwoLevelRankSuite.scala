@@ -44,7 +44,11 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     "rank, shown" -> ranked("rank", "v", "<= 3", "*"),
     "rank, ties" -> ranked("rank", "g", "BETWEEN 2 AND 6", "id, g, v"),
     "dense_rank, shown" -> ranked("dense_rank", "v DESC", "<= 2", "*"),
-    "dense_rank, not from the first" -> ranked("dense_rank", "g, v", "BETWEEN 2 AND 3", "id, g, v"),
+    "dense_rank, not from the first" -> ranked(
+      "dense_rank",
+      "g, v",
+      "BETWEEN 2 AND 3",
+      "id, g, v"),
     "order and limit" -> "SELECT * FROM t ORDER BY v, id DESC, g LIMIT 4",
     "order, limit and offset" -> "SELECT * FROM t ORDER BY v DESC, g, id LIMIT 3 OFFSET 2",
     "a limit alone" -> "SELECT count(*) AS n FROM (SELECT * FROM t LIMIT 4)",
@@ -77,7 +81,9 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
   }
 
   for (((kind, sql), index) <- queries.zipWithIndex) test(s"the first rows of all, $kind") {
-    for (((form, feed), number) <- Share.of(forms.drop(index % 2) ++ forms.take(index % 2), 2).zipWithIndex)
+    for (((form, feed), number) <- Share
+        .of(forms.drop(index % 2) ++ forms.take(index % 2), 2)
+        .zipWithIndex)
       withClue(form) {
         assert(hasTwoLevels(feed, sql), explained(feed, sql, Map.empty))
         val provider = Variant.Providers((index + number) % 3)._2
@@ -91,7 +97,8 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     for ((sql, seed) <- Seq(
         ranked("row_number", "v", "<= 5", "*"),
         "SELECT * FROM t ORDER BY g LIMIT 4 OFFSET 1",
-        "SELECT * FROM t LIMIT 5").zipWithIndex; (form, feed) <- forms.take(2)) withClue(s"$sql, $form") {
+        "SELECT * FROM t LIMIT 5").zipWithIndex;
+      (form, feed) <- forms.take(2)) withClue(s"$sql, $form") {
       val random = program(sql, feed, 300L + seed)
       def folded(conf: Map[String, String]): Seq[String] = {
         val changes = oracle.run(random, Variant(conf = ways ++ conf)).flatten
@@ -111,15 +118,18 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     for ((feed, sql) <- Seq(
         texts -> "SELECT id, lower(g) AS g, z FROM t ORDER BY z, g, id LIMIT 5",
         texts -> ranked("rank", "g, z", "<= 4", "id, lower(g) AS g, z + 0.0D AS z, r"),
-        nested.copy(key = Seq("id")) -> "SELECT * FROM t ORDER BY id DESC LIMIT 3")) withClue(sql) {
-      assert(hasTwoLevels(feed, sql))
-      oracle.check(program(sql, feed, sql.length.toLong), Variant(conf = ways, restart = true))
-    }
+        nested.copy(key = Seq("id")) -> "SELECT * FROM t ORDER BY id DESC LIMIT 3"))
+      withClue(sql) {
+        assert(hasTwoLevels(feed, sql))
+        oracle.check(program(sql, feed, sql.length.toLong), Variant(conf = ways, restart = true))
+      }
   }
 
   test("to a reader by key") {
     val (byKey, sql) = (forms(1)._2, queries.toMap.apply("order and limit"))
-    oracle.check(program(sql, byKey, 41), Variant("upsert", Seq("id"), conf = ways, restart = true))
+    oracle.check(
+      program(sql, byKey, 41),
+      Variant("upsert", Seq("id"), conf = ways, restart = true))
     val numbered = queries.toMap.apply("row_number, shown")
     oracle.check(program(numbered, byKey, 42), Variant("upsert", Seq("r"), conf = ways))
   }
@@ -133,10 +143,17 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     assert(!hasTwoLevels(byKey, limit.replace("LIMIT 3", "LIMIT 1001")))
     // rows only come: tasks send few of them
     assert(!hasTwoLevels(t.copy(insertOnly = true), limit))
-    assert(!hasTwoLevels(byKey, ranked("row_number", "v", "<= 3", "*").replace("ORDER", "PARTITION BY g ORDER")))
+    assert(
+      !hasTwoLevels(
+        byKey,
+        ranked("row_number", "v", "<= 3", "*").replace("ORDER", "PARTITION BY g ORDER")))
     // one row
     assert(!hasTwoLevels(byKey, "SELECT count(*) AS n, min(v) AS v FROM t LIMIT 3"))
-    assert(!hasTwoLevels(byKey, s"SELECT * FROM ($limit) ORDER BY id LIMIT 2", Map(Enabled -> "false")))
+    assert(
+      !hasTwoLevels(
+        byKey,
+        s"SELECT * FROM ($limit) ORDER BY id LIMIT 2",
+        Map(Enabled -> "false")))
     val text = explained(byKey, s"SELECT * FROM ($limit) ORDER BY id LIMIT 2", Map.empty)
     assert(text.split(Upper, -1).length == 2, text)
   }
@@ -153,7 +170,8 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
   private def recorded(life: QueryLife): QueryRecord =
     QueryRecord.fromJson(Files.readString(life.checkpoint.resolve("changelog/plan.json")))
 
-  private def numRanks(life: QueryLife): Int = recorded(life).operators.count(_.shown.contains("Rank"))
+  private def numRanks(life: QueryLife): Int =
+    recorded(life).operators.count(_.shown.contains("Rank"))
 
   private def goesOn(life: QueryLife, conf: Map[String, String]): Unit = {
     life.add(byKey, "-D 4 c 9", "-U 2 a 7", "+U 2 a 0", "+I 6 d 8")

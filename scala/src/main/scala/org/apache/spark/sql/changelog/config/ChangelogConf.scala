@@ -99,11 +99,10 @@ object ChangelogConf {
 
   val JOIN_SPREAD_ENABLED: ConfigEntry[Boolean] = Setting(
     "spark.sql.changelog.join.spread.enabled")
-    .doc(
-      "Whether a join without an equality of its sides is the work of all tasks: the rows of one side " +
-        "are divided among as many as there are partitions, up to spark.sql.changelog.skew.ways, " +
-        "and each of them keeps a copy of the other side's rows. Not in a full join. A query that " +
-        "has started keeps the setting it started with.")
+    .doc("Whether a join without an equality of its sides is the work of all tasks: the rows of one side " +
+      "are divided among as many as there are partitions, up to spark.sql.changelog.skew.ways, " +
+      "and each of them keeps a copy of the other side's rows. Not in a full join. A query that " +
+      "has started keeps the setting it started with.")
     .version("0.1.0")
     .booleanConf
     .createWithDefault(true)
@@ -119,8 +118,7 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
-  val SPREADING_SALTS: ConfigEntry[Option[String]] = Setting(
-    "spark.sql.changelog.spreadingSalts")
+  val SPREADING_SALTS: ConfigEntry[Option[String]] = Setting("spark.sql.changelog.spreadingSalts")
     .internal()
     .doc(
       "The salts among which a query divides rows that one task would have. They are chosen when it " +
