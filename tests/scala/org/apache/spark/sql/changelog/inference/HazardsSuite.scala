@@ -117,6 +117,27 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     isFine("SELECT * FROM t CROSS JOIN fixed")
   }
 
+  test("where there are several partitions, many tasks rank all rows, and join without an equality") {
+    val best =
+      "SELECT * FROM (SELECT id, row_number() OVER (ORDER BY fare) AS r FROM t) WHERE r < 9"
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try {
+      isFine(best)
+      isFine("SELECT * FROM t ORDER BY fare LIMIT 10 OFFSET 2")
+      hurts("SELECT * FROM t a RIGHT JOIN t b ON a.fare < b.fare")(
+        "each change is compared with all rows of the other side, and left rows are kept 3 times, " +
+          "once for each part of right rows")
+      hurts("SELECT * FROM t a FULL JOIN t b ON a.fare < b.fare")("one task keeps all rows")
+      for ((setting, sql) <- Seq(
+          ChangelogConf.RANK_TWO_LEVEL_ENABLED -> best,
+          ChangelogConf.JOIN_SPREAD_ENABLED -> "SELECT * FROM t a CROSS JOIN t b")) {
+        spark.conf.set(setting.key, false)
+        try hurts(sql)("one task")
+        finally spark.conf.unset(setting.key)
+      }
+    } finally spark.conf.set("spark.sql.shuffle.partitions", "1")
+  }
+
   test("how much is kept is told where statistics of a table do, and else not") {
     spark.sql("CREATE TABLE stored (id INT, city STRING, fare INT) USING parquet")
     spark.sql("INSERT INTO stored SELECT id, 'a', 1 FROM range(1000)")

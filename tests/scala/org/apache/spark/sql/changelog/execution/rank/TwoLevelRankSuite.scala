@@ -51,7 +51,7 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
       "id, g, v"),
     "order and limit" -> "SELECT * FROM t ORDER BY v, id DESC, g LIMIT 4",
     "order, limit and offset" -> "SELECT * FROM t ORDER BY v DESC, g, id LIMIT 3 OFFSET 2",
-    "a limit alone" -> "SELECT count(*) AS n FROM (SELECT * FROM t LIMIT 4)",
+    "a limit alone" -> "SELECT count(*) AS n, every(v > -9 OR v IS NULL) AS e FROM (SELECT * FROM t LIMIT 4)",
     "below others" -> "SELECT g, sum(v) AS s FROM (SELECT * FROM t ORDER BY v, id, g LIMIT 6) GROUP BY g",
     "over groups" -> "SELECT g, sum(v) AS s FROM t GROUP BY g ORDER BY s DESC, g LIMIT 2")
 
@@ -114,7 +114,7 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
 
   test("values that are equal and not of equal bytes, and columns that can't be compared") {
     val texts = Feed("t", "id INT, g STRING COLLATE UTF8_LCASE, z DOUBLE")
-    val nested = Feed("t", "id INT, g STRING, m MAP<STRING, INT>")
+    val nested = Feed("t", "id INT, g STRING, m VARIANT")
     for ((feed, sql) <- Seq(
         texts -> "SELECT id, lower(g) AS g, z FROM t ORDER BY z, g, id LIMIT 5",
         texts -> ranked("rank", "g, z", "<= 4", "id, lower(g) AS g, z + 0.0D AS z, r"),
@@ -209,6 +209,6 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     unrecorded.run(unrecorded.changes(sql, ways + (Enabled -> "false")))
     QueryLife.forgetRecord(unrecorded.checkpoint)
     goesOn(unrecorded, ways)
-    assert(numRanks(unrecorded) == 1)
+    assert(!Files.exists(unrecorded.checkpoint.resolve("state/1")))
   }
 }
