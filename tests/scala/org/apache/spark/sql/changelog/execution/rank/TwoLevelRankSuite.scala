@@ -138,6 +138,8 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     val limit = "SELECT * FROM t ORDER BY v, id LIMIT 3"
     val byKey = forms(1)._2
     assert(hasTwoLevels(byKey, limit))
+    val shown = explained(byKey, limit, Map.empty)
+    assert(shown.contains("ChangelogRank row_number [salt(id)] [v ASC NULLS FIRST"), shown)
     assert(!hasTwoLevels(byKey, limit, Map("spark.sql.shuffle.partitions" -> "1")))
     assert(!hasTwoLevels(byKey, limit, Map("spark.sql.changelog.state.ttl" -> "1h")))
     assert(!hasTwoLevels(byKey, limit.replace("LIMIT 3", "LIMIT 1001")))

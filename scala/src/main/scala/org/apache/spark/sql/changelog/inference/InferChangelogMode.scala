@@ -105,7 +105,8 @@ object InferChangelogMode {
       case _ =>
         val inputs = plan.children.map(apply)
         over(plan, inputs) match {
-          case rank: Rank =>
+          // refused where a reader takes new rows only, and called there as the query has it
+          case rank: Rank if mode != OutputMode.Append =>
             val below = spreading.below(rank, inputs.head).map(infer(_, inputs, mode))
             val ranked = below.toSeq ++ inputs.filter(_ => below.isEmpty)
             infer(over(rank, ranked), ranked, mode)
