@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder}
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable, SourceOfPlan}
 
 /**
  * Makes one source of what a query reads several times in the same way.
@@ -91,7 +91,11 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
   }
 
   private def originOf(leaf: LogicalPlan): Origin = new Origin(leaf match {
-    case stream: StreamingRelation => stream.dataSource
+    case stream: StreamingRelation =>
+      stream.dataSource match {
+        case _: SourceOfPlan => None
+        case made => made
+      }
     case stream: StreamingRelationV2 => stream.table
     case stream: StreamingExecutionRelation => stream.source
     case stream: LeafNode if stream.isStreaming => stream

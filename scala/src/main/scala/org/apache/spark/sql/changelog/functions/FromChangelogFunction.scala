@@ -6,10 +6,11 @@ package org.apache.spark.sql.changelog.functions
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMode}
-import org.apache.spark.sql.changelog.sources.ChangeTypes
+import org.apache.spark.sql.changelog.sources.{ChangeTypes, NullKeys}
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
@@ -17,7 +18,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *
  * {{{
  *   from_changelog(TABLE(source) [, change_type] [, key] [, input] [, sequence_by]
- *                  [, change_types] [, on_error] [, duplicates])
+ *                  [, change_types] [, on_error] [, duplicates] [, snapshot])
  * }}}
  *
  *   - `change_type`: the column with the change type; without it every row is an insert
@@ -27,6 +28,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   - `change_types`: `map('your value', '+I', ...)` instead of the known change types
  *   - `on_error`: `'fail'`, or `'drop'` to skip and count rows that can't be read
  *   - `duplicates`: `'trust'` that there are none, or look for rows of one key and `'warn'` or `'fail'`
+ *   - `snapshot`: `TABLE(t)` with the rows that the table has before the first change
  */
 object FromChangelogFunction {
   val Name = "from_changelog"
@@ -40,12 +42,18 @@ object FromChangelogFunction {
       Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)) ++
         Option.when(key.nonEmpty)(CreateArray(key.map(Literal(_)))))
 
-  private val parameters =
-    Seq("change_type", "key", "input", "sequence_by", "change_types", "on_error", "duplicates")
+  private val parameters = Seq(
+    "change_type",
+    "key",
+    "input",
+    "sequence_by",
+    "change_types",
+    "on_error",
+    "duplicates",
+    FunctionArguments.Snapshot)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, parameters, expressions)
-    val source = arguments.source
     arguments.checkNotNested()
     val changeType = arguments.text("change_type").map(arguments.column("change_type", _))
     changeType.filterNot(_.dataType.isInstanceOf[StringType]).foreach { column =>
@@ -54,23 +62,37 @@ object FromChangelogFunction {
         column.name,
         s"a STRING column is expected, not ${column.dataType.sql}")
     }
-    val input = arguments.choice("input", InputMode.values).getOrElse(InputMode.Retract)
-    val key = keyColumns(arguments, changeType, input)
+    val input = arguments.inputMode(InputMode.Retract)
+    val named = arguments.columns("key")
+    val snapshot = arguments.snapshot(named, SQLConf.get.sessionLocalTimeZone)
+    val (source, isSnapshot) = snapshot match {
+      case None => (arguments.source, None)
+      case Some(snapshot) =>
+        val nulls = changeType.map(column => column.exprId -> Literal(null, column.dataType))
+        val (both, isSnapshot) = snapshot.beside(arguments.source, constants = nulls.toMap)
+        (both, Some(isSnapshot))
+    }
+    // which columns can be NULL is also the snapshot's matter
+    val columns = AttributeMap(source.output.map(column => column -> column))
+    val key = keyColumns(arguments, named.map(columns), changeType, input)
     val drop = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
     val types = changeTypes(arguments, changeType, input, drop)
+    val hidden = changeType ++ isSnapshot
+    val output = source.output.filterNot(column => hidden.exists(_.exprId == column.exprId))
     FromChangelog(
-      kindExpression(source, changeType, key, input, types),
+      kindExpression(source.output, changeType, isSnapshot, key, input, types),
       if (changeType.nonEmpty) types.produces
       else if (input == InputMode.Upsert) ModifyKindSet.InsertUpdate
       else ModifyKindSet.InsertOnly,
       input,
       key,
-      sequenceColumns(arguments),
+      sequenceColumns(arguments).map(columns),
       drop,
       source.isStreaming,
-      source.output.filterNot(column => changeType.exists(_.exprId == column.exprId)),
+      output,
       source,
-      duplicates = duplicates(arguments, key, input))
+      duplicates = duplicates(arguments, key, input),
+      snapshot = isSnapshot)
   }
 
   private def duplicates(
@@ -94,9 +116,9 @@ object FromChangelogFunction {
 
   private def keyColumns(
       arguments: FunctionArguments,
+      key: Seq[Attribute],
       changeType: Option[Attribute],
       input: InputMode): Seq[Attribute] = {
-    val key = arguments.columns("key")
     key.foreach { column =>
       if (changeType.exists(_.exprId == column.exprId)) {
         throw arguments.invalid("key", column.name, "that column holds the change type")
@@ -153,8 +175,9 @@ object FromChangelogFunction {
 
   /** The row kind of each row; `Dropped` for rows to skip. None if all rows are inserts. */
   private def kindExpression(
-      source: LogicalPlan,
+      row: Seq[Attribute],
       changeType: Option[Attribute],
+      isSnapshot: Option[Attribute],
       key: Seq[Attribute],
       input: InputMode,
       types: ChangeTypes): Option[Expression] = {
@@ -172,20 +195,9 @@ object FromChangelogFunction {
       case None if input == InputMode.Upsert => Some(Literal(RowKind.UpdateAfter))
       case None => None
     }
-    val nullable = key.filter(_.nullable)
-    if (nullable.isEmpty) kind
-    else {
-      val branches = nullable.map { column =>
-        val row = ToPrettyString(CreateStruct(source.output), Some("UTC"))
-        val handled = Invoke(
-          target,
-          "nullKey",
-          ByteType,
-          Seq(Literal(column.name), row),
-          returnNullable = false)
-        IsNull(column) -> handled
-      }
-      Some(CaseWhen(branches, kind.getOrElse(Literal(RowKind.Insert))))
-    }
+    val branches = NullKeys.branches(types, key, row) ++
+      isSnapshot.map(_ -> Literal(RowKind.Insert))
+    if (branches.isEmpty) kind
+    else Some(CaseWhen(branches, kind.getOrElse(Literal(RowKind.Insert))))
   }
 }

@@ -17,8 +17,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
 /**
  * Reads the arguments of a table function by name.
@@ -42,17 +43,47 @@ private[functions] class FunctionArguments(
   }
 
   /** The query given as `TABLE(...)`. */
-  lazy val source: LogicalPlan = byName("source") match {
+  lazy val source: LogicalPlan = tableOf("source", byName("source"))
+
+  /** A further query given as `TABLE(...)`, if one is. */
+  def table(argument: String): Option[LogicalPlan] = byName(argument) match {
+    case nothing if isNull(nothing) => None
+    case other => Some(tableOf(argument, other))
+  }
+
+  private def tableOf(argument: String, expression: Expression): LogicalPlan = expression match {
     case table: FunctionTableSubqueryArgumentExpression
         if table.hasRepartitioning || table.orderByExpressions.nonEmpty =>
       throw invalid(
-        "source",
+        argument,
         "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
         "its rows are taken as they come, as in TABLE(t)")
     // Spark sets right only later which columns can be NULL
     case table: FunctionTableSubqueryArgumentExpression =>
       SparkRules.updateNullability(table.plan)
-    case other => throw invalid("source", other.sql, "a table is expected, as in TABLE(t)")
+    case other => throw invalid(argument, other.sql, "a table is expected, as in TABLE(t)")
+  }
+
+  /** What the first batch is to begin with, if anything. Its rows and those of the feed are told by key. */
+  def snapshot(key: Seq[Any], timeZone: String): Option[InitialSnapshot] =
+    table(FunctionArguments.Snapshot).map { plan =>
+      if (key.isEmpty) throw SnapshotErrors.keyMissing(function)
+      new InitialSnapshot(function, plan, timeZone)
+    }
+
+  /** Whether old rows are there. With a snapshot they are restored, for the feed may tell its rows again. */
+  def inputMode(default: InputMode): InputMode = {
+    val chosen = choice("input", InputMode.values)
+    if (!has(FunctionArguments.Snapshot)) chosen.getOrElse(default)
+    else {
+      if (chosen.contains(InputMode.Retract)) {
+        throw invalid(
+          "input",
+          "'retract'",
+          "with a snapshot rows are replaced by key: leave it out, or give 'upsert'")
+      }
+      InputMode.Upsert
+    }
   }
 
   /** Refuses a source that is a table already, or its changes. */
@@ -162,6 +193,9 @@ private[functions] class FunctionArguments(
 }
 
 private[changelog] object FunctionArguments {
+
+  /** The argument that gives what the first batch begins with. */
+  val Snapshot = "snapshot"
 
   /** A table function as an extension gives it to a session. */
   type Description = (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder)

@@ -23,6 +23,7 @@ import org.apache.spark.sql.changelog.sources.records.{
   RecordFaults,
   RecordFile
 }
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
 /**
  * The arguments that all functions over records share: where the text is, and the table it is to
@@ -34,7 +35,10 @@ private[functions] class RecordArguments(
     expressions: Seq[Expression]) {
   import RecordArguments._
 
-  val arguments = new FunctionArguments(function, (common ++ parameters).distinct, expressions)
+  val arguments = new FunctionArguments(
+    function,
+    (common ++ parameters).distinct :+ FunctionArguments.Snapshot,
+    expressions)
 
   val source: LogicalPlan = arguments.source
   arguments.checkNotNested()
@@ -76,13 +80,13 @@ private[functions] class RecordArguments(
     field
   }
 
+  /** What the first batch begins with, if anything. */
+  private val snapshot: Option[InitialSnapshot] = arguments.snapshot(key, timeZone)
+
   /** With a key old rows are restored by it, unless the user wants those of the records. */
   val input: InputMode = {
     val default = if (key.isEmpty) InputMode.Retract else InputMode.Upsert
-    val input =
-      if (parameters.contains("input")) {
-        arguments.choice("input", InputMode.values).getOrElse(default)
-      } else default
+    val input = if (parameters.contains("input")) arguments.inputMode(default) else default
     if (input == InputMode.Upsert && key.isEmpty) {
       throw arguments.invalid(
         "key",
@@ -213,7 +217,8 @@ private[functions] class RecordArguments(
       place,
       // a batch query may be run at will, and has no batches to tell apart
       if (source.isStreaming) deadLetter.map(DeadLetters(_)) else None,
-      timeZone)
+      timeZone,
+      snapshot)
   }
 
   /** What each column's values are encoded as, by the user's word. */

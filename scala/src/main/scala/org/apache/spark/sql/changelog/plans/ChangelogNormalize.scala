@@ -29,6 +29,8 @@ import org.apache.spark.sql.changelog.UpdateKind
  *   identifies the operator's state within the query
  * @param unavailable
  *   the names of columns whose values a change did not send; NULL for none
+ * @param hasSnapshot
+ *   whether rows of a snapshot come before all changes, with positions below 0
  */
 case class ChangelogNormalize(
     key: Seq[Attribute],
@@ -40,7 +42,8 @@ case class ChangelogNormalize(
     outputKind: Attribute,
     operatorId: Long,
     child: LogicalPlan,
-    unavailable: Option[Attribute] = None)
+    unavailable: Option[Attribute] = None,
+    hasSnapshot: Boolean = false)
     extends UnaryNode
     with KeepsState {
 

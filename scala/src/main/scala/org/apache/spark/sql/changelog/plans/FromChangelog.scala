@@ -59,6 +59,9 @@ object InputMode {
  * @param reader
  *   the function that makes the changes of records by nodes of its own below; none if they come as
  *   they are
+ * @param snapshot
+ *   whether a row is one of the snapshot that the first batch begins with, and no change; none if there
+ *   is no snapshot
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -74,7 +77,8 @@ case class FromChangelog(
     number: Int = 0,
     isKnownByNumber: Boolean = false,
     duplicates: Duplicates = Duplicates.Trust,
-    reader: Option[String] = None)
+    reader: Option[String] = None,
+    snapshot: Option[Attribute] = None)
     extends UnaryNode
     with StartedOnly {
 

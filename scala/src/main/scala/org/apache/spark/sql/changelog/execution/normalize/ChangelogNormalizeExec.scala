@@ -8,7 +8,11 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric,
+  StatefulOperatorStateInfo
+}
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.StructType
 
@@ -58,8 +62,8 @@ case class ChangelogNormalizeExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     // values that were not sent are taken from the change before
-    if (layout.unavailable.isEmpty) Seq(RowsByKey.order(key))
-    else Seq(key.map(SortOrder(_, Ascending)) ++ layout.age)
+    if (layout.inOrder) Seq(key.map(SortOrder(_, Ascending)) ++ layout.age)
+    else Seq(RowsByKey.order(key))
   }
 
   override protected def meetingKeys: Seq[Seq[Expression]] = Seq(key)
@@ -78,6 +82,11 @@ case class ChangelogNormalizeExec(
 
   override def placement: EntryPlacement = EntryPlacement.byColumns(key, first = 0)
 
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
+      "numOutdatedChanges",
+      "number of changes older than the row of their key")
+
   override protected def restsWithoutRows: Boolean = true
 
   override protected def processPartition(
@@ -91,10 +100,12 @@ case class ChangelogNormalizeExec(
       private val processor =
         new ChangelogNormalizeProcessor(layout, child.output, store, unmatchedRetractions())
       private val metrics = changeMetrics
+      private val outdated = longMetric("numOutdatedChanges")
 
       override protected def nextKey(): Boolean = keys.hasNext && {
         val (_, changes) = keys.next()
         processor.process(changes)
+        outdated += processor.outdated
         if (processor.removed) metrics.removed += 1 else metrics.updated += 1
         true
       }

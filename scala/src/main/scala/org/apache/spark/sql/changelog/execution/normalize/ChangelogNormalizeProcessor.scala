@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.errors.SnapshotErrors
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
@@ -55,6 +56,12 @@ private[normalize] class ChangelogNormalizeProcessor(
   /** Whether the key's record went with this change. */
   var removed: Boolean = false
 
+  /** How many changes were older than the row that their key had before, or in the snapshot. */
+  var outdated: Long = 0
+
+  private val positionOrdinal = input.indexWhere(_.exprId == layout.position.exprId)
+  private var snapshotRows = 0
+
   private val unsent =
     layout.unavailable.map(names => new UnsentValues(key, columns, names, input))
 
@@ -68,23 +75,48 @@ private[normalize] class ChangelogNormalizeProcessor(
     removed = false
     before = if (isStored) oldRow(record) else null
     var wasThere = isStored || adds(newest)
+    var numChanges = 1
+    outdated = 0
+    snapshotRows = 0
+    noteSnapshot(newest, 0, stateKey)
+
+    /** Takes note of a further change, and of whether the one it takes the place of is outdated. */
+    def note(change: InternalRow, loser: InternalRow): Unit = {
+      wasThere ||= adds(change)
+      noteSnapshot(change, numChanges, stateKey)
+      numChanges += 1
+      if (record != null && isOlder(loser, record)) outdated += 1
+    }
     unsent match {
       case None =>
         while (changes.hasNext) {
           val change = changes.next()
-          wasThere ||= adds(change)
-          if (age.compare(change, newest) > 0) newest = change.copy()
+          val wins = age.compare(change, newest) > 0
+          note(change, if (wins) newest else change)
+          if (wins) newest = change.copy()
         }
       case Some(values) =>
         values.begin(before)
         newest = complete(values, newest, record)
         while (changes.hasNext) {
+          val loser = newest
           newest = complete(values, changes.next().copy(), record)
-          wasThere ||= adds(newest)
+          note(newest, loser)
         }
     }
     apply(newest, stateKey, record, isStored, wasThere)
   }
+
+  /** What comes before a row of the snapshot in a key's order is older than it, though it has come later. */
+  private def noteSnapshot(change: InternalRow, numBefore: Int, stateKey: UnsafeRow): Unit =
+    if (layout.hasSnapshot && change.getLong(positionOrdinal) < 0) {
+      snapshotRows += 1
+      if (snapshotRows > 1) throw SnapshotErrors.keyRepeated(text(stateKey))
+      outdated += numBefore
+    }
+
+  private def text(stateKey: UnsafeRow): String =
+    stateKey.toSeq(key.map(_.dataType)).mkString(", ")
 
   private def adds(change: InternalRow): Boolean =
     !RowKind.retracts(change.getByte(kindOrdinal))
@@ -104,12 +136,14 @@ private[normalize] class ChangelogNormalizeProcessor(
       record: UnsafeRow,
       isStored: Boolean,
       wasThere: Boolean): Unit =
-    if (record != null && isOlder(newest, record)) after = before
-    else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
+    if (record != null && isOlder(newest, record)) {
+      outdated += 1
+      after = before
+    } else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
-      // a row may come and go within a batch
-      if (!wasThere && newest.getByte(kindOrdinal) == RowKind.Delete) {
-        unmatched(1, stateKey.toSeq(key.map(_.dataType)).mkString(", "))
+      // a row may come and go within a batch; and a snapshot may be of after the delete
+      if (!layout.hasSnapshot && !wasThere && newest.getByte(kindOrdinal) == RowKind.Delete) {
+        unmatched(1, text(stateKey))
       }
       if (sequence.nonEmpty) store.put(stateKey, tombstone(newest))
       else if (isStored) {

@@ -29,6 +29,8 @@ import org.apache.spark.sql.changelog.execution.StateColumns
  *   the row kind of a change
  * @param unavailable
  *   the names of columns whose values a change did not send; NULL for none
+ * @param hasSnapshot
+ *   whether rows of a snapshot come before all changes, with positions below 0
  */
 final case class NormalizeLayout(
     key: Seq[Attribute],
@@ -36,7 +38,8 @@ final case class NormalizeLayout(
     position: Attribute,
     columns: Seq[Attribute],
     kind: Attribute,
-    unavailable: Option[Attribute]) {
+    unavailable: Option[Attribute],
+    hasSnapshot: Boolean = false) {
 
   def keySchema: StructType = StateColumns(key.map(column => column.name -> column.dataType))
 
@@ -54,6 +57,9 @@ final case class NormalizeLayout(
     val all = stored
     UnsafeProjection.create(all.take(columns.size) :+ Literal(RowKind.Insert), all)
   }
+
+  /** Whether the changes of a key have to come in their order, and not only the newest be found. */
+  def inOrder: Boolean = unavailable.nonEmpty || hasSnapshot
 
   /** The order of a key's changes, the oldest first. */
   def age: Seq[SortOrder] = {

@@ -11,6 +11,7 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.changelog.errors.ExplainErrors
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.StreamRows
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 
 /** Lets a query read the first rows of each of its sources, a batch for each of them. */
 private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
@@ -35,13 +36,18 @@ private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
   private def ofStreams(streams: Seq[LogicalPlan]): Seq[(LogicalPlan, Seq[InternalRow])] =
     if (streams.isEmpty) Nil
     else {
+      // of a snapshot its stream would make a copy first
+      val snapshots = streams.flatMap { stream =>
+        InitialSnapshotData.rowsOf(stream).map(stream -> first(session, _))
+      }
+      val others = streams.filterNot(stream => snapshots.exists(_._1 == stream))
       var rows = Seq.empty[(LogicalPlan, Seq[InternalRow])]
-      ThrowawayFolder.use(session) { checkpoint =>
-        StreamRows.read(session, streams, checkpoint) { read =>
+      if (others.nonEmpty) ThrowawayFolder.use(session) { checkpoint =>
+        StreamRows.read(session, others, checkpoint) { read =>
           rows = read.map { case (stream, plan) => stream -> first(session, plan) }
         }
       }
-      rows
+      snapshots ++ rows
     }
 
   private def first(session: SparkSession, plan: LogicalPlan): Seq[InternalRow] =

@@ -106,7 +106,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       node: AnnotatedPlan,
       ids: OperatorIds): LogicalPlan = {
     val (rows, kind) = read(source, ids.nextSource())
-    val position = Alias(MonotonicallyIncreasingID(), "_position")()
+    val position = arrival(source)
     ChangelogNormalize(
       source.key,
       source.sequence,
@@ -117,14 +117,25 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       RowKind.newAttribute(),
       ids.next(),
       Project(rows.output :+ position, rows),
-      source.unavailable)
+      source.unavailable,
+      source.snapshot.nonEmpty)
+  }
+
+  /** The order in which changes have come; rows of a snapshot stand before them, below 0. */
+  private def arrival(source: FromChangelog): Alias = {
+    val place = MonotonicallyIncreasingID()
+    val value = source.snapshot.fold[Expression](place) { isSnapshot =>
+      Add(place, If(isSnapshot, Literal(Long.MinValue), Literal(0L)))
+    }
+    Alias(value, "_position")()
   }
 
   /** The source's columns, sequence and row kind, without rows that are to be skipped. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
     val child = IdleSource.mark(DeadLetters.number(source.child, number))
     val key = AttributeSet(source.key)
-    val besides = (source.sequence ++ source.unavailable).filterNot(source.outputSet.contains)
+    val besides =
+      (source.sequence ++ source.unavailable ++ source.snapshot).filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {
       case column if key.contains(column) =>
         SparkRules.normalizeFloats(column) match {
@@ -188,17 +199,23 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       source: FromChangelog,
       rows: LogicalPlan,
       kind: Attribute): LogicalPlan = {
-    val position = Alias(MonotonicallyIncreasingID(), "_position")()
+    val position = arrival(source)
     val isAfterImage = Not(EqualTo(kind, Literal(RowKind.UpdateBefore)))
     val ties = if (source.sequence.isEmpty) Nil else Seq(isAfterImage)
     val order = CreateStruct(source.sequence ++ ties :+ position.toAttribute)
     val change = CreateStruct(source.output ++ Seq(kind) ++ source.unavailable)
     val newest = Alias(MaxBy(change, order).toAggregateExpression(), "_newest")()
     val stored = source.unavailable.map(new StoredValues(source, _, order)).toSeq
-    val perKey = Aggregate(
+    val ofSnapshot = source.snapshot.map(new SnapshotKeys(_))
+    val grouped = Aggregate(
       source.key,
-      newest +: stored.flatMap(_.aggregates),
+      newest +: (stored.flatMap(_.aggregates) ++ ofSnapshot.map(_.count)),
       Project(rows.output :+ position, rows))
+    def key = source.key.map { column =>
+      val place = source.output.indexWhere(_.exprId == column.exprId)
+      GetStructField(newest.toAttribute, place)
+    }
+    val perKey = ofSnapshot.fold[LogicalPlan](grouped)(_.check(grouped, key))
     val newestKind = GetStructField(newest.toAttribute, source.output.size)
     Project(
       source.output.zipWithIndex.map { case (column, index) =>

@@ -9,6 +9,8 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode}
 import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
+import org.apache.spark.sql.changelog.sources.{ChangeTypes, NullKeys}
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
@@ -40,6 +42,8 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *   what tells where a record is, in errors, by name
  * @param deadLetters
  *   where records that can't be read are kept, if anywhere
+ * @param snapshot
+ *   the rows of the table before the first record, if they are told
  */
 private[changelog] case class RecordChanges(
     columns: Seq[RecordColumn],
@@ -53,7 +57,8 @@ private[changelog] case class RecordChanges(
     source: Seq[Attribute],
     place: Seq[(String, Expression)],
     deadLetters: Option[DeadLetters],
-    timeZone: String) {
+    timeZone: String,
+    snapshot: Option[InitialSnapshot] = None) {
 
   private val upserts = input == InputMode.Upsert
   private val isKey: RecordColumn => Boolean = column => key.contains(column.name)
@@ -103,19 +108,53 @@ private[changelog] case class RecordChanges(
       columns.map(column => Alias(field(field(change, "row"), column.name), column.name)())
     val kept = Alias(field(change, "unavailable"), "_unavailable")()
     val order = sequence.map { case (name, value) => Alias(value, s"_$name")() }
-    val output = rows.map(_.toAttribute) ++ metadata.map(_.toAttribute)
+    val read = Project((rows ++ metadata ++ order :+ kind :+ kept), changes)
+    val (all, isSnapshot) = snapshot match {
+      case None => (read, None)
+      case Some(snapshot) =>
+        // the rows of a table need not tell of changes: without a sequence they are older than all
+        val optional = metadata.map(column => column.exprId -> column.name) ++
+          order.zip(sequence).map { case (column, (name, _)) => column.exprId -> name }
+        val constants =
+          Seq(kind -> Literal(RowKind.Insert), kept -> Literal(null, kept.dataType))
+        val (both, isSnapshot) = snapshot.beside(
+          read,
+          optional.toMap,
+          constants.map { case (column, value) => column.exprId -> value }.toMap)
+        (both, Some(isSnapshot))
+    }
+    // which columns can be NULL is also the snapshot's matter
+    val columnOf = AttributeMap(all.output.map(column => column -> column))
+    val keyColumns = key.map(name => columnOf(rows(names.indexOf(name)).toAttribute))
+    val output = (rows ++ metadata).map(column => columnOf(column.toAttribute))
     FromChangelog(
-      Some(kind.toAttribute),
+      Some(kindOf(columnOf(kind.toAttribute), isSnapshot, keyColumns, output)),
       ModifyKindSet.All,
       input,
-      key.map(name => rows(names.indexOf(name)).toAttribute),
-      order.map(_.toAttribute),
+      keyColumns,
+      order.map(column => columnOf(column.toAttribute)),
       onError == OnError.Drop,
       streaming,
       output,
-      Project((rows ++ metadata ++ order :+ kind :+ kept), changes),
-      if (upserts) Some(kept.toAttribute) else None,
-      reader = Some(faults.function))
+      all,
+      if (upserts) Some(columnOf(kept.toAttribute)) else None,
+      reader = Some(faults.function),
+      snapshot = isSnapshot)
+  }
+
+  /** The kind of a change, of which records without a key are no case any more. */
+  private def kindOf(
+      kind: Attribute,
+      isSnapshot: Option[Attribute],
+      keyColumns: Seq[Attribute],
+      output: Seq[Attribute]): Expression = isSnapshot match {
+    case None => kind
+    case Some(isSnapshot) =>
+      val types = ChangeTypes.standard(kind.name, onError == OnError.Drop)
+      val branches = NullKeys.branches(types, keyColumns, output).map { case (isNull, handled) =>
+        And(isSnapshot, isNull) -> handled
+      }
+      if (branches.isEmpty) kind else CaseWhen(branches, kind)
   }
 
   private def explode(plan: LogicalPlan, changes: Attribute): LogicalPlan = {

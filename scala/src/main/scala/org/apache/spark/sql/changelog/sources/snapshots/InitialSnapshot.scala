@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.snapshots
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.DataType
+
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * The rows that a table has before a feed goes on with it.
+ *
+ * {{{
+ *   feed [op, id, name]   =>   Union [op, id, name, _snapshot]
+ *                              :- Project [op, id, name, false]
+ *                              :  +- feed
+ *                              +- Project [NULL, id, name, true]
+ *                                 +- rows of the snapshot, in the first batch
+ * }}}
+ * Columns keep the ids, and the event time, that they have in the feed. So does the order in which Spark asks
+ * sources where they are: the feed first, so that one that begins with what is newest leaves nothing out.
+ *
+ * @param function
+ *   the function that reads the feed
+ * @param table
+ *   the rows, as a plan that is no stream
+ */
+private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, timeZone: String) {
+  import InitialSnapshot._
+
+  if (streams(table)) throw SnapshotErrors.streaming(function)
+
+  /**
+   * The rows of the snapshot beside those of a feed, and the column that tells them from these.
+   *
+   * @param optional
+   *   columns of the feed that the snapshot need not have, by what it would call them
+   * @param constants
+   *   columns of the feed that the snapshot does not have, and what they are
+   */
+  def beside(
+      feed: LogicalPlan,
+      optional: Map[ExprId, String] = Map.empty,
+      constants: Map[ExprId, Literal] = Map.empty): (LogicalPlan, Attribute) = {
+    val read: Seq[(ExprId, NamedExpression)] = for {
+      column <- feed.output.filterNot(column => constants.contains(column.exprId))
+      found <- find(column, optional.get(column.exprId))
+    } yield column.exprId -> Alias(typed(found, column), column.name)()
+    val rows = source(Project(read.map(_._2), table), feed.isStreaming)
+    val byId = read.map(_._1).zip(rows.output).toMap
+    val columns = feed.output.map { column =>
+      val value = constants
+        .get(column.exprId)
+        .orElse(byId.get(column.exprId))
+        .getOrElse(Literal(null, column.dataType))
+      Alias(value, column.name)()
+    }
+    val isSnapshot = Alias(Literal(false), Column)()
+    val both = Union(
+      Project(feed.output :+ isSnapshot, feed),
+      Project(columns :+ Alias(Literal(true), Column)(), rows))
+    (both, both.output.last)
+  }
+
+  private def find(column: Attribute, optional: Option[String]): Option[Attribute] = {
+    val name = optional.getOrElse(column.name)
+    val found = table.output.filter(other => SQLConf.get.resolver(other.name, name))
+    if (found.size != 1 && optional.isEmpty) {
+      throw SnapshotErrors.columnMissing(function, name, table.output.map(_.name))
+    }
+    found.headOption.filter(_ => found.size == 1)
+  }
+
+  /** A value as an INSERT would write it into the column. */
+  private def typed(found: Attribute, column: Attribute): Expression =
+    if (DataType.equalsStructurally(found.dataType, column.dataType, ignoreNullability = true)) {
+      found
+    } else if (Cast.canANSIStoreAssign(found.dataType, column.dataType)) {
+      Cast(found, column.dataType.asNullable, Some(timeZone), EvalMode.ANSI)
+    } else {
+      throw SnapshotErrors.columnType(
+        function,
+        found.name,
+        found.dataType.sql,
+        column.dataType.sql)
+    }
+
+  private def source(rows: Project, streaming: Boolean): LogicalPlan =
+    if (!streaming) rows
+    else {
+      rows.foreach {
+        case _: CTERelationRef =>
+          throw ChangelogErrors.argumentInvalid(
+            function,
+            "snapshot",
+            "a common table expression",
+            "the first batch of a stream reads it by itself: write its query there, as in " +
+              "snapshot => TABLE(SELECT ...), or make it a view")
+        case _ =>
+      }
+      val data = new InitialSnapshotData(SparkSession.active, rows)
+      StreamingRelation(data, s"${InitialSnapshotProvider.Name} $name", toAttributes(data.columns))
+    }
+
+  /** What the table is called, as far as it is called anything. */
+  private def name: String = table match {
+    case alias: SubqueryAlias if !alias.alias.startsWith("_") => alias.alias
+    case _ => "of a query"
+  }
+}
+
+private object InitialSnapshot {
+  private val Column = "_snapshot"
+
+  private def streams(plan: LogicalPlan): Boolean = plan
+    .collectWithSubqueries {
+      case source: FromChangelog => source.streaming
+      case leaf: LeafNode => leaf.isStreaming
+    }
+    .contains(true)
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.snapshots
+
+import java.util.UUID
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset => AnyOffset,
+  ReadLimit,
+  SupportsTriggerAvailableNow
+}
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+import org.apache.spark.sql.changelog.errors.SnapshotErrors
+import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
+
+/**
+ * All rows of a snapshot in the first batch of a query, and none in any later one.
+ *
+ * {{{
+ *   no batch yet                 the moment is decided on: versions of tables, or a copy that is made now
+ *   first batch, run again, too  the rows of that moment
+ *   the batch is done            the copy is deleted
+ * }}}
+ *
+ * @param folder
+ *   where a copy is kept, below the checkpoint
+ */
+private[snapshots] class InitialSnapshotSource(
+    session: SparkSession,
+    rows: LogicalPlan,
+    override val schema: StructType,
+    folder: Path)
+    extends Source
+    with SupportsTriggerAvailableNow {
+  import InitialSnapshotSource._
+
+  private lazy val files: FileSystem =
+    folder.getFileSystem(session.sessionState.newHadoopConf())
+
+  private lazy val decided: SnapshotMoment = decide()
+
+  private var isForgotten = false
+
+  override def prepareForTriggerAvailableNow(): Unit = ()
+
+  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
+    if (start == null) decided else SnapshotMoment.of(start)
+
+  override def getOffset: Option[Offset] =
+    throw new IllegalStateException("latestOffset is called instead")
+
+  override def deserializeOffset(json: String): AnyOffset = SnapshotMoment.parse(json)
+
+  override def getBatch(start: Option[Offset], end: Offset): AnyDataFrame = {
+    val columns = toAttributes(schema)
+    val read = start match {
+      case None => () => rowsAt(SnapshotMoment.of(end))
+      case Some(_) => () => LocalRelation(columns)
+    }
+    Dataset.ofRows(session, TableRows(columns, read))
+  }
+
+  override def commit(end: Offset): Unit = if (!isForgotten) {
+    copies.foreach(files.delete(_, true))
+    isForgotten = true
+  }
+
+  override def stop(): Unit = ()
+
+  override def toString: String = InitialSnapshotProvider.Name
+
+  private def decide(): SnapshotMoment = {
+    // of a start that ended before its batch was begun
+    copies.foreach(files.delete(_, true))
+    PinnedTables.versions(session, rows) match {
+      case Some(versions) => SnapshotMoment(None, versions)
+      case None =>
+        val copy = s"$Prefix${UUID.randomUUID}"
+        Dataset.ofRows(session, rows).toDF(names: _*).write.parquet(path(copy).toString)
+        SnapshotMoment(Some(copy), Nil)
+    }
+  }
+
+  private def rowsAt(moment: SnapshotMoment): LogicalPlan = moment.copy match {
+    case None => PinnedTables.at(session, rows, moment.tables)
+    case Some(copy) if files.exists(path(copy)) =>
+      val stored = StructType(schema.zip(names).map { case (field, name) =>
+        field.copy(name = name)
+      })
+      session.read.schema(stored).parquet(path(copy).toString).queryExecution.analyzed
+    case Some(copy) => throw SnapshotErrors.gone(path(copy).toString)
+  }
+
+  /** Columns are called by numbers in a copy: names may have signs that files don't take. */
+  private def names: Seq[String] = schema.indices.map(place => s"c$place")
+
+  private def copies: Seq[Path] =
+    if (!files.exists(folder)) Nil
+    else files.listStatus(folder).toSeq.map(_.getPath).filter(_.getName.startsWith(Prefix))
+
+  private def path(copy: String): Path = new Path(folder, copy)
+}
+
+private object InitialSnapshotSource {
+  private val Prefix = "rows-"
+}

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.tables
+
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+
+/**
+ * The rows of a query as of one moment, for tables of which versions can be read: those of Delta. Whoever has
+ * noted the versions gets the same rows again.
+ */
+private[sources] object PinnedTables {
+
+  /** The versions that tables have now, in the order of the plan. None if it may give other rows again. */
+  def versions(session: SparkSession, plan: LogicalPlan): Option[Seq[TableVersion]] = {
+    val (pinned, others) = plan.collectLeaves().partition(isPinned)
+    val tables = pinned.map(FollowedTables.wayOf(session, _, None, keepsCopies = true).toOption)
+    if (others.forall(isFixed) && tables.forall(_.isDefined) && isRepeatable(plan)) {
+      Some(tables.flatten.map(way => new DeltaTable(session, way.name).now()))
+    } else None
+  }
+
+  /** What a plan gives where tables have the versions that were noted of them. */
+  def at(session: SparkSession, plan: LogicalPlan, versions: Seq[TableVersion]): LogicalPlan = {
+    val remaining = versions.iterator
+    val pinned = plan.transformUp {
+      case leaf: LeafNode if isPinned(leaf) =>
+        val version = remaining.next()
+        val rows = new DeltaTable(session, version.table).rows(version)
+        val columns = leaf.output.map { column =>
+          val found = rows.output.find(_.name == column.name).getOrElse(column)
+          Alias(found, column.name)(column.exprId, column.qualifier, Some(column.metadata))
+        }
+        Project(columns, rows)
+    }
+    Dataset.ofRows(session, pinned).queryExecution.analyzed
+  }
+
+  private def isPinned(leaf: LogicalPlan): Boolean = leaf match {
+    case FollowedTables.Files(files) => DeltaMethods.isDelta(files) && !FollowedTables.isFixed(leaf)
+    case _ => false
+  }
+
+  private def isFixed(leaf: LogicalPlan): Boolean = leaf match {
+    case _: LocalRelation | _: OneRowRelation | _: Range => true
+    case other => FollowedTables.isFixed(other)
+  }
+
+  /** Whether the same rows of tables always give the same. */
+  private def isRepeatable(plan: LogicalPlan): Boolean =
+    plan.deterministic && !plan.containsPattern(CURRENT_LIKE) && plan.subqueriesAll.isEmpty &&
+      !plan.exists {
+        case _: GlobalLimit | _: LocalLimit | _: Sample => true
+        case _ => false
+      }
+}
