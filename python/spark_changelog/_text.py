@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 Argument = str | Sequence[str] | Mapping[str, str]
@@ -23,8 +24,10 @@ def select(function: str) -> str:
     return f"SELECT * FROM {function}"
 
 
-def call(function: str, **arguments: Argument | None) -> str:
+def call(function: str, *frames: str, **arguments: Argument | None) -> str:
     """Write the call of a table function on ``{df}``, leaving out arguments that are None.
+
+    Further data frames are arguments of their names.
 
     Examples
     --------
@@ -32,9 +35,21 @@ def call(function: str, **arguments: Argument | None) -> str:
     "to_changelog(TABLE({df}), mode => 'upsert', key => array('a', 'b'))"
     >>> call("to_changelog", mode=None)
     'to_changelog(TABLE({df}))'
+    >>> call("from_changelog", "snapshot", key="id")
+    "from_changelog(TABLE({df}), key => 'id', snapshot => TABLE({snapshot}))"
     """
     named = [f"{name} => {literal(arg)}" for name, arg in arguments.items() if arg is not None]
-    return f"{function}({', '.join(['TABLE({df})', *named])})"
+    tables = [f"{name} => TABLE({{{name}}})" for name in frames]
+    return f"{function}({', '.join(['TABLE({df})', *named, *tables])})"
+
+
+def read(
+    function: str, df: DataFrame, snapshot: DataFrame | None, **arguments: Argument | None
+) -> DataFrame:
+    """Return what a table function makes of ``df``, and of a snapshot if there is one."""
+    frames = {} if snapshot is None else {"snapshot": snapshot}
+    text = select(call(function, *frames, **arguments))
+    return df.sparkSession.sql(text, df=df, **frames)
 
 
 def columns(names: str | Sequence[str] | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
-from spark_changelog._text import call, columns, select
+from spark_changelog._text import call, columns, read, select
 
 Input = Literal["retract", "upsert"]
 Mode = Literal["retract", "upsert", "append"]
@@ -30,6 +30,7 @@ def from_changelog(
     change_types: Mapping[str, str] | None = None,
     on_error: OnError | None = None,
     duplicates: Duplicates | None = None,
+    snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read the rows of ``df`` as changes, and return the table they keep.
 
@@ -57,6 +58,10 @@ def from_changelog(
     duplicates : {"trust", "warn", "fail"}, optional
         What to do with a row whose key another row has already: ``"trust"``, the default, that
         there is none, or keep a count for each key, and ``"warn"`` once or ``"fail"``.
+    snapshot : DataFrame, optional
+        The rows that the table has before the first change, as a data frame that does not
+        stream. They come in the first batch, once. What ``df`` tells of them again is settled by
+        ``key`` and ``sequence_by``, as with ``input="upsert"``.
 
     Returns
     -------
@@ -82,8 +87,10 @@ def from_changelog(
     +---+----+
     <BLANKLINE>
     """
-    function = call(
+    return read(
         "from_changelog",
+        df,
+        snapshot,
         change_type=change_type,
         key=columns(key),
         input=input,
@@ -92,7 +99,6 @@ def from_changelog(
         on_error=on_error,
         duplicates=duplicates,
     )
-    return df.sparkSession.sql(select(function), df=df)
 
 
 def lookup(df: DataFrame) -> DataFrame:

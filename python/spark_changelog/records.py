@@ -11,7 +11,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from spark_changelog._text import call, columns, ddl, select
+from spark_changelog._text import columns, ddl, read
 from spark_changelog.functions import Input
 
 DecimalHandling = Literal["precise", "string", "double"]
@@ -47,6 +47,7 @@ def from_debezium(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read Debezium's change events, and return the table they keep.
 
@@ -90,6 +91,10 @@ def from_debezium(
         A directory for the events of a stream that can't be read, as files of JSON: each with
         the reason and its other columns. They are dropped and counted, and ``on_error`` is left
         out.
+    snapshot : DataFrame, optional
+        The rows that the table has before the first event, as a data frame that does not stream.
+        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
+        Columns such as ``source_lsn`` need not be there: rows without them are older than all.
 
     Returns
     -------
@@ -115,8 +120,10 @@ def from_debezium(
     +---+----+
     <BLANKLINE>
     """
-    function = call(
+    return read(
         "from_debezium",
+        df,
+        snapshot,
         schema=ddl(schema),
         key=columns(key),
         value=value,
@@ -134,7 +141,6 @@ def from_debezium(
         on_error=on_error,
         dead_letter=dead_letter,
     )
-    return df.sparkSession.sql(select(function), df=df)
 
 
 def from_canal(
@@ -151,6 +157,7 @@ def from_canal(
     on_truncate: OnTruncate | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read Canal's flat messages, and return the table they keep.
 
@@ -188,6 +195,10 @@ def from_canal(
         A directory for the messages of a stream that can't be read, as files of JSON: each with
         the reason and its other columns. They are dropped and counted, and ``on_error`` is left
         out.
+    snapshot : DataFrame, optional
+        The rows that the table has before the first message, as a data frame that does not stream.
+        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
+        Columns such as ``es`` need not be there: rows without them are older than all.
 
     Returns
     -------
@@ -212,8 +223,10 @@ def from_canal(
     +---+---+
     <BLANKLINE>
     """
-    function = call(
+    return read(
         "from_canal",
+        df,
+        snapshot,
         schema=ddl(schema),
         key=columns(key),
         value=value,
@@ -226,7 +239,6 @@ def from_canal(
         on_error=on_error,
         dead_letter=dead_letter,
     )
-    return df.sparkSession.sql(select(function), df=df)
 
 
 def from_upsert_kafka(
@@ -241,6 +253,7 @@ def from_upsert_kafka(
     encodings: Mapping[str, str] | None = None,
     on_error: OnRecordError | None = None,
     dead_letter: str | None = None,
+    snapshot: DataFrame | None = None,
 ) -> DataFrame:
     """Read a compacted topic, and return the table it holds.
 
@@ -271,6 +284,10 @@ def from_upsert_kafka(
         A directory for the records of a stream that can't be read, as files of JSON: each with
         the reason and its other columns. They are dropped and counted, and ``on_error`` is left
         out.
+    snapshot : DataFrame, optional
+        The rows that the table has before the first record, as a data frame that does not stream.
+        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
+        Columns that ``sequence_by`` and ``metadata`` name need not be there: rows without them are older than all.
 
     Returns
     -------
@@ -291,8 +308,10 @@ def from_upsert_kafka(
     +---+----+
     <BLANKLINE>
     """
-    function = call(
+    return read(
         "from_upsert_kafka",
+        df,
+        snapshot,
         schema=ddl(schema),
         key=columns(key),
         value=value,
@@ -303,4 +322,3 @@ def from_upsert_kafka(
         on_error=on_error,
         dead_letter=dead_letter,
     )
-    return df.sparkSession.sql(select(function), df=df)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from processes import ROOT
-from spark_changelog import from_canal, from_debezium, to_changelog
+from spark_changelog import from_canal, from_changelog, from_debezium, to_changelog
 
 CORPUS = ROOT / "tests" / "resources" / "records"
 
@@ -112,6 +112,22 @@ def test_every_argument_reaches_spark(spark: SparkSession) -> None:
         "3",
         "1",
     ]
+
+
+def test_events_go_on_from_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    def event(id: int, city: str, lsn: int) -> str:
+        row = {"id": id, "city": city}
+        return json.dumps({"op": "u", "after": row, "source": {"lsn": lsn}})
+
+    table = spark.createDataFrame(
+        [(1, "Oslo", 7), (2, "Rome", 7)], "id INT, city STRING, source_lsn LONG"
+    )
+    lines = stream(spark, split([event(1, "Old", 6), event(2, "Bern", 8)], tmp_path / "records"))
+    rides = from_debezium(lines, "id INT, city STRING", key="id", snapshot=table)
+    assert kept(rides, tmp_path) == [(1, "Oslo"), (2, "Bern")]
+    changes = spark.createDataFrame([("d", 1), ("c", 3)], "op STRING, id INT")
+    feed = from_changelog(changes, change_type="op", key="id", snapshot=table.select("id"))
+    assert sorted(map(tuple, feed.collect())) == [(2,), (3,)]
 
 
 def test_an_error_tells_the_file(spark: SparkSession, tmp_path: Path) -> None:
