@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -47,7 +48,7 @@ def read(
     function: str, df: DataFrame, snapshot: DataFrame | None, **arguments: Argument | None
 ) -> DataFrame:
     """Return what a table function makes of ``df``, and of a snapshot if there is one."""
-    frames = {} if snapshot is None else {"snapshot": snapshot}
+    frames: dict[str, Any] = {} if snapshot is None else {"snapshot": snapshot}
     text = select(call(function, *frames, **arguments))
     return df.sparkSession.sql(text, df=df, **frames)
 

@@ -196,8 +196,9 @@ def from_canal(
         the reason and its other columns. They are dropped and counted, and ``on_error`` is left
         out.
     snapshot : DataFrame, optional
-        The rows that the table has before the first message, as a data frame that does not stream.
-        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
+        The rows that the table has before the first message, as a data frame that does not
+        stream. They come in the first batch, once; what ``df`` tells of them again is settled by
+        ``key``.
         Columns such as ``es`` need not be there: rows without them are older than all.
 
     Returns
@@ -287,7 +288,8 @@ def from_upsert_kafka(
     snapshot : DataFrame, optional
         The rows that the table has before the first record, as a data frame that does not stream.
         They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
-        Columns that ``sequence_by`` and ``metadata`` name need not be there: rows without them are older than all.
+        Columns that ``sequence_by`` and ``metadata`` name need not be there: rows without them
+        are older than all.
 
     Returns
     -------

@@ -59,11 +59,12 @@ class ChangelogNormalizeProcessorSuite extends AnyFunSuite with ProcessorTest {
           }
           val before = newest.filterNot(_.retracts)
           val last = changes.max(order)
-          val isOlder = isSequenced && newest.exists { stored =>
-            last.sequence < stored.sequence ||
-            last.sequence == stored.sequence && last.kind == RowKind.UpdateBefore
+          def isOlder(change: Change) = isSequenced && newest.exists { stored =>
+            change.sequence < stored.sequence ||
+            change.sequence == stored.sequence && change.kind == RowKind.UpdateBefore
           }
-          if (!isOlder) {
+          val numOutdated = changes.count(isOlder)
+          if (!isOlder(last)) {
             newest = if (last.retracts && !isSequenced) None else Some(last)
             val wasThere = before.isDefined || changes.exists(!_.retracts)
             if (last.kind == RowKind.Delete && !wasThere) numUnmatched += 1
@@ -72,6 +73,7 @@ class ChangelogNormalizeProcessorSuite extends AnyFunSuite with ProcessorTest {
           val clue = s"seed $seed, batch $batch"
           assert(valueOf(processor.before) == before.map(_.value), clue)
           assert(valueOf(processor.after) == newest.filterNot(_.retracts).map(_.value), clue)
+          assert(processor.outdated == numOutdated, clue)
           assert(store.size == newest.size, clue)
         }
         assert(unmatched.count == numUnmatched, s"seed $seed")

@@ -81,7 +81,8 @@ object FromChangelogFunction {
     val output = source.output.filterNot(column => hidden.exists(_.exprId == column.exprId))
     FromChangelog(
       kindExpression(source.output, changeType, isSnapshot, key, input, types),
-      if (changeType.nonEmpty) types.produces
+      // an insert of a row that the snapshot has is an update
+      if (changeType.nonEmpty) types.produces.copy(update = types.produces.update || snapshot.nonEmpty)
       else if (input == InputMode.Upsert) ModifyKindSet.InsertUpdate
       else ModifyKindSet.InsertOnly,
       input,
