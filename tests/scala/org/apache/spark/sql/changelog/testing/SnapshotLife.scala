@@ -32,7 +32,7 @@ class SnapshotLife(
     spark: SparkSession,
     snapshot: String,
     arguments: String = "",
-    sql: String = "SELECT * FROM rides")
+    var sql: String = "SELECT * FROM rides")
     extends Assertions {
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val feed = Files.createDirectories(home.resolve("feed"))
@@ -40,7 +40,20 @@ class SnapshotLife(
   private val batches = mutable.Map.empty[Long, Seq[String]]
   private var numFiles = 0
 
-  val checkpoint: Path = home.resolve("checkpoint")
+  /** The one that its runs go on from. */
+  var checkpoint: Path = home.resolve("checkpoint")
+
+  /** Goes on from another checkpoint, which `prepare` makes of this one, as the same query or another. */
+  def goOn(
+      changed: String = sql,
+      asOther: Boolean = false)(prepare: (Path, Path) => Unit): Unit = {
+    val before = checkpoint
+    sql = changed
+    checkpoint = home.resolve(s"${before.getFileName}-on")
+    prepare(before, checkpoint)
+    // another query without a target begins with all rows of its result
+    if (asOther) batches.clear()
+  }
 
   /** The snapshot as it was when the query was thought of: the first batch is to have just these rows. */
   private val delivered = spark.sql(snapshot)
@@ -65,7 +78,12 @@ class SnapshotLife(
   }
 
   /** The changes of the query, in a session of their own. */
-  def changes(): DataFrame = {
+  def changes(): DataFrame = session().sql(statement)
+
+  def statement: String = s"SELECT * FROM to_changelog(TABLE($sql))"
+
+  /** A session that knows the table. */
+  def session(): SparkSession = {
     val session = spark.newSession()
     session.readStream
       .schema(s"op STRING, ${SnapshotLife.Rides.toDDL}")
@@ -73,7 +91,7 @@ class SnapshotLife(
       .csv(feed.toString)
       .createOrReplaceTempView("feed")
     readRides(session, snapshot)
-    session.sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+    session
   }
 
   private def readRides(session: SparkSession, snapshot: String): Unit =
@@ -111,7 +129,9 @@ class SnapshotLife(
   def expected: Seq[String] = {
     val session = spark.newSession()
     session
-      .createDataFrame(arrived.asJava, StructType.fromDDL(s"op STRING, ${SnapshotLife.Rides.toDDL}"))
+      .createDataFrame(
+        arrived.asJava,
+        StructType.fromDDL(s"op STRING, ${SnapshotLife.Rides.toDDL}"))
       .createOrReplaceTempView("feed")
     session
       .createDataFrame(deliveredRows.asJava, delivered.schema)

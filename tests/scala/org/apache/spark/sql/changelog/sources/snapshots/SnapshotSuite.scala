@@ -7,7 +7,9 @@ import java.io.File
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.testing._
@@ -38,7 +40,8 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     Seq("-U 1 Oslo 5 10", "+U 1 Oslo 6 11", "-D 3 NULL 1 13", "-D 9 Paris 3 2"),
     Seq("+U 4 Bern 3 13", "+I 3 Nice 4 15"))
 
-  for (format <- Seq("values", "parquet", "delta"); sequence <- Seq("", ", sequence_by => 'ts'")) {
+  for (format <- Seq("values", "parquet", "delta");
+    sequence <- Seq("", ", sequence_by => 'ts'")) {
     test(s"the feed goes on from a snapshot of $format$sequence, with restarts") {
       val snapshot = if (format == "values") values(rows) else table(format)._2
       val life = new SnapshotLife(spark, snapshot, sequence)
@@ -56,7 +59,8 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   for (format <- Seq("parquet", "delta")) {
     test(s"the first batch, run again, has the rows that it had, whatever became of $format") {
       val (folder, snapshot) = table(format)
-      val life = new SnapshotLife(spark, snapshot, sql = "SELECT city, sum(fare) FROM rides GROUP BY city")
+      val life =
+        new SnapshotLife(spark, snapshot, sql = "SELECT city, sum(fare) FROM rides GROUP BY city")
       life.arrive("+U 2 Rome 8 11")
       var copies = 0
       intercept[Exception](life.run { batch =>
@@ -81,14 +85,14 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     life.run()
     write("parquet", folder, "(8, 'Nice', 1, 10)")
     life.check()
-    Utils.deleteRecursively(folder)
-    write("parquet", folder)
+    write("parquet", folder, "(9, 'Nice', 1, 10)")
     life.arrive("-D 1 Oslo 5 11")
     life.check()
     assert(life.table == Seq("2 Rome 7 10", "3 NULL 1 10"))
   }
 
-  test("changes older than the snapshot's rows are skipped and counted, in the first batch and later") {
+  test(
+    "changes older than the snapshot's rows are skipped and counted, in the first batch and later") {
     val life = new SnapshotLife(spark, values(rows), ", sequence_by => 'ts'")
     life.arrive("+U 1 Bern 4 8", "-D 2 Rome 7 9", "+U 3 Nice 1 11", "-D 5 Paris 1 1")
     life.check()
@@ -100,7 +104,8 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(life.outdated == 3)
   }
 
-  test("without a sequence the feed replaces what the snapshot has, and takes back nothing that is not there") {
+  test(
+    "without a sequence the feed replaces what the snapshot has, and takes back nothing that is not there") {
     spark.conf.set("spark.sql.changelog.unmatchedRetraction", "fail")
     try {
       val life = new SnapshotLife(spark, values(rows))
@@ -135,10 +140,12 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(life.table == Seq("3 Oslo 5 1"))
   }
 
-  private def refused(condition: String, parameters: (String, String)*)(arguments: String): Unit = {
+  private def refused(
+      condition: String,
+      parameters: (String, String)*)(arguments: String): Unit = {
     val schema = s"op STRING, ${SnapshotLife.Rides.toDDL}"
     spark
-      .createDataFrame(java.util.List.of[org.apache.spark.sql.Row](), org.apache.spark.sql.types.StructType.fromDDL(schema))
+      .createDataFrame(java.util.List.of[Row](), StructType.fromDDL(schema))
       .createOrReplaceTempView("batch_feed")
     spark.readStream
       .schema(schema)
@@ -168,7 +175,8 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       s"$key TABLE(SELECT * FROM from_changelog(TABLE(stream_feed), 'op'))")
     refused("CHANGELOG_ARGUMENT_INVALID", "argument" -> "input")(
       s"input => 'retract', $key TABLE(${values(rows)})")
-    refused("CHANGELOG_ARGUMENT_INVALID", "argument" -> "snapshot")(s"key => 'id', snapshot => 't'")
+    refused("CHANGELOG_ARGUMENT_INVALID", "argument" -> "snapshot")(
+      s"key => 'id', snapshot => 't'")
     checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "table") {
       spark.readStream.format("changelog-initial-snapshot").load()
     }
@@ -202,14 +210,18 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     assert(spark.sql(text).collect().map(_.getInt(0)).toSeq == Seq(1, 2))
     new RawStream(spark, "raw", "op STRING, id INT")
     checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "snapshot") {
-      spark.sql(s"SELECT * FROM to_changelog(TABLE(${text.replace(feed, "(raw)").replace(" ORDER BY id", "")}))")
+      spark.sql(
+        s"SELECT * FROM to_changelog(TABLE(${text.replace(feed, "(raw)").replace(" ORDER BY id", "")}))")
     }
   }
 
   test("EXPLAIN CHANGELOG tells of the snapshot") {
     val life = new SnapshotLife(spark, values(rows))
     val session = life.changes().sparkSession
-    val text = session.sql("EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE(rides))").head().getString(0)
+    val text = session
+      .sql("EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE(rides))")
+      .head()
+      .getString(0)
     assert(text.contains("the first batch begins with a snapshot"), text)
   }
 
@@ -220,8 +232,9 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       s"""{"op": "d", "before": {"id": $id}, "source": {"lsn": $lsn}}"""
     val feed = new RecordFeed(spark, Seq(event(1, "Bern", 5), gone(2, 9), event(4, "Nice", 9)))
     def check(snapshot: String, arguments: String = "")(rows: String*): Unit = {
-      val from = "from_debezium(TABLE(records), schema => 'id BIGINT, city STRING', key => 'id', " +
-        s"snapshot => TABLE($snapshot)$arguments)"
+      val from =
+        "from_debezium(TABLE(records), schema => 'id BIGINT, city STRING', key => 'id', " +
+          s"snapshot => TABLE($snapshot)$arguments)"
       assert(feed.batch(from) == rows)
       assert(feed.stream(from, size = 100) == rows)
       assert(feed.stream(from, size = 1, restarts = true) == rows)
@@ -242,8 +255,20 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
     checkError("CHANGELOG_KEY_NULL")(check("SELECT CAST(NULL AS INT) AS id, 'x' AS city")())
     checkError("CHANGELOG_SNAPSHOT_KEY_MISSING") {
-      feed.batch("from_debezium(TABLE(records), schema => 'id INT', snapshot => TABLE(SELECT 1 AS id))")
+      feed.batch(
+        "from_debezium(TABLE(records), schema => 'id INT', snapshot => TABLE(SELECT 1 AS id))")
     }
+  }
+
+  test("a value that an event does not send is the snapshot's") {
+    val event =
+      """{"op": "u", "after": {"id": 1, "city": "__debezium_unavailable_value", "n": 2}, "source": {"lsn": 5}}"""
+    val feed = new RecordFeed(spark, Seq(event))
+    val from =
+      "from_debezium(TABLE(records), schema => 'id INT, city STRING, n INT', key => 'id', " +
+        "snapshot => TABLE(SELECT 1 AS id, 'Oslo' AS city, 1 AS n))"
+    assert(feed.batch(from) == Seq("1 Oslo 2"))
+    assert(feed.stream(from) == Seq("1 Oslo 2"))
   }
 
   test("a compacted topic and Canal's messages go on from a table") {

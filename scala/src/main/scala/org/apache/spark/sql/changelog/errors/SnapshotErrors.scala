@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.errors
 
 import org.apache.spark.sql.AnalysisException
+
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
 /** The errors of snapshots that the first batch of a feed begins with. */
@@ -27,11 +28,7 @@ object SnapshotErrors {
       expected: String): AnalysisException =
     analysis(
       "CHANGELOG_SNAPSHOT_COLUMN_TYPE",
-      Map(
-        "function" -> function,
-        "column" -> column,
-        "found" -> found,
-        "expected" -> expected))
+      Map("function" -> function, "column" -> column, "found" -> found, "expected" -> expected))
 
   def gone(path: String): AnalysisException =
     analysis("CHANGELOG_SNAPSHOT_GONE", Map("path" -> path))

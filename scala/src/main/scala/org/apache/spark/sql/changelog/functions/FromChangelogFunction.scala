@@ -82,7 +82,8 @@ object FromChangelogFunction {
     FromChangelog(
       kindExpression(source.output, changeType, isSnapshot, key, input, types),
       // an insert of a row that the snapshot has is an update
-      if (changeType.nonEmpty) types.produces.copy(update = types.produces.update || snapshot.nonEmpty)
+      if (changeType.nonEmpty)
+        types.produces.copy(update = types.produces.update || snapshot.nonEmpty)
       else if (input == InputMode.Upsert) ModifyKindSet.InsertUpdate
       else ModifyKindSet.InsertOnly,
       input,

@@ -51,13 +51,12 @@ object SourceInference extends NodeInference {
               source.key.map(_.name),
               "row",
               StateTable.unbounded(StateTtl.orSession(None)))),
-          reasons = Seq(
-            if (source.snapshot.isEmpty) {
-              "keeps the last row of each key: the feed has no before images"
-            } else {
-              "keeps the last row of each key: the first batch begins with a snapshot, which the feed may " +
-                "tell again"
-            }))
+          reasons = Seq(if (source.snapshot.isEmpty) {
+            "keeps the last row of each key: the feed has no before images"
+          } else {
+            "keeps the last row of each key: the first batch begins with a snapshot, which the feed may " +
+              "tell again"
+          }))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
         // an update may change the key, so its old row is left out only after netting by key
         decision.copy(strategy = Some("net updates by key at the root"))

@@ -135,7 +135,8 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     val child = IdleSource.mark(DeadLetters.number(source.child, number))
     val key = AttributeSet(source.key)
     val besides =
-      (source.sequence ++ source.unavailable ++ source.snapshot).filterNot(source.outputSet.contains)
+      (source.sequence ++ source.unavailable ++ source.snapshot)
+        .filterNot(source.outputSet.contains)
     val columns = (source.output ++ besides).map {
       case column if key.contains(column) =>
         SparkRules.normalizeFloats(column) match {

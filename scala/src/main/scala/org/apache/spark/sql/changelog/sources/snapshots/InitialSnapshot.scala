@@ -106,7 +106,10 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
         case _ =>
       }
       val data = new InitialSnapshotData(SparkSession.active, rows)
-      StreamingRelation(data, s"${InitialSnapshotProvider.Name} $name", toAttributes(data.columns))
+      StreamingRelation(
+        data,
+        s"${InitialSnapshotProvider.Name} $name",
+        toAttributes(data.columns))
     }
 
   /** What the table is called, as far as it is called anything. */

@@ -24,7 +24,8 @@ private[snapshots] final case class SnapshotMoment(
     copy: Option[String],
     tables: Seq[TableVersion])
     extends Offset {
-  override val json: String = JsonMethods.compact(("copy" -> copy) ~ ("tables" -> tables.map(_.json)))
+  override val json: String =
+    JsonMethods.compact(("copy" -> copy) ~ ("tables" -> tables.map(_.json)))
 }
 
 private[snapshots] object SnapshotMoment {

@@ -40,7 +40,8 @@ private[sources] object PinnedTables {
   }
 
   private def isPinned(leaf: LogicalPlan): Boolean = leaf match {
-    case FollowedTables.Files(files) => DeltaMethods.isDelta(files) && !FollowedTables.isFixed(leaf)
+    case FollowedTables.Files(files) =>
+      DeltaMethods.isDelta(files) && !FollowedTables.isFixed(leaf)
     case _ => false
   }
 

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.sources.snapshots
+
+import java.io.File
+import java.nio.file.Path
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.testing._
+
+/** Queries that begin with a snapshot, looked at and gone on with otherwise. */
+class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
+  private val home = QuickFileSystem.temporaryDirectory()
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
+    ChangelogSession.DeltaConf +
+      ("spark.sql.warehouse.dir" -> new File(home, "warehouse").getPath))
+
+  private val values =
+    "SELECT * FROM VALUES (1, 'Oslo', 5, 10), (2, 'Rome', 7, 10) AS t(id, city, fare, ts)"
+
+  private def table(format: String): String = {
+    val path = new File(home, format).getPath
+    spark.sql(values).write.format(format).mode("overwrite").save(path)
+    s"SELECT * FROM $format.`$path`"
+  }
+
+  private def fork(life: SnapshotLife)(from: Path, into: Path): Unit = {
+    life.session().sql(s"FORK CHECKPOINT '$from' INTO '$into'").collect()
+    ()
+  }
+
+  test("a fork goes on with the feed alone") {
+    val life = new SnapshotLife(spark, table("parquet"), ", sequence_by => 'ts'")
+    life.arrive("+U 1 Bern 4 11")
+    life.check()
+    life.goOn()(fork(life))
+    life.arrive("+U 2 Bern 4 11", "+U 1 Nice 1 9")
+    life.check()
+    assert(life.table == Seq("1 Bern 4 11", "2 Bern 4 11"))
+    assert(life.outdated == 1)
+  }
+
+  test("a changed query goes on with the rows that are kept") {
+    val life = new SnapshotLife(spark, table("parquet"))
+    life.arrive("+U 1 Bern 4 11", "-D 2 Rome 7 11")
+    life.check()
+    life.goOn("SELECT id, city, fare, ts FROM rides WHERE fare < 9", asOther = true) {
+      (from, into) =>
+        life
+          .session()
+          .sql(s"EVOLVE CHECKPOINT '$from' INTO '$into' AS ${life.statement}")
+          .collect()
+        ()
+    }
+    life.arrive("+I 3 Rome 3 12", "+I 4 Rome 12 12")
+    life.check()
+    assert(life.table == Seq("1 Bern 4 11", "3 Rome 3 12"))
+  }
+
+  test("a dry run samples a snapshot where it is, as one of the sources") {
+    val life = new SnapshotLife(spark, table("parquet"))
+    life.arrive("+U 1 Bern 4 11")
+    val text = life
+      .session()
+      .sql(
+        s"EXPLAIN CHANGELOG DRY RUN OVER 2 ROWS SELECT city, count(*) FROM rides GROUP BY city")
+      .head()
+      .getString(0)
+    assert(text.contains("Oslo") && text.contains("Bern"), text)
+  }
+
+  for (format <- Seq("delta", "parquet")) {
+    test(
+      s"a view begins with a snapshot of $format, and is verified as far as that can be read again") {
+      val life = new SnapshotLife(spark, table(format))
+      life.arrive("+U 1 Bern 4 11")
+      val session = life.session()
+      def run(sql: String) = session.sql(sql).collect().map(TextChangelog.format).sorted.toSeq
+      run(s"CREATE MATERIALIZED VIEW kept_$format USING parquet AS SELECT id, city FROM rides")
+      assert(run(s"SELECT * FROM kept_$format") == Seq("1 Bern", "2 Rome"))
+      life.arrive("-D 2 Rome 7 11", "+I 3 Nice 1 12")
+      run(s"REFRESH MATERIALIZED VIEW kept_$format")
+      assert(run(s"SELECT * FROM kept_$format") == Seq("1 Bern", "3 Nice"))
+      def verify() = run(s"VERIFY MATERIALIZED VIEW kept_$format")
+      if (format == "delta") assert(verify().isEmpty)
+      else checkError("CHANGELOG_SNAPSHOT_GONE")(verify())
+      run(s"REFRESH MATERIALIZED VIEW kept_$format FULL")
+      assert(run(s"SELECT * FROM kept_$format") == Seq("1 Bern", "3 Nice"))
+    }
+  }
+}
