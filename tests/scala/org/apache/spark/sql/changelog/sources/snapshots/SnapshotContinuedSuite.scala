@@ -64,7 +64,7 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
 
   test("a dry run samples a snapshot where it is, as one of the sources") {
     val life = new SnapshotLife(spark, table("parquet"))
-    life.arrive("+U 1 Bern 4 11")
+    life.arrive("+I 4 Bern 4 11")
     val text = life
       .session()
       .sql(
@@ -72,6 +72,12 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
       .head()
       .getString(0)
     assert(text.contains("Oslo") && text.contains("Bern"), text)
+    val written = life
+      .session()
+      .sql("EXPLAIN CHANGELOG DRY RUN OVER '+I 7 Nice 1 1' SELECT city FROM rides")
+      .head()
+      .getString(0)
+    assert(written.contains("1: +I Nice") && !written.contains("Oslo"), written)
   }
 
   for (format <- Seq("delta", "parquet")) {

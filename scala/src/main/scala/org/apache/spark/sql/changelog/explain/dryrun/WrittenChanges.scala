@@ -81,6 +81,7 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
       sequence = source.sequence.filter(source.outputSet.contains),
       skipsBadRows = false,
       child = timed,
-      unavailable = None)
+      unavailable = None,
+      snapshot = None)
   }
 }
