@@ -29,6 +29,7 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
  *   +- rows                              +- Project [..., kindOf(op) AS _row_kind]
  *                                           +- rows
  * }}}
+ * Rows of a snapshot have positions below those of all changes.
  */
 private[optimizer] object SourceRewrite extends NodeRewrite {
 
