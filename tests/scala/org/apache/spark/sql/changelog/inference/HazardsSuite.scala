@@ -117,7 +117,8 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     isFine("SELECT * FROM t CROSS JOIN fixed")
   }
 
-  test("where there are several partitions, many tasks rank all rows, and join without an equality") {
+  test(
+    "where there are several partitions, many tasks rank all rows, and join without an equality") {
     val best =
       "SELECT * FROM (SELECT id, row_number() OVER (ORDER BY fare) AS r FROM t) WHERE r < 9"
     spark.conf.set("spark.sql.shuffle.partitions", "3")

@@ -20,7 +20,10 @@ class ProviderPropertySuite extends AnyFunSuite with ProviderFixture {
   import FailingCheckpointFiles._
 
   private val seeds =
-    sys.env.get("CHANGELOG_PROPERTY_SEED").map(seed => Seq(seed.toInt)).getOrElse(Share.of(1 to 40, oneIn = 2))
+    sys.env
+      .get("CHANGELOG_PROPERTY_SEED")
+      .map(seed => Seq(seed.toInt))
+      .getOrElse(Share.of(1 to 40, oneIn = 2))
 
   seeds.foreach { seed =>
     test(s"a store's life, seed $seed")(new Life(seed).live(steps = 200))

@@ -164,31 +164,32 @@ class SavedViewSuite
   }
 
   // each change of files on the way is looked at below
-  if (Share.isAll) testEach("views change places", "delta" -> "in pages", "parquet" -> "RocksDB") { format =>
-    threeBatches(format)
-    run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
-    run(s"CREATE MATERIALIZED VIEW w USING $format AS $totals HAVING count(*) > 1")
-    run("ALTER MATERIALIZED VIEW v SWAP WITH w")
-    check("v", s"$totals HAVING count(*) > 1")
-    check("w", totals)
-    refresh("second")
-    check("second", counts)
-    run("INSERT INTO orders VALUES (8, 'e', 1), (9, 'e', 2)")
-    refresh("v", "w", "second")
-    assert(Seq("v", "w", "second").map(lastMode).distinct == Seq("incremental"))
-    check("v", s"$totals HAVING count(*) > 1")
-    check("w", totals)
-    check("second", counts)
-    // with other columns
-    run(s"CREATE MATERIALIZED VIEW x USING $format AS $most")
-    run("ALTER MATERIALIZED VIEW x SWAP WITH w")
-    check("x", totals)
-    check("w", most)
-    run("DELETE FROM orders WHERE id = 9")
-    refresh("x", "w")
-    check("x", totals)
-    check("w", most)
-  }
+  if (Share.isAll)
+    testEach("views change places", "delta" -> "in pages", "parquet" -> "RocksDB") { format =>
+      threeBatches(format)
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+      run(s"CREATE MATERIALIZED VIEW w USING $format AS $totals HAVING count(*) > 1")
+      run("ALTER MATERIALIZED VIEW v SWAP WITH w")
+      check("v", s"$totals HAVING count(*) > 1")
+      check("w", totals)
+      refresh("second")
+      check("second", counts)
+      run("INSERT INTO orders VALUES (8, 'e', 1), (9, 'e', 2)")
+      refresh("v", "w", "second")
+      assert(Seq("v", "w", "second").map(lastMode).distinct == Seq("incremental"))
+      check("v", s"$totals HAVING count(*) > 1")
+      check("w", totals)
+      check("second", counts)
+      // with other columns
+      run(s"CREATE MATERIALIZED VIEW x USING $format AS $most")
+      run("ALTER MATERIALIZED VIEW x SWAP WITH w")
+      check("x", totals)
+      check("w", most)
+      run("DELETE FROM orders WHERE id = 9")
+      refresh("x", "w")
+      check("x", totals)
+      check("w", most)
+    }
 
   test("the commit that puts a Delta view back says which state belongs to its rows") {
     threeBatches("delta")

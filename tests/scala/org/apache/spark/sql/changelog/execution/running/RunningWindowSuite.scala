@@ -61,7 +61,8 @@ class RunningWindowSuite extends AnyFunSuite with TimedChanges {
 
   // Spark 4.1 has no FILTER with a window
   private val some =
-    if (SPARK_VERSION.startsWith("4.1.")) "avg(IF(n > 3, n, NULL))" else "avg(n) FILTER (WHERE n > 3)"
+    if (SPARK_VERSION.startsWith("4.1.")) "avg(IF(n > 3, n, NULL))"
+    else "avg(n) FILTER (WHERE n > 3)"
 
   private val queries = Seq(
     "by rows" -> ("SELECT ts, g, n, sum(n) OVER w AS a, count(*) OVER w AS b, " +

@@ -28,8 +28,9 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
     changing <- Seq(true, false)
     if changing || !query.onlyComes && (query.everyProvider || Seeds > 1)
     kind = if (changing) "rows that change" else "rows that only come"
-    (name, conf) <- if (query.everyProvider && changing) Share.ofWays(providers, query.name)
-    else Seq(inMemory)
+    (name, conf) <-
+      if (query.everyProvider && changing) Share.ofWays(providers, query.name)
+      else Seq(inMemory)
   } test(s"${query.name} over $kind gives what batch gives once it is passed, $name") {
     for (seed <- 1 to Seeds) withClue(s"seed $seed ")(run(query, changing, seed, conf))
   }

@@ -20,19 +20,20 @@ class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
       "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
 
-  for (mode <- Share.ofWays(Seq("retract", "upsert"), "TableSinkSuite")) test(s"a Delta table equals the query, mode $mode") {
-    val path = QuickFileSystem.temporaryDirectory().getPath
-    val options = Map("path" -> s"$path/totals", "createTable" -> "true")
-    val query =
-      new KeptQuery(spark, rides, byCity, spark.read.format("delta").load(s"$path/totals"))
-    query.start("changelog-table", options, s", mode => '$mode'")
-    query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL 1", "+I 4 NULL NULL")
-    query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 NULL 1")
-    query.stop()
-    query.start("changelog-table", options, s", mode => '$mode'")
-    query.check("+I 5 Oslo 1", "-D 4 NULL NULL")
-    query.stop()
-  }
+  for (mode <- Share.ofWays(Seq("retract", "upsert"), "TableSinkSuite"))
+    test(s"a Delta table equals the query, mode $mode") {
+      val path = QuickFileSystem.temporaryDirectory().getPath
+      val options = Map("path" -> s"$path/totals", "createTable" -> "true")
+      val query =
+        new KeptQuery(spark, rides, byCity, spark.read.format("delta").load(s"$path/totals"))
+      query.start("changelog-table", options, s", mode => '$mode'")
+      query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL 1", "+I 4 NULL NULL")
+      query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 NULL 1")
+      query.stop()
+      query.start("changelog-table", options, s", mode => '$mode'")
+      query.check("+I 5 Oslo 1", "-D 4 NULL NULL")
+      query.stop()
+    }
 
   test("a batch is one commit of Delta's, and none when it comes again") {
     val options = Map("table" -> "appended", "createTable" -> "true")
