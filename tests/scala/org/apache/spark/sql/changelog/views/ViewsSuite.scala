@@ -195,6 +195,27 @@ class SnapshotViewsSuite extends ViewTests {
     checkError("CHANGELOG_VIEW_NOT_FOUND")(run("REFRESH STREAMING TABLE orders"))
   }
 
+  test("whose turn it is is said no more before a view goes: its folder would come back") {
+    // said every millisecond
+    spark.conf.set("spark.sql.changelog.views.lease", "6ms")
+    try {
+      create(totals)
+      ViewTurns(spark, Seq("v")) { view =>
+        val folder = new File(view.definition.home.toUri.getPath, ViewLease.Folder)
+        def said() = folder.listFiles().map(file => Files.readString(file.toPath)).toSet
+        def goesOn() = {
+          val before = said()
+          Thread.sleep(100)
+          said() != before
+        }
+        assert(goesOn())
+        ViewTurns.leave(view)
+        assert(!goesOn())
+      }
+    } finally spark.conf.unset("spark.sql.changelog.views.lease")
+    run("DROP MATERIALIZED VIEW v")
+  }
+
   test("a view is there with its rows, or not at all") {
     deliver("+I 1 Ada 30", "? 2 Ben 20")
     checkError("CHANGELOG_CHANGE_TYPE_UNKNOWN")(create(totals))

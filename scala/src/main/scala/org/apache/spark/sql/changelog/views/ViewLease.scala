@@ -78,6 +78,13 @@ private[views] final class ViewLease private (
     letGo()
   }
 
+  /** The view is about to be removed. Nothing is said any more: that would make its folder anew. */
+  def leave(): Unit = synchronized {
+    hasEnded = true
+    beats.cancel(false)
+    ()
+  }
+
   /** Lets others have their turn, unless a statement or a query goes on. */
   def letGo(): Unit = synchronized {
     if (statement.isEmpty && !query.exists(_.isActive) && !hasEnded) {

@@ -72,6 +72,10 @@ object ViewTurns {
   /** A query that has kept the view has ended. */
   private[views] def letGo(view: KeptView): Unit = leaseOf(view).foreach(_.letGo())
 
+  /** The statement whose turn it is removes the view. */
+  private[views] def leave(view: KeptView): Unit =
+    Option(leases.remove(view.definition.home)).foreach(_.leave())
+
   /** Whether a statement waits for another. */
   private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
 

@@ -37,6 +37,7 @@ case class DropKeptView(name: Seq[String], ifExists: Boolean, cascade: Boolean)
   private def drop(session: SparkSession, view: KeptView): Unit =
     ViewTurns(session, view.name.nameParts) { now =>
       RunningViews.stop(now)
+      ViewTurns.leave(now)
       ViewStorage(session, now.definition.provider).drop(now)
     }
 }
