@@ -80,7 +80,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     snapshotRows = 0
     noteSnapshot(newest, 0, stateKey)
 
-    /** Takes note of a further change, and of whether the one it takes the place of is outdated. */
+    // takes note of a further change, and of whether the one it takes the place of is outdated
     def note(change: InternalRow, loser: InternalRow): Unit = {
       wasThere ||= adds(change)
       noteSnapshot(change, numChanges, stateKey)
