@@ -150,7 +150,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   test("operators of Spark's go along") {
     assume(
-      !spark.version.startsWith("4.1."),
+      !ChangelogSession.isSpark41,
       "Spark 4.1 does not say by what rows of its own operators are shuffled")
     val query = life()
     def run(): Unit = {

@@ -40,10 +40,6 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
       assert(query.result == query.expected(expected.getOrElse(first)))
     }
 
-  private def recorded(life: QueryLife): QueryRecord =
-    QueryRecord.fromJson(
-      java.nio.file.Files.readString(life.checkpoint.resolve("changelog/plan.json")))
-
   /** State whose columns Spark would name by a number that counts in the JVM. */
   private val counted = Seq(
     "SELECT g, count_if(v > 1) AS c FROM t GROUP BY g",
@@ -116,7 +112,7 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
       "spark.sql.caseSensitive" -> "true",
       "spark.sql.mapKeyDedupPolicy" -> "LAST_WIN")
     query.run(query.changes(sql, others))
-    val settings = recorded(query).settings
+    val settings = query.record.settings
     assert(others.keys.toSeq.sorted.map(settings) == Seq("false", "EXCEPTION", "UTC"), settings)
   }
 
@@ -133,7 +129,7 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
   test("the checkpoint says what the query is") {
     val query = life()
     query.run(query.changes("SELECT g, sum(v) AS s FROM t WHERE k > 0 GROUP BY g"))
-    val record = recorded(query)
+    val record = query.record
     assert(record.settings("spark.sql.session.timeZone") == "UTC")
     assert(record.sources == Seq(s"csv ${query.folder(t)}"))
     assert(record.operators.map(_.ids) == Seq(Seq(0L)))

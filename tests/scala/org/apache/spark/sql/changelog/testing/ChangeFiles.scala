@@ -3,8 +3,7 @@
 
 package org.apache.spark.sql.changelog.testing
 
-import java.nio.file.attribute.FileTime
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -66,10 +65,7 @@ class ChangeFiles(spark: SparkSession, folder: Path, random: Random) {
       }
     }
     val number = versions.size
-    val unfinished =
-      Files.writeString(folder.resolveSibling("unfinished"), changes.mkString("\n"))
-    Files.setLastModifiedTime(unfinished, FileTime.fromMillis(1700000000000L + number * 1000L))
-    Files.move(unfinished, folder.resolve(f"$number%05d.json"))
+    ArrivingFile.write(folder, number, "json", changes)
     arrived += changes
     versions += table.map { case (id, (city, fare)) => Row(id, city, fare) }.toSeq
   }

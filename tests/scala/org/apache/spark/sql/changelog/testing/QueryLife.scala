@@ -3,12 +3,15 @@
 
 package org.apache.spark.sql.changelog.testing
 
-import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
+
+import org.scalatest.Assertions._
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.{DataFrame, Row}
+
+import org.apache.spark.sql.changelog.identity.QueryRecord
 
 /**
  * The life of a query over files of changes: each of its runs is begun anew from its text, in a
@@ -29,6 +32,19 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
   /** The rows of each of the statement's `to_changelog`, told apart by their first column. */
   var result = new RowMultiset
 
+  /** What the checkpoint says that the query is. */
+  def record: QueryRecord = QueryRecord.fromJson(Files.readString(recordFile))
+
+  /** Leaves the checkpoint as versions did that had none of these settings. */
+  def forgetSettings(names: Set[String]): Unit = {
+    val old = record
+    assert(names.subsetOf(old.settings.keySet))
+    Files.writeString(recordFile, old.copy(settings = old.settings -- names).toJson)
+    ()
+  }
+
+  private def recordFile: Path = checkpoint.resolve("changelog/plan.json")
+
   /** Where a changed query may have a checkpoint of its own. */
   def anotherCheckpoint(): Path = {
     numCheckpoints += 1
@@ -42,14 +58,7 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
     val parsed = changes.map(TextChangelog.parse(_, feed.schema))
     parsed.foreach(tables(feed.name).add)
     numFiles += 1
-    val lines = parsed.map { change =>
-      (change.kind +: change.row.toSeq.map(value => if (value == null) "" else value.toString))
-        .mkString(",")
-    }
-    val file = Files.writeString(home.resolve("unfinished"), lines.mkString("\n"))
-    Files.setLastModifiedTime(file, FileTime.fromMillis(1700000000000L + numFiles * 1000L))
-    Files.move(file, folder(feed).resolve(f"$numFiles%05d.csv"))
-    ()
+    ArrivingFile.writeCsv(folder(feed), numFiles, parsed)
   }
 
   /** A session that knows the tables as changelogs, under their names. */

@@ -4,7 +4,6 @@
 package org.apache.spark.sql.changelog.testing
 
 import java.io.File
-import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, Path}
 
 import scala.collection.mutable
@@ -67,14 +66,7 @@ class SnapshotLife(
     val parsed = changes.map(TextChangelog.parse(_, SnapshotLife.Rides))
     arrived ++= parsed.map(change => Row.fromSeq(change.kind +: change.row.toSeq))
     numFiles += 1
-    val lines = parsed.map { change =>
-      (change.kind +: change.row.toSeq.map(value => if (value == null) "" else value.toString))
-        .mkString(",")
-    }
-    val file = Files.writeString(home.resolve("unfinished"), lines.mkString("\n"))
-    Files.setLastModifiedTime(file, FileTime.fromMillis(1700000000000L + numFiles * 1000L))
-    Files.move(file, feed.resolve(f"$numFiles%05d.csv"))
-    ()
+    ArrivingFile.writeCsv(feed, numFiles, parsed)
   }
 
   /** The changes of the query, in a session of their own. */

@@ -167,7 +167,7 @@ class ChangelogTabSuite extends ViewTest with Eventually {
         "/changelog/view/?name=v" -> true,
         s"/changelog/query/?run=${query.runId}" -> true)
       // the pages of Spark 4.1 are always light
-      val darkOnes = if (spark.version.startsWith("4.1.")) Seq(false) else Seq(false, true)
+      val darkOnes = if (ChangelogSession.isSpark41) Seq(false) else Seq(false, true)
       for ((path, hasPicture) <- paths; width <- Seq(1300, 500); dark <- darkOnes) {
         withClue(s"$path, $width wide, dark: $dark: ") {
           val looked = Browser.look(page(path), address, width, dark)

@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import scala.util.Random
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.DataFrame
@@ -47,17 +45,8 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     "EXISTS" -> "SELECT HINT id, EXISTS (SELECT 1 FROM r WHERE a = c) AS e FROM l",
     "a scalar subquery" -> "SELECT HINT id, (SELECT max(d) FROM r WHERE a = c) AS m FROM l")
 
-  private def program(sql: String, feeds: Seq[Feed], seed: Long): Program = {
-    val random = new Random(seed)
-    val values = new RandomValues(random, wraps = false, small = true)
-    val changelogs = feeds.map(feed => feed -> new RandomChangelog(random, feed, values, 5))
-    val steps = Seq.fill(5) {
-      Step(changelogs.map { case (feed, changelog) =>
-        feed.name -> Seq.fill(random.nextInt(14))(changelog.next()).flatten
-      }.toMap)
-    }
-    Program(feeds, sql, steps)
-  }
+  private def program(sql: String, feeds: Seq[Feed], seed: Long): Program =
+    SmallProgram(sql, feeds, seed, numSteps = 5, most = 14, nullsOneIn = 5)
 
   for (((kind, sql), index) <- queries.zipWithIndex) test(s"rows of a side are spread, $kind") {
     // each kind with others of the forms

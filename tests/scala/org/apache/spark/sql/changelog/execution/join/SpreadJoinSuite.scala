@@ -3,15 +3,10 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import java.nio.file.Files
-
-import scala.util.Random
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.identity.QueryRecord
 import org.apache.spark.sql.changelog.testing._
 
 /** Joins without an equality, of which the rows of one side are divided among tasks. */
@@ -53,28 +48,11 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
       right,
       "SELECT m, c, d FROM (SELECT max(a) AS m FROM l) JOIN r ON m > c"))
 
-  private def program(sql: String, feeds: Seq[Feed], seed: Long): Program = {
-    val random = new Random(seed)
-    val values = new RandomValues(random, wraps = false, small = true)
-    val changelogs = feeds.map(feed => feed -> new RandomChangelog(random, feed, values, 5))
-    val steps = Seq.fill(5) {
-      Step(changelogs.map { case (feed, changelog) =>
-        feed.name -> Seq.fill(random.nextInt(12))(changelog.next()).flatten
-      }.toMap)
-    }
-    Program(feeds, sql, steps)
-  }
+  private def program(sql: String, feeds: Seq[Feed], seed: Long): Program =
+    SmallProgram(sql, feeds, seed, numSteps = 5, most = 12, nullsOneIn = 5)
 
-  private def explained(sql: String, feeds: Seq[Feed], conf: Map[String, String]): String = {
-    val session = spark.newSession()
-    (ways ++ conf).foreach { case (key, value) => session.conf.set(key, value) }
-    feeds.foreach { feed =>
-      val changes = new RawStream(session, s"${feed.name}_raw", s"_op STRING, ${feed.columns}")
-      assert(changes.toDF.isStreaming)
-      session.sql(feed.read(s"${feed.name}_raw", "_op")).createOrReplaceTempView(feed.name)
-    }
-    session.sql(s"EXPLAIN CHANGELOG $sql").head().getString(0)
-  }
+  private def explained(sql: String, feeds: Seq[Feed], conf: Map[String, String]): String =
+    ExplainedQuery(spark, sql, feeds, ways ++ conf)
 
   private def check(
       sql: String,
@@ -136,9 +114,6 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
     life
   }
 
-  private def recorded(life: QueryLife): QueryRecord =
-    QueryRecord.fromJson(Files.readString(life.checkpoint.resolve("changelog/plan.json")))
-
   private def goesOn(life: QueryLife, conf: Map[String, String]): Unit = {
     life.add(l, "-D 2 2 a", "+I 5 0 d")
     life.add(r, "-D 5 y", "+I 9 z")
@@ -150,19 +125,16 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
     val spread = life()
     spread.run(spread.changes(sql, ways))
     goesOn(spread, Map(Enabled -> "false", "spark.sql.changelog.skew.ways" -> "2"))
-    assert(recorded(spread).settings(Enabled) == "true")
+    assert(spread.record.settings(Enabled) == "true")
     val old = life()
     old.run(old.changes(sql, ways + (Enabled -> "false")))
-    val record = recorded(old)
-    val before = record.settings.filterNot { case (key, _) =>
-      key == Enabled || key.contains("twoLevel") || key.contains("spreadingSalts")
-    }
-    assert(before.size == record.settings.size - 3)
-    Files.writeString(
-      old.checkpoint.resolve("changelog/plan.json"),
-      record.copy(settings = before).toJson)
+    old.forgetSettings(
+      Set(
+        Enabled,
+        "spark.sql.changelog.rank.twoLevel.enabled",
+        "spark.sql.changelog.spreadingSalts"))
     goesOn(old, ways)
-    assert(recorded(old).settings(Enabled) == "false")
+    assert(old.record.settings(Enabled) == "false")
   }
 
   test("rows are kept in all partitions, and hot keys are not told of salts") {

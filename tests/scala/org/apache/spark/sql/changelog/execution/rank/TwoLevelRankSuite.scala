@@ -5,13 +5,10 @@ package org.apache.spark.sql.changelog.execution.rank
 
 import java.nio.file.Files
 
-import scala.util.Random
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.identity.QueryRecord
 import org.apache.spark.sql.changelog.testing._
 
 /** Ranks over all rows of what changes: each task finds the first rows of some, and one task those of all. */
@@ -55,24 +52,11 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     "below others" -> "SELECT g, sum(v) AS s FROM (SELECT * FROM t ORDER BY v, id, g LIMIT 6) GROUP BY g",
     "over groups" -> "SELECT g, sum(v) AS s FROM t GROUP BY g ORDER BY s DESC, g LIMIT 2")
 
-  private def program(sql: String, feed: Feed, seed: Long): Program = {
-    val random = new Random(seed)
-    val values = new RandomValues(random, wraps = false, small = true)
-    val changelog = new RandomChangelog(random, feed, values, 6)
-    Program(
-      Seq(feed),
-      sql,
-      Seq.fill(6)(Step(Map(feed.name -> Seq.fill(random.nextInt(16))(changelog.next()).flatten))))
-  }
+  private def program(sql: String, feed: Feed, seed: Long): Program =
+    SmallProgram(sql, Seq(feed), seed, numSteps = 6, most = 16, nullsOneIn = 6)
 
-  private def explained(feed: Feed, sql: String, conf: Map[String, String]): String = {
-    val session = spark.newSession()
-    (ways ++ conf).foreach { case (key, value) => session.conf.set(key, value) }
-    val changes = new RawStream(session, "changes", s"_op STRING, ${feed.columns}")
-    assert(changes.toDF.isStreaming)
-    session.sql(feed.read("changes", "_op")).createOrReplaceTempView(feed.name)
-    session.sql(s"EXPLAIN CHANGELOG $sql").head().getString(0)
-  }
+  private def explained(feed: Feed, sql: String, conf: Map[String, String]): String =
+    ExplainedQuery(spark, sql, Seq(feed), ways ++ conf)
 
   private def hasTwoLevels(feed: Feed, sql: String, conf: Map[String, String] = Map.empty) = {
     val text = explained(feed, sql, conf)
@@ -169,11 +153,8 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     life
   }
 
-  private def recorded(life: QueryLife): QueryRecord =
-    QueryRecord.fromJson(Files.readString(life.checkpoint.resolve("changelog/plan.json")))
-
   private def numRanks(life: QueryLife): Int =
-    recorded(life).operators.count(_.shown.contains("Rank"))
+    life.record.operators.count(_.shown.contains("Rank"))
 
   private def goesOn(life: QueryLife, conf: Map[String, String]): Unit = {
     life.add(byKey, "-D 4 c 9", "-U 2 a 7", "+U 2 a 0", "+I 6 d 8")
@@ -196,17 +177,13 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     val query = life()
     query.run(query.changes(sql, ways + (Enabled -> "false")))
     assert(numRanks(query) == 1)
-    val old = recorded(query)
-    val isNew = Set(
-      Enabled,
-      "spark.sql.changelog.join.spread.enabled",
-      "spark.sql.changelog.spreadingSalts")
-    assert(isNew.subsetOf(old.settings.keySet))
-    Files.writeString(
-      query.checkpoint.resolve("changelog/plan.json"),
-      old.copy(settings = old.settings.filterNot(setting => isNew(setting._1))).toJson)
+    query.forgetSettings(
+      Set(
+        Enabled,
+        "spark.sql.changelog.join.spread.enabled",
+        "spark.sql.changelog.spreadingSalts"))
     goesOn(query, ways)
-    assert(numRanks(query) == 1 && recorded(query).settings(Enabled) == "false")
+    assert(numRanks(query) == 1 && query.record.settings(Enabled) == "false")
     val unrecorded = life()
     unrecorded.run(unrecorded.changes(sql, ways + (Enabled -> "false")))
     QueryLife.forgetRecord(unrecorded.checkpoint)

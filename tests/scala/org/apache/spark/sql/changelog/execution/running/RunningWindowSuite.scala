@@ -8,7 +8,6 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.testing._
@@ -61,7 +60,7 @@ class RunningWindowSuite extends AnyFunSuite with TimedChanges {
 
   // Spark 4.1 has no FILTER with a window
   private val some =
-    if (SPARK_VERSION.startsWith("4.1.")) "avg(IF(n > 3, n, NULL))"
+    if (ChangelogSession.isSpark41) "avg(IF(n > 3, n, NULL))"
     else "avg(n) FILTER (WHERE n > 3)"
 
   private val queries = Seq(
