@@ -113,10 +113,12 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{about['batches']} batches of {about['changes']:,} changes; seconds; heap "
         f"{about['memory']}; {about['started']}",
         "growth: the median batch as a multiple of that with the smallest state; B: bytes "
-        "of a record of state, and of checkpoint and shuffles for each row read",
+        "of a record of state, and of checkpoint and shuffles for each row read; classes: "
+        "generated and compiled in all batches",
         "",
         f"{'':<17}{'state':<9}{'partitions':>11}{'rows':>12}{part_names()}{'growth':>8}{'history':>9}{'anew':>7}"
-        f"{'MB':>7}{'B state':>9}{'B disk':>8}{'B shuffle':>11}",
+        f"{'MB':>7}{'B state':>9}{'B disk':>8}{'B shuffle':>11}"
+        f"{'classes':>9}",
     ]
     for one in found:
         head = f"{one['operator']:<17}{one['state']:<9}"
@@ -141,7 +143,7 @@ def _line(run: dict[str, Any], first: float) -> str:
         f"{run['partitions']:>11}{run['rows']:>12,}{cells}{_median(run) / first:>8.2f}"
         f"{run['history_seconds']:>9.1f}{anew:>7}{run['state_bytes'] / 2**20:>7.0f}"
         f"{run['state_bytes'] / max(1, run['state_rows']):>9.0f}{run['disk_bytes_per_row']:>8.0f}"
-        f"{run['shuffle_bytes_per_row']:>11.0f}"
+        f"{run['shuffle_bytes_per_row']:>11.0f}{run['classes']:>9}"
     )
 
 

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import spark_changelog as changelog
 from growth_time import TIMED, timed_query, timed_table
-from sessions import answer, session, stream
+from sessions import answer, compiled, session, stream
 
 SKIPPED = 3  # the batches after the history that don't count
 
@@ -146,7 +146,7 @@ def _write(folder: Path, number: int, parts: list[tuple[str, Any, int]], rows: i
 
 def _run(spark: SparkSession, operator: str, folder: Path, partitions: int) -> dict[str, Any]:
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
-    before = _shuffled(spark)
+    before, classes = _shuffled(spark), compiled(spark)
     reports, disk = stream(*_query(spark, operator, folder))
     rows = sum(report.numInputRows for report in reports)
     history, later = reports[0], [r for r in reports[1 + SKIPPED :] if r.numInputRows]
@@ -158,6 +158,7 @@ def _run(spark: SparkSession, operator: str, folder: Path, partitions: int) -> d
         "state_bytes": sum(state.memoryUsedBytes for state in last.stateOperators),
         "shuffle_bytes_per_row": (_shuffled(spark) - before) / rows,
         "disk_bytes_per_row": disk / rows,
+        "classes": compiled(spark) - classes,
         "durations": [dict(report.durationMs) for report in later],
     }
 

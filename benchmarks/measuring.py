@@ -76,13 +76,13 @@ def measure_side(script: str, task: dict[str, Any], log: Path, timeout: int) -> 
     return measure([sys.executable, str(path), json.dumps(task)], log, timeout)
 
 
-def generate_apart(code: str, folder: Path, size: float) -> None:
+def generate_apart(code: str, folder: Path, *sizes: float) -> None:
     """Generate in a process of its own, whose memory then doesn't count.
 
-    ``code`` finds the folder and the size in ``sys.argv``, and a session in ``s``.
+    ``code`` finds the folder and the sizes in ``sys.argv``, and a session in ``s``.
     """
     session = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
-    command = [sys.executable, "-c", session + code, str(folder), str(size)]
+    command = [sys.executable, "-c", session + code, str(folder), *map(str, sizes)]
     subprocess.run(command, check=True, cwd=Path(__file__).parent)
 
 

@@ -57,6 +57,12 @@ def answer(spark: SparkSession, result: dict[str, Any]) -> None:
     print(PREFIX + json.dumps(result | about), flush=True)
 
 
+def compiled(spark: SparkSession) -> int:
+    """Count the classes that Spark has generated and compiled so far."""
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+    return int(metrics.METRIC_COMPILATION_TIME().getCount())
+
+
 def peak_bytes(spark: SparkSession) -> int | None:
     """Give the largest resident size that the JVM has had, where the system tells it."""
     status = jvm(spark) / "status"

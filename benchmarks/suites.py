@@ -5,9 +5,9 @@
 
 TPC-H's tables come at once and then change in ten batches, a thousandth of the rows in each.
 Nexmark's events come in ten batches of one size. Every result is compared with batch Spark's.
-Before anything counts, each query is run twice over small tables, so that a batch's code is
-compiled as in a query that has run for a while. Builds of this project can be compared: those
-named by --jar take turns with the one of the wheel.
+Before anything counts, each query is run twice over small tables, so that most of a batch's code
+is compiled; --batches, --warm and --anew tell what a query takes that has run for longer. Builds
+of this project can be compared: those named by --jar take turns with the one of the wheel.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from measuring import (
     surroundings,
 )
 from report import geometric_mean, percentile
+from suites_side import MOST_BATCHES
 
 WARM_SCALE = 0.01
+WARM_BATCHES = 10
 WARM_EVENTS = 50_000
 
 
@@ -51,19 +53,22 @@ def main() -> None:
         "events": options.events,
         "memory": options.memory,
         "state": options.state,
+        "batches": options.batches,
+        "warm": options.warm,
+        "anew": options.anew,
         **surroundings(),
     }
     folders = {
-        "tpch": CACHE / "bench" / f"tpch-{options.scale:g}",
+        "tpch": CACHE / "bench" / f"tpch-{options.scale:g}-{options.batches}",
         "nexmark": CACHE / "bench" / str(options.events),
     }
     warm = {
-        "tpch": CACHE / "bench" / f"tpch-{WARM_SCALE:g}",
+        "tpch": CACHE / "bench" / f"tpch-{WARM_SCALE:g}-{WARM_BATCHES}",
         "nexmark": CACHE / "bench" / str(WARM_EVENTS),
     }
     suites = {suite for suite, _ in options.queries}
-    _generate(folders, suites, options.scale, options.events)
-    _generate(warm, suites, WARM_SCALE, WARM_EVENTS)
+    _generate(folders, suites, options.scale, options.batches, options.events)
+    _generate(warm, suites, WARM_SCALE, WARM_BATCHES, WARM_EVENTS)
     jars = builds(options.jar)
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
     found: list[dict[str, Any]] = []
@@ -77,6 +82,7 @@ def main() -> None:
             "query": query,
             "folder": str(folders[suite]),
             "warm_folder": str(warm[suite]),
+            "anew": options.anew,
             "settings": STATES[options.state],
             "memory": options.memory,
             "jar": jars[build],
@@ -106,12 +112,19 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor")
     parser.add_argument("--events", type=number, default=1_000_000, help="of Nexmark")
+    parser.add_argument("--batches", type=int, default=10, help="of TPC-H's changes")
+    parser.add_argument(
+        "--warm", type=int, default=0, help="batches after the first that don't count"
+    )
+    parser.add_argument("--anew", type=int, default=3, help="how often to compute anew")
     parser.add_argument("--jar", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--state", choices=STATES, default="pages")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=900)
     parser.add_argument("--output", type=Path, default=RESULTS / "suites")
     options = parser.parse_args()
+    if options.batches > MOST_BATCHES:
+        parser.error(f"there are changes for {MOST_BATCHES} batches at most")
     options.queries = []
     for given in options.query or list(known):
         suite, _, query = given.partition("/")
@@ -122,12 +135,15 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _generate(folders: dict[str, Path], suites: set[str], scale: float, events: int) -> None:
+def _generate(
+    folders: dict[str, Path], suites: set[str], scale: float, batches: int, events: int
+) -> None:
     if "tpch" in suites and not (folders["tpch"] / "done").exists():
         print(f"generating TPC-H of scale {scale:g}", file=sys.stderr)
         code = "import suites_side; "
-        code += "suites_side.generate_tpch(s, pathlib.Path(sys.argv[1]), float(sys.argv[2]))"
-        generate_apart(code, folders["tpch"], scale)
+        code += "suites_side.generate_tpch(s, pathlib.Path(sys.argv[1]), float(sys.argv[2]), "
+        code += "int(sys.argv[3]))"
+        generate_apart(code, folders["tpch"], scale, batches)
     if "nexmark" in suites and not data.is_there(folders["nexmark"]):
         generate_events(folders["nexmark"], events)
 
@@ -140,11 +156,12 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"TPC-H of scale {about['scale']:g}, Nexmark of {about['events']:,} events; state in "
         f"{about['state']}; heap {about['memory']}; {about['started']}",
-        "seconds; a batch: the median of those after the first; gain: what computing anew takes, "
-        "as a multiple of a batch",
+        f"seconds; a batch: the median of those after the first {1 + about['warm']}; gain: what "
+        f"computing anew takes, the best of {about['anew']}, as a multiple of a batch; tables "
+        "MB: files; classes: generated and compiled in all batches",
         "",
         f"{'':<{width}}{'first':>8}{'batch':>8}{'p99':>8}{'anew':>8}{'gain':>8}{'rows out':>10}"
-        f"{'state rows':>12}{'MB':>7}  result",
+        f"{'state rows':>12}{'state MB':>10}{'tables MB':>11}{'classes':>9}  result",
     ]
     gains: dict[str, list[float]] = {}
     for one in found:
@@ -155,13 +172,15 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
             lines.append(f"{head}{one['error']}")
             continue
         first, *later = one["batch_seconds"]
-        batch = statistics.median(later or [first])
+        later = later[about["warm"] :] or [first]
+        batch = statistics.median(later)
         anew = min(one["recompute_seconds"])
         gains.setdefault(f"{one['suite']} {build}", []).append(anew / batch)
         lines.append(
-            f"{head}{first:>8.2f}{batch:>8.2f}{percentile(later or [first], 0.99):>8.2f}"
+            f"{head}{first:>8.2f}{batch:>8.2f}{percentile(later, 0.99):>8.2f}"
             f"{anew:>8.2f}{anew / batch:>8.2f}{one['emitted']:>10,}{one['state_rows']:>12,}"
-            f"{one['state_bytes'] / 2**20:>7.0f}  {'right' if one['right'] else 'WRONG'}"
+            f"{one['state_bytes'] / 2**20:>10.0f}{one['table_bytes'] / 2**20:>11.1f}"
+            f"{one['classes']:>9}  {'right' if one['right'] else 'WRONG'}"
         )
     for suite, ratios in gains.items():
         lines.append(

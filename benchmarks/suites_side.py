@@ -29,9 +29,9 @@ from pyspark.sql.types import DoubleType
 import spark_changelog as changelog
 from data import FILES, SIGN
 from measuring import ROOT
-from sessions import answer, measured, session, stream
+from sessions import answer, compiled, measured, session, stream
 
-TPCH_BATCHES = 10
+MOST_BATCHES = 100  # of TPC-H's changes: as many as there are thousandths of each kind
 TPCH_KEYS = {
     "region": ["r_regionkey"],
     "nation": ["n_nationkey"],
@@ -66,6 +66,7 @@ class Task:
     query: str
     folder: str
     warm_folder: str
+    anew: int
     settings: dict[str, str]
     memory: str
     jar: str
@@ -81,8 +82,15 @@ def main() -> None:
 
     folder = Path(task.folder)
     _read_tables(spark, task.suite, folder, sql, stream=False)
-    recompute = [_recompute(spark, sql) for _ in range(3)]
+    recompute = [_recompute(spark, sql) for _ in range(task.anew)]
+    before = compiled(spark)
     found = measured(_keep(spark, task.suite, folder, sql))
+    found["classes"] = compiled(spark) - before
+    found["table_bytes"] = sum(
+        file.stat().st_size
+        for name in used_tables(task.suite, sql)
+        for file in _path(task.suite, folder, name).rglob("*.parquet")
+    )
     expected = recompute[-1]
     found["right"] = (found["count"], found["sum"]) == (expected["count"], expected["sum"] or 0)
     found["recompute_seconds"] = [one["seconds"] for one in recompute]
@@ -153,14 +161,20 @@ def _recompute(spark: SparkSession, sql: str) -> dict[str, Any]:
 def _table(spark: SparkSession, suite: str, folder: Path, name: str, stream: bool) -> DataFrame:
     """Read a table: as it is in the end, or as what keeps it."""
     if suite == "nexmark":
-        path, per_batch, columns = folder / name, FILES // NEXMARK_BATCHES, _NEXMARK_COLUMNS[name]
+        path, per_batch = _path(suite, folder, name), FILES // NEXMARK_BATCHES
+        columns = _NEXMARK_COLUMNS[name]
         frame = _read(spark, path, per_batch) if stream else spark.read.parquet(str(path))
         frame.createOrReplaceTempView(f"all_{name}")
         return spark.sql(f"SELECT {columns} FROM all_{name}")
     if not stream:
-        return spark.read.parquet(str(folder / f"{name}_now"))
+        return spark.read.parquet(str(_path(suite, folder, name)))
     raw = _read(spark, folder / name, 1)
     return changelog.from_changelog(raw, change_type="op", key=TPCH_KEYS[name])
+
+
+def _path(suite: str, folder: Path, name: str) -> Path:
+    """Give the files of a table as it is in the end."""
+    return folder / (name if suite == "nexmark" else f"{name}_now")
 
 
 def _read(spark: SparkSession, path: Path, per_batch: int) -> DataFrame:
@@ -169,7 +183,7 @@ def _read(spark: SparkSession, path: Path, per_batch: int) -> DataFrame:
     return reader.parquet(str(path))
 
 
-def generate_tpch(spark: SparkSession, folder: Path, scale: float) -> None:
+def generate_tpch(spark: SparkSession, folder: Path, scale: float, batches: int) -> None:
     """Write TPC-H's tables as files of changes, one a batch, and as what they are in the end."""
     if (folder / "done").exists():
         return
@@ -178,7 +192,7 @@ def generate_tpch(spark: SparkSession, folder: Path, scale: float) -> None:
     generate_raw_tpch(raw, scale)
     for name, key in TPCH_KEYS.items():
         rows = spark.read.parquet(str(raw / f"{name}.parquet"))
-        _write_changes(_changes(rows, name, key), folder, name)
+        _write_changes(_changes(rows, name, key, batches), folder, name, batches)
     shutil.rmtree(raw)
     (folder / "done").touch()
 
@@ -190,14 +204,14 @@ def generate_raw_tpch(folder: Path, scale: float) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def _changes(rows: DataFrame, name: str, key: list[str]) -> DataFrame:
+def _changes(rows: DataFrame, name: str, key: list[str], batches: int) -> DataFrame:
     moving = name in ("orders", "lineitem")
     # an order and its lines come and go together; of a thousand places, one for each batch
     place = f"CAST(pmod(xxhash64({key[0]}), 1000) AS INT)"
     placed = rows.withColumn("place", F.expr(place))
-    come = f"place BETWEEN 1 AND {TPCH_BATCHES}" if moving else "false"
-    go = f"place BETWEEN 101 AND {100 + TPCH_BATCHES}" if moving else "false"
-    updated = f"place BETWEEN 201 AND {200 + TPCH_BATCHES}" if name in _UPDATES else "false"
+    come = f"place BETWEEN 1 AND {batches}" if moving else "false"
+    go = f"place BETWEEN 101 AND {100 + batches}" if moving else "false"
+    updated = f"place BETWEEN 201 AND {200 + batches}" if name in _UPDATES else "false"
     columns = _UPDATES.get(name, {})
     new = placed.withColumns(
         {c: F.expr(e).cast(rows.schema[c].dataType) for c, e in columns.items()}
@@ -220,10 +234,10 @@ def _changes(rows: DataFrame, name: str, key: list[str]) -> DataFrame:
     return union
 
 
-def _write_changes(changes: DataFrame, folder: Path, name: str) -> None:
+def _write_changes(changes: DataFrame, folder: Path, name: str, batches: int) -> None:
     changes = changes.persist()
     target = folder / name
-    changes.repartition(TPCH_BATCHES + 1, "batch").write.partitionBy("batch").parquet(str(target))
+    changes.repartition(batches + 1, "batch").write.partitionBy("batch").parquet(str(target))
     for part in target.glob("batch=*"):
         number = int(part.name.removeprefix("batch="))
         (written,) = part.glob("*.parquet")
