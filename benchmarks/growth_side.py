@@ -17,7 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -81,7 +81,7 @@ def main() -> None:
     spark = session(task.settings, task.memory)
     found = []
     cache, batches = Path(task.cache), task.batches + SKIPPED
-    table = timed_table if task.operator in TIMED else _table
+    table = timed_table if task.operator in TIMED else changing_table
     # code is compiled while twice as many batches run over a small state
     warm = table(cache, 2 * batches * task.changes, task.changes, 2 * batches)
     _run(spark, task.operator, warm, 2)
@@ -96,7 +96,7 @@ def main() -> None:
     spark.stop()
 
 
-def _table(cache: Path, rows: int, changes: int, batches: int) -> Path:
+def changing_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
     """Write a history as one file and each batch of changes as one more, unless it is there.
 
     Of the changed rows a half is updated (old and new row: a change), a quarter goes, and as many
@@ -187,27 +187,31 @@ def _shuffled(spark: SparkSession) -> int:
 def _query(spark: SparkSession, operator: str, folder: Path) -> tuple[DataFrame, str]:
     if operator in TIMED:
         return timed_query(spark, operator, folder), "append"
-    path = str(folder)
-    raw = (
-        spark.readStream.schema(spark.read.parquet(path).schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(path)
-    )
     if operator == STOCK:
-        raw.createOrReplaceTempView("t")
+        _raw(spark, folder).createOrReplaceTempView("t")
         return spark.sql(OPERATORS["aggregate"]), "update"
     if operator == "normalize":
-        raw = raw.where("op != 'UPDATE_BEFORE'")
+        raw = _raw(spark, folder).where("op != 'UPDATE_BEFORE'")
         table = changelog.from_changelog(raw, change_type="op", key=["id"], input="upsert")
+        table.createOrReplaceTempView("t")
     else:
-        table = changelog.from_changelog(
-            raw,
-            change_type="op",
-            key=["id"],
-            duplicates="fail" if operator == "unique" else None,
-        )
-    table.createOrReplaceTempView("t")
+        read_table(spark, folder, "fail" if operator == "unique" else None)
     return changelog.to_changelog(spark.sql(OPERATORS[operator])), "append"
+
+
+def read_table(
+    spark: SparkSession, folder: Path, duplicates: Literal["fail"] | None = None
+) -> None:
+    """Let ``t`` be the table, a file of whose changes comes with each batch."""
+    changelog.from_changelog(
+        _raw(spark, folder), change_type="op", key=["id"], duplicates=duplicates
+    ).createOrReplaceTempView("t")
+
+
+def _raw(spark: SparkSession, folder: Path) -> DataFrame:
+    path = str(folder)
+    schema = spark.read.parquet(path).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(path)
 
 
 if __name__ == "__main__":

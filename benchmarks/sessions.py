@@ -14,8 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.types import DoubleType
 
 import spark_changelog as changelog
 from measuring import PREFIX
@@ -91,23 +93,48 @@ def cpu_seconds(stat: str) -> tuple[str, float]:
     return name, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def stream(frame: DataFrame, output_mode: str) -> tuple[Sequence[StreamingQueryProgress], int]:
+def checked(changes: DataFrame) -> DataFrame:
+    """Let changes be counted and summed up as ``check``, rows that go negative."""
+    sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
+    return changes.observe(
+        "check",
+        F.count("*").alias("emitted"),
+        F.sum(sign).alias("count"),
+        F.sum(sign * row_hash(changes.drop("_change_type"))).alias("sum"),
+    )
+
+
+def row_hash(frame: DataFrame) -> Column:
+    """Give a row's hash, that sums don't overflow; of doubles the first digits."""
+    columns = [
+        F.format_string("%.6e", field.name)
+        if field.dataType == DoubleType()
+        else F.col(field.name)
+        for field in frame.schema.fields
+    ]
+    return F.shiftright(F.xxhash64(*columns), 32)
+
+
+def stream(
+    frame: DataFrame, output_mode: str, checkpoint: str | None = None
+) -> tuple[Sequence[StreamingQueryProgress], int]:
     """Run a query over all its input into a sink that does nothing.
 
-    Give its reports, and the size of its checkpoint in bytes.
+    Give its reports, and the size of its checkpoint in bytes; which stays where one is named.
     """
-    checkpoint = tempfile.mkdtemp(prefix="bench-checkpoint-")
+    folder = checkpoint or tempfile.mkdtemp(prefix="bench-checkpoint-")
     query = (
         frame.writeStream.format("noop")
         .outputMode(output_mode)
-        .option("checkpointLocation", checkpoint)
+        .option("checkpointLocation", folder)
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
     reports = query.recentProgress
-    disk = sum(f.stat().st_size for f in Path(checkpoint).rglob("*") if f.is_file())
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    disk = sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())
+    if not checkpoint:
+        shutil.rmtree(folder, ignore_errors=True)
     return reports, disk
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import spark_changelog as changelog
-from growth_side import _shuffled, _table
+from growth_side import _shuffled, changing_table
 from sessions import answer, cpu_seconds, jvm, session
 
 QUERY = "SELECT id, count(*) AS n, sum(v) AS total FROM t GROUP BY id"
@@ -113,9 +113,9 @@ def main() -> None:
         settings["spark.jars.packages"] = PACKAGES[task.sink]
     spark = session(settings, task.memory, jar=task.jar)
     cache = Path(task.cache)
-    small = _table(cache, task.rows // SMALL, task.changes // SMALL, task.batches)
+    small = changing_table(cache, task.rows // SMALL, task.changes // SMALL, task.batches)
     _keep(spark, task, f"{task.name}_small", small)
-    folder = _table(cache, task.rows, task.changes, task.batches)
+    folder = changing_table(cache, task.rows, task.changes, task.batches)
     answer(spark, _keep(spark, task, task.name, folder))
     spark.stop()
 

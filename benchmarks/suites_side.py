@@ -24,12 +24,11 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
-from pyspark.sql.types import DoubleType
 
 import spark_changelog as changelog
 from data import FILES, SIGN
 from measuring import ROOT
-from sessions import answer, compiled, measured, session, stream
+from sessions import answer, checked, compiled, measured, row_hash, session, stream
 
 MOST_BATCHES = 100  # of TPC-H's changes: as many as there are thousandths of each kind
 TPCH_KEYS = {
@@ -103,15 +102,7 @@ def _keep(
 ) -> Sequence[StreamingQueryProgress]:
     """Keep a query up to date until its tables end, and give the reports of its batches."""
     _read_tables(spark, suite, folder, sql, stream=True)
-    changes = changelog.to_changelog(spark.sql(sql))
-    sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
-    checked = changes.observe(
-        "check",
-        F.count("*").alias("emitted"),
-        F.sum(sign).alias("count"),
-        F.sum(sign * _hash(changes.drop("_change_type"))).alias("sum"),
-    )
-    reports, _ = stream(checked, "append")
+    reports, _ = stream(checked(changelog.to_changelog(spark.sql(sql))), "append")
     return reports
 
 
@@ -136,25 +127,14 @@ def tables(suite: str) -> list[str]:
     return list(TPCH_KEYS if suite == "tpch" else _NEXMARK_COLUMNS)
 
 
-def _hash(frame: DataFrame) -> Any:
-    """Give a row's hash, that sums don't overflow; of doubles the first digits."""
-    columns = [
-        F.format_string("%.6e", field.name)
-        if field.dataType == DoubleType()
-        else F.col(field.name)
-        for field in frame.schema.fields
-    ]
-    return F.shiftright(F.xxhash64(*columns), 32)
-
-
 def _recompute(spark: SparkSession, sql: str) -> dict[str, Any]:
     observation = Observation()
     frame = spark.sql(sql)
     started = time.perf_counter()
-    checked = frame.observe(
-        observation, F.count("*").alias("count"), F.sum(_hash(frame)).alias("sum")
+    observed = frame.observe(
+        observation, F.count("*").alias("count"), F.sum(row_hash(frame)).alias("sum")
     )
-    checked.write.format("noop").mode("overwrite").save()
+    observed.write.format("noop").mode("overwrite").save()
     return {"seconds": time.perf_counter() - started, **observation.get}
 
 

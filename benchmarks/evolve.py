@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Measures what a change of a query costs: as EXPLAIN expects, as it is, and beside a new start.
+
+A query takes in a history and some batches of changes, and stops. Then it is changed, and its
+first batch begins with the state that is kept; and the changed query is begun anew, over all
+history. Both must bring the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from evolve_side import CHANGED
+from measuring import CACHE, RESULTS, STATES, keep, measure_side, number, surroundings
+
+WARM_ROWS = 100_000
+
+
+def main() -> None:
+    """Run what the command line names, and print and keep the table."""
+    options = _options()
+    about = {
+        "rows": options.rows,
+        "memory": options.memory,
+        "state": options.state,
+        **surroundings(),
+    }
+    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
+    found: list[dict[str, Any]] = []
+    text = ""
+    progress = tqdm(options.changes, file=sys.stderr, smoothing=0)
+    for change in progress:
+        progress.set_postfix_str(change)
+        task = {
+            "change": change,
+            "cache": str(CACHE / "bench"),
+            "rows": options.rows,
+            "warm_rows": WARM_ROWS,
+            "settings": STATES[options.state],
+            "memory": options.memory,
+        }
+        log = logs / f"{change.replace(' ', '-')}.log"
+        result = measure_side("evolve_side.py", task, log, options.timeout)
+        found.append({"change": change, **result})
+        text = render(about, found)
+        keep(options.output, {**about, "found": found}, text)
+    print(text)
+    if any("error" in one for one in found):
+        sys.exit(f"some runs failed; their logs are in {logs}")
+    shutil.rmtree(logs)
+    if not all(one["right"] for one in found):
+        sys.exit("some results are wrong")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="dev/bench evolve", description=__doc__)
+    parser.add_argument("change", nargs="*", help=f"any of {', '.join(CHANGED)}; default: all")
+    parser.add_argument("--rows", type=number, default=3_000_000, help="of the history")
+    parser.add_argument("--state", choices=STATES, default="pages")
+    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--timeout", type=int, default=900)
+    parser.add_argument("--output", type=Path, default=RESULTS / "evolve")
+    options = parser.parse_args()
+    options.changes = options.change or list(CHANGED)
+    unknown = [name for name in options.changes if name not in CHANGED]
+    if unknown:
+        parser.error(f"no change {', '.join(unknown)}; there are {', '.join(CHANGED)}")
+    return options
+
+
+def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """Make the table: a line for a change."""
+    versions = sorted({one["version"] for one in found if "version" in one})
+    lines = [
+        f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
+        f"{about['rows']:,} rows; state in {about['state']}; heap {about['memory']}; "
+        f"{about['started']}",
+        "operators with kept and rebuilt state; rows to read and seconds that EXPLAIN expects; "
+        "seconds taken; anew: of the changed query over all history",
+        "",
+        f"{'':<25}{'kept':>6}{'rebuilt':>9}{'rows':>12}{'expected':>10}{'taken':>8}{'anew':>8}"
+        f"{'gain':>7}  result",
+    ]
+    for one in found:
+        head = f"{one['change']:<25}"
+        if "error" in one:
+            lines.append(f"{head}{one['error']}")
+            continue
+        kept, rebuilt = (one["states"].count(state) for state in ("kept", "rebuilt"))
+        lines.append(
+            f"{head}{kept:>6}{rebuilt:>9}{one['rows']:>12,}{one['expected_seconds']:>10.1f}"
+            f"{one['seconds']:>8.1f}{one['anew_seconds']:>8.1f}"
+            f"{one['anew_seconds'] / one['seconds']:>7.2f}  "
+            f"{'right' if one['right'] else 'WRONG'}"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
