@@ -73,6 +73,31 @@ trait ViewPipelineTests extends ViewTest {
     assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(1)) == Seq("other"))
   }
 
+  testEach("the changes of a view depend on it, too") {
+    create(totals)
+    for (changes <- Seq("changes('v')", "changes(`view` => 'Default.V', from_version => 0)")) {
+      create(s"SELECT customer, _change_type FROM $changes", name = "second")
+      checkError("CHANGELOG_VIEW_IS_READ", "readers" -> "`spark_catalog`.`default`.`second`")(
+        run("DROP MATERIALIZED VIEW v"))
+      run("DROP MATERIALIZED VIEW second")
+    }
+  }
+
+  testEach("a view over a view is explained as it is kept, in each format") {
+    create(totals)
+    val largest = "SELECT max(total) AS m FROM v"
+    def explained(format: String) =
+      run(
+        s"EXPLAIN CHANGELOG $format CREATE MATERIALIZED VIEW second USING $provider AS $largest").head
+        .getString(0)
+    val text = explained("")
+    assert(text.startsWith("`spark_catalog`.`default`.`v` is followed by its changes\n"), text)
+    // of rows that also go all values are kept
+    assert(text.contains("values of total"), text)
+    assert(explained("FORMAT JSON").contains("values of total"))
+    assert(explained("FORMAT HTML").contains("values of total"))
+  }
+
   testEach("DROP TABLE and DROP VIEW leave nothing of a view") {
     for (sql <- Seq(
         "DROP TABLE v",

@@ -34,7 +34,8 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
     format(explained).map(Row(_))
   }
 
-  private def withPartitions(session: classic.SparkSession, root: ExplainNode): ExplainNode =
+  /** A plan that also says in how many partitions state is kept, where that is chosen. */
+  def withPartitions(session: classic.SparkSession, root: ExplainNode): ExplainNode =
     StatePartitions.byCores(session).fold(root) { number =>
       val reason = s"is kept in $number partitions, one for each core, as nothing else is set " +
         s"(${ChangelogConf.STATE_PARTITIONS.key})"

@@ -3,13 +3,16 @@
 
 package org.apache.spark.sql.changelog.views
 
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.analysis.{UnresolvedRelation, UnresolvedTableValuedFunction}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedWith}
+
+import org.apache.spark.sql.changelog.views.changes.ChangesFunction
 
 /** The names of the tables and views that a parsed query reads, in any of its parts. */
 object NamesRead {
   def apply(query: LogicalPlan): Seq[Seq[String]] = {
-    val found = relations(query).map(_.multipartIdentifier)
+    val found = relations(query).map(_.multipartIdentifier) ++ ofChanges(query)
     // a common table hides what else has its name
     val common = withs(query).flatMap(_.cteRelations).map(_._1.toLowerCase).toSet
     found.filterNot(parts => parts.size == 1 && common.contains(parts.head.toLowerCase)).distinct
@@ -19,6 +22,14 @@ object NamesRead {
   def relations(query: LogicalPlan): Seq[UnresolvedRelation] =
     query.collectWithSubqueries { case relation: UnresolvedRelation => relation } ++
       commonTables(query).flatMap(relations)
+
+  /** The views of which it reads `changes`. */
+  private def ofChanges(query: LogicalPlan): Seq[Seq[String]] =
+    query.collectWithSubqueries {
+      case call: UnresolvedTableValuedFunction
+          if call.name.last.equalsIgnoreCase(ChangesFunction.Name) =>
+        ChangesFunction.view(call.functionArgs).map(CatalystSqlParser.parseMultipartIdentifier)
+    }.flatten ++ commonTables(query).flatMap(ofChanges)
 
   private def withs(query: LogicalPlan): Seq[UnresolvedWith] =
     query.collectWithSubqueries { case tables: UnresolvedWith => tables } ++

@@ -35,7 +35,7 @@ object RefreshFailure {
         case (OtherTable, named: Throwable) =>
           AsksForAll(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if OnlyAppends(condition) =>
-          Other(ViewErrors.streamOfChangedTable(named.getMessage.linesIterator.next()))
+          Other(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
       }
       .getOrElse {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
@@ -45,6 +45,10 @@ object RefreshFailure {
         } else Other(error)
       }
   }
+
+  /** What comes after it is advice, by which changes would be left out. */
+  private def firstSentence(message: String): String =
+    message.linesIterator.next().split("(?<=\\.) ", 2).head
 
   /** The query reads its tables in another way than when it was begun. */
   private val Changed = Set("CHANGELOG_QUERY_CHANGED")

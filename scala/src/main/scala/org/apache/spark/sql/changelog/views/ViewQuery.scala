@@ -33,8 +33,11 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     SparkRules.inlineCommonTables(plan)
   }
 
+  /** The views it reads by their changes. */
+  def views: Set[TableIdentifier] = if (written.resolved) reader.views else Set.empty
+
   /** Whether it reads a view of that name. */
-  def reads(view: TableIdentifier): Boolean = written.resolved && reader.views.contains(view)
+  def reads(view: TableIdentifier): Boolean = views.contains(view)
 
   /** Whether all it reads is there as tables or views, so that it can be computed anew at any time. */
   def canComputeAnew: Boolean = followed.nonEmpty || (written.resolved && reader.views.nonEmpty)

@@ -176,8 +176,7 @@ object ViewStatement {
         RefuseSecrets("to explain", Map.empty, create.query)
         val otherwise = ExplainChangelogCommand(create.query, form)
         creation(plan, replace = true).map {
-          case command: CreateKeptView if form.isInstanceOf[ExplainFormat.Text] =>
-            ExplainKeptView(command, otherwise)
+          case command: CreateKeptView => ExplainKeptView(command, otherwise)
           case _ => otherwise
         }
       case _ => None

@@ -3,7 +3,12 @@
 
 package org.apache.spark.sql.changelog.views.changes
 
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  Cast,
+  Expression,
+  Literal,
+  NamedArgumentExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical.{
   FunctionSignature,
   InputParameter,
@@ -12,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{IntegralType, LongType, NullType, StringType}
+import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.functions.FunctionArguments
@@ -27,6 +33,7 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
  */
 object ChangesFunction {
   val Name = "changes"
+  private val View = "view"
 
   val description: FunctionArguments.Description =
     FunctionArguments.describe(
@@ -34,8 +41,17 @@ object ChangesFunction {
       "The rows that came into a materialized view and left it, version by version")(build)
 
   private val signature = FunctionSignature(
-    InputParameter("view") +: Seq("from_version", "to_version").map(
+    InputParameter(View) +: Seq("from_version", "to_version").map(
       InputParameter(_, Some(Literal(null, LongType)))))
+
+  /** The name of the view among the arguments of a call, as far as they tell it before they are resolved. */
+  def view(arguments: Seq[Expression]): Option[String] =
+    arguments
+      .collectFirst {
+        case NamedArgumentExpression(name, value) if name.equalsIgnoreCase(View) => value
+      }
+      .orElse(arguments.headOption)
+      .collect { case Literal(name: UTF8String, _) => name.toString }
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments =
@@ -51,7 +67,7 @@ object ChangesFunction {
       argument.eval().toString
     case _ =>
       throw ChangelogErrors
-        .argumentInvalid(Name, "view", argument.sql, "the name of a view is expected, as a text")
+        .argumentInvalid(Name, View, argument.sql, "the name of a view is expected, as a text")
   }
 
   private def version(parameter: String, argument: Expression): Option[Long] =

@@ -7,15 +7,15 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.explain.ExplainChangelogCommand
+import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.views.ViewQuery
 
 /**
  * `EXPLAIN CREATE MATERIALIZED VIEW`: how each table would be followed, and how the view would be
- * kept.
+ * kept. What is said beside the plan is left out of formats other than text.
  *
  * @param otherwise
- *   explains a query none of whose tables is followed
+ *   explains a query that reads neither a table that is followed nor a view
  */
 case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCommand)
     extends ViewCommand {
@@ -30,14 +30,20 @@ case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCo
     val others = query.unfollowed.map { case (table, reason) =>
       s"$table is not followed: $reason"
     }
-    if (followed.isEmpty) {
+    val views =
+      query.views.toSeq.map(view => s"${view.quotedString} is followed by its changes").sorted
+    val changes = followed ++ views
+    if (changes.isEmpty) {
       val anew = query.obstacles.map(reason => s"All is computed anew: $reason")
-      otherwise.run(session).map { row =>
-        Row((anew :+ row.getString(0)).mkString("\n"))
-      }
+      otherwise.run(session).map(row => beside(anew, row.getString(0)))
     } else {
-      val tree = query.output.explained.toText
-      Seq(Row((followed ++ others :+ tree).mkString("\n")))
+      val tree = otherwise.withPartitions(session, query.output.explained)
+      otherwise.format(Seq(tree)).map(beside(changes ++ others, _))
     }
+  }
+
+  private def beside(lines: Seq[String], plan: String): Row = otherwise.format match {
+    case _: ExplainFormat.Text => Row((lines :+ plan).mkString("\n"))
+    case _ => Row(plan)
   }
 }
