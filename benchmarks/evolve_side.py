@@ -34,7 +34,8 @@ CHANGED = {
     "LIMIT on top": (_GROUPS, f"{_GROUPS} ORDER BY total DESC, id LIMIT 10"),
     "an aggregate on top": (
         OPERATORS["join"],
-        f"SELECT other, count(*) AS n FROM ({OPERATORS['join']}) GROUP BY other",
+        f"SELECT other, sum(v) AS total, max(id) AS newest FROM ({OPERATORS['join']}) "
+        "GROUP BY other",
     ),
     "a further function": (
         _BY_GROUP.format("sum(v) AS total"),
