@@ -43,6 +43,9 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean) {
   /** The tables that are not, and why. */
   def others: Seq[(String, String)] = left.toSeq
 
+  /** Whether a stream is one of a table that is followed. */
+  def made(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
+
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case changes: FromChangelog =>

@@ -10,7 +10,12 @@ import scala.collection.mutable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LogicalPlan,
+  SubqueryAlias,
+  UnresolvedWith,
+  View
+}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
@@ -29,9 +34,16 @@ import org.apache.spark.sql.changelog.compat.NamedStream
 class ViewReader(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
   private val found = mutable.Set.empty[TableIdentifier]
+  private val named = mutable.Set.empty[String]
 
   /** The views that were replaced. */
   def views: Set[TableIdentifier] = found.toSet
+
+  /** Whether a node of the query, as it is analyzed, holds the changes of a view. */
+  def isOfView(plan: LogicalPlan): Boolean = plan match {
+    case view: View => named.contains(view.desc.identifier.table)
+    case _ => false
+  }
 
   /** The parsed query, in which views are replaced by what reads their changes. */
   def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
@@ -69,6 +81,7 @@ class ViewReader(session: SparkSession) {
   private def changesOf(view: KeptView): LogicalPlan = {
     found += view.name
     val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
+    named += name
     stream(view).createOrReplaceTempView(name)
     // rows of a streaming table stay, unless it is computed anew
     val types = view.definition.kind match {
