@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWa
 class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
-  private val follower = new TableFollower(session, definition.keepsCopies)
+  private val follower = new TableFollower(session, definition.keepsCopies, reader)
 
   /** The query as it is written, in which tables are as they are. */
   private lazy val written: LogicalPlan = {
@@ -65,7 +65,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     else {
       val query = keep(follower(written))
       val unknown = follower.others.map { case (table, reason) => s"$table: $reason" }
-      if (follower.followed.isEmpty) Left(unknown)
+      if (follower.followed.isEmpty && !query.isStreaming) Left(unknown)
       else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
       else if (definition.policy.isIncremental) Right(query)

@@ -10,8 +10,10 @@ import scala.collection.mutable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.expressions.Alias
 import org.apache.spark.sql.catalyst.plans.logical.{
   LogicalPlan,
+  Project,
   SubqueryAlias,
   UnresolvedWith,
   View
@@ -44,6 +46,21 @@ class ViewReader(session: SparkSession) {
     case view: View => named.contains(view.desc.identifier.table)
     case _ => false
   }
+
+  /**
+   * The changes of a view of ours that Spark has looked up, in the columns that `view` has; none if it is
+   * another one.
+   */
+  def changesOf(view: View): Option[LogicalPlan] =
+    if (!view.desc.properties.contains(ViewDefinition.Kind)) None
+    else
+      catalog.find(view.desc.identifier).filter(_.schema.size == view.output.size).map { kept =>
+        val changes = changesOf(kept)
+        val columns = changes.output.zip(view.output).map { case (read, column) =>
+          Alias(read, column.name)(column.exprId, column.qualifier)
+        }
+        Project(columns, changes)
+      }
 
   /** The parsed query, in which views are replaced by what reads their changes. */
   def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
