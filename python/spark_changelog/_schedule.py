@@ -36,10 +36,14 @@ class View:
 
 @dataclass
 class Attempts:
-    """How often a view has failed since it last succeeded, and when it is tried again."""
+    """How often a view has failed since it last succeeded, and when it is tried again.
+
+    ``elsewhere`` if another process kept it when it was last tried.
+    """
 
     failures: int = 0
     again_at: float = 0.0
+    elsewhere: bool = False
 
 
 class Schedule:
@@ -86,10 +90,15 @@ class Schedule:
         """Forget that it failed."""
         self._attempts[name] = Attempts()
 
+    def left(self, name: str, lag: float, now: float) -> None:
+        """Leave it to another process that keeps it, and look again when it would be due."""
+        self._attempts[name] = Attempts(again_at=now + lag / 2, elsewhere=True)
+
     def failed(self, name: str, now: float) -> float:
         """Return after how many seconds it is tried again: twice as many each time."""
         attempts = self.attempts(name)
         pause = min(FIRST_PAUSE * 2.0**attempts.failures, LONGEST_PAUSE)
         attempts.failures += 1
+        attempts.elsewhere = False
         attempts.again_at = now + pause
         return pause

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from threading import Event
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_changelog._active import given_or_active
 from spark_changelog._schedule import Schedule, View
 
 MOST_ROUNDS_THAT_FAIL = 8
+RUNNING_ELSEWHERE = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 STATUS_COLUMNS = "view, state, behind_seconds, lag_seconds, failures, failure, updated_at"
 
 
@@ -33,7 +35,7 @@ def run(
     A view is refreshed when half of its lag has passed, after those that it reads, which may
     be no older than it may. One that fails is tried again after 1, 2, 4, … seconds, at most 5
     minutes; meanwhile the views that read it wait, and all others go on. Views that ``START``
-    keeps up to date are left to it.
+    keeps up to date, in this process or another, are left to it.
 
     Parameters
     ----------
@@ -117,6 +119,10 @@ class _Runner:
         try:
             self._spark.sql(f"REFRESH MATERIALIZED VIEW {view.sql}").collect()
         except Exception as error:
+            if _condition(error) == RUNNING_ELSEWHERE:
+                self._schedule.left(name, lag, time.monotonic())
+                self._report(f"{name}: kept by another process")
+                return
             pause = self._schedule.failed(name, time.monotonic())
             count = self._schedule.attempts(name).failures
             self._report(f"{name}: failed ({count}), again in {pause:g} s: {_line(error)}")
@@ -173,8 +179,9 @@ class _Runner:
         )
 
     def _row(self, view: View, lag: float, behind: set[str]) -> str:
-        failures = self._schedule.attempts(view.name).failures
-        if view.status == "RUNNING":
+        attempts = self._schedule.attempts(view.name)
+        failures = attempts.failures
+        if view.status == "RUNNING" or attempts.elsewhere:
             state = "RUNNING"
         elif failures:
             state = "FAILED"
@@ -201,6 +208,10 @@ def _text(value: str | None) -> str:
 
 def _number(value: float | None) -> str:
     return "NULL" if value is None else repr(value)
+
+
+def _condition(error: Exception) -> str | None:
+    return error.getCondition() if isinstance(error, PySparkException) else None
 
 
 def _line(error: Exception) -> str:

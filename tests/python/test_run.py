@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -56,6 +59,19 @@ def test_pauses_double_until_a_refresh_succeeds() -> None:
     assert schedule.wait([(late, 10)], now=290, longest=30) == 10
     schedule.succeeded("v")
     assert schedule.failed("v", now=0) == 1
+
+
+def test_a_view_that_another_process_keeps_is_left_to_it() -> None:
+    schedule = Schedule()
+    late = view("v", 10, behind=100)
+    schedule.left("v", 10, now=0)
+    assert schedule.attempts("v").elsewhere
+    assert schedule.attempts("v").failures == 0
+    assert not schedule.is_due(late, 10, now=4)
+    assert schedule.is_due(late, 10, now=5)
+    assert schedule.wait([(late, 10)], now=0, longest=30) == 5
+    schedule.succeeded("v")
+    assert not schedule.attempts("v").elsewhere
 
 
 @pytest.fixture
@@ -109,6 +125,59 @@ def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkS
     assert wrong.failures == 2
     assert "CHANGELOG_CHANGE_TYPE_UNKNOWN" in wrong.failure
     assert states["default.all_owed"].lag_seconds == 1
+
+
+@contextmanager
+def kept_elsewhere(spark: SparkSession, name: str) -> Iterator[None]:
+    """Say that a query of another process keeps a view, as that process would."""
+    facts = dict(spark.sql(f"DESCRIBE EXTENDED MATERIALIZED VIEW {name}").collect())
+    home = Path(facts["Checkpoint"].removeprefix("file:")).parents[1]
+    file = home / "turns" / "1000"
+    ended = Event()
+
+    def say() -> None:
+        turn = {"owner": "another", "process": "1@elsewhere", "since": "today", "isKept": True}
+        turn |= {"hasEnded": False, "leaseMillis": 60000}
+        for beats in count():
+            beside = file.with_name(".beat")
+            beside.write_text(json.dumps({**turn, "beats": beats}))
+            beside.replace(file)
+            if ended.wait(0.2):
+                return
+
+    saying = Thread(target=say)
+    saying.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        saying.join()
+        file.unlink()
+
+
+@pytest.mark.usefixtures("views")
+def test_a_view_that_another_process_keeps_is_no_failure(spark: SparkSession) -> None:
+    spark.sql("INSERT INTO kept_orders VALUES ('Ada', 3)")
+    spark.sql("ALTER MATERIALIZED VIEW wrong UNSET TBLPROPERTIES ('changelog.lag')")
+    stop = Event()
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if "all_owed: " in line:
+            stop.set()
+
+    with kept_elsewhere(spark, "owed_first"):
+        run(
+            spark, databases=["default"], status="kept_status", poll=0.5, stop=stop, report=report
+        )
+    assert "default.owed_first: kept by another process" in lines
+    assert not any("failed" in line for line in lines)
+    states = {row.view: row for row in spark.table("kept_status").collect()}
+    assert states["default.owed_first"].state == "RUNNING"
+    assert states["default.owed_first"].failures == 0
+    # who reads it goes on
+    assert states["default.all_owed"].state in {"WITHIN LAG", "BEHIND"}
 
 
 COMMAND = (

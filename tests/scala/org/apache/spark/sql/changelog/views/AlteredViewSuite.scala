@@ -4,9 +4,12 @@
 package org.apache.spark.sql.changelog.views
 
 import java.io.File
+import java.nio.file.Files
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.delta.DeltaLog
 
 import org.apache.spark.sql.changelog.parser.{ChangelogParser, RefusedStatement}
 
@@ -69,6 +72,35 @@ trait AlteredViewTests extends ViewTest {
     deliver("+I 1 Ada 30")
     run("REFRESH MATERIALIZED VIEW v")
     check(totals)
+  }
+
+  testEach(
+    "a property that means nothing is told, and a table that can't be read is passed over") {
+    create(totals)
+    create(s"SELECT count(*) AS n FROM $orders", name = "second")
+    run("CREATE TABLE broken (a INT) USING delta")
+    val kind = if (provider == "delta") "TABLE" else "VIEW"
+    run(s"ALTER $kind v SET TBLPROPERTIES ('changelog.lag' = 'soon')")
+    val log = new File(warehouse, "broken/_delta_log/00000000000000000000.json").toPath
+    Files.write(log, "no log".getBytes)
+    DeltaLog.clearCache()
+    try {
+      val shown = spark
+        .sql("SHOW MATERIALIZED VIEWS")
+        .select("name", "status", "lag_seconds", "failure")
+        .collect()
+      assert(shown.map(_.getString(0)).toSeq == Seq("second", "v"))
+      val Row("v", "FAILED", null, failure: String) = shown(1)
+      assert(failure.contains("CHANGELOG_VIEW_PROPERTY_INVALID"), failure)
+      assert(shown(0).getString(1) == "IDLE")
+      assert(facts("DESCRIBE MATERIALIZED VIEW v")("Failure").contains("'soon'"))
+      run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.lag' = '5 minutes')")
+      assert(run("REFRESH MATERIALIZED VIEWS").size == 2)
+      assert(run("SHOW MATERIALIZED VIEWS").map(_.getString(3)) == Seq("IDLE", "IDLE"))
+    } finally {
+      spark.sessionState.catalog
+        .dropTable(TableIdentifier("broken"), ignoreIfNotExists = true, purge = true)
+    }
   }
 
   testEach("columns have the names and comments of the statement") {

@@ -108,6 +108,10 @@ class ViewLeaseSuite
       checkError("CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE")(run("REFRESH MATERIALIZED VIEW v"))
     assert(error.getMessage.contains(s"${process.pid}@"), error.getMessage)
     assert(run("REFRESH MATERIALIZED VIEWS").map(_.getString(2)) == Seq("RUNNING"))
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.lag' = '5 minutes')")
+    assert(run("SHOW MATERIALIZED VIEWS").head.getAs[Double]("lag_seconds") == 300)
+    checkError("CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE")(
+      run("ALTER MATERIALIZED VIEW v RENAME TO w"))
     Files.createFile(file)
     assert(told() == "done", holders.said)
     run("REFRESH MATERIALIZED VIEW v")

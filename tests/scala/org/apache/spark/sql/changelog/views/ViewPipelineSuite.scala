@@ -161,8 +161,15 @@ class SnapshotViewPipelineSuite extends ViewPipelineTests {
   test("Spark's own views in between are looked through, common tables hide views") {
     create(totals)
     spark.sql("CREATE VIEW between AS SELECT * FROM V")
-    create("SELECT count(*) AS n FROM between", name = "second")
+    create("SELECT count(*) AS n, max(total) AS most FROM between", name = "second")
     try {
+      Seq("+I 1 Ada 30", "+I 2 Ben 20", "-D 1 Ada 30").foreach { change =>
+        deliver(change)
+        run("REFRESH MATERIALIZED VIEW v")
+        run("REFRESH MATERIALIZED VIEW second INCREMENTAL STRICT")
+        check("SELECT count(*) AS n, max(total) AS most FROM v", "second")
+      }
+      assert(run("SHOW REFRESHES OF second").head.getAs[Long]("rows_read") == 1)
       checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW v"))
       // a common table hides the view
       run(

@@ -21,28 +21,60 @@ class ViewTurnsSuite extends ViewTest {
 
   override def afterEach(): Unit = {
     released.countDown()
+    spark.sql("DROP MATERIALIZED VIEW IF EXISTS w")
     super.afterEach()
     spark.sql("DROP TABLE IF EXISTS plain")
   }
 
+  private def make(): Unit = {
+    spark.udf.register("slowly", slowly)
+    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
+    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
+  }
+
+  /** Begins the second statement while the first one runs, and waits for both. */
+  private def atOnce(first: String, second: String)(between: => Any): Unit = {
+    hold()
+    run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
+    val begun = Future(spark.sql(first))
+    assert(isHeld.await(60, TimeUnit.SECONDS))
+    between
+    val session = spark.cloneSession()
+    val next = Future(session.sql(second))
+    val view = new ViewCatalog(spark).get(Seq("v"))
+    while (!ViewTurns.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
+    assert(!next.isCompleted && !begun.isCompleted, next.value)
+    released.countDown()
+    Seq(begun, next).foreach(Await.result(_, 60.seconds))
+  }
+
+  Seq("delta", "parquet").foreach { format =>
+    test(s"$format: properties and another name are given when a FULL refresh has ended") {
+      make()
+      run(s"CREATE MATERIALIZED VIEW v USING $format AS $query")
+      def holds(name: String) =
+        assert(RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(run(query)))
+      val lag = "SET TBLPROPERTIES ('changelog.lag' = '5 minutes')"
+      atOnce("REFRESH MATERIALIZED VIEW v FULL", s"ALTER MATERIALIZED VIEW v $lag")(())
+      holds("v")
+      assert(new ViewCatalog(spark).get(Seq("v")).definition.lag.contains(300000L))
+      run("UPDATE plain SET amount = 1")
+      atOnce("REFRESH MATERIALIZED VIEW v FULL", "ALTER MATERIALIZED VIEW v RENAME TO w")(())
+      holds("w")
+      // nobody has to wait for a turn that has moved
+      run("UPDATE plain SET amount = 8")
+      run("REFRESH MATERIALIZED VIEW w")
+      holds("w")
+    }
+  }
+
   Seq("", "FULL").foreach { how =>
     test(s"a second REFRESH $how begins when the first has ended") {
-      spark.udf.register("slowly", slowly)
-      run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
-      run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
+      make()
       create(query)
-      hold()
-      run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
-      val first = Future(spark.sql("REFRESH MATERIALIZED VIEW v"))
-      assert(isHeld.await(60, TimeUnit.SECONDS))
-      run("UPDATE plain SET amount = 7 WHERE customer = 'Ada'")
-      val session = spark.cloneSession()
-      val second = Future(session.sql(s"REFRESH MATERIALIZED VIEW v $how"))
-      val view = new ViewCatalog(spark).get(Seq("v"))
-      while (!ViewTurns.isAwaited(view) && !second.isCompleted) Thread.sleep(20)
-      assert(!second.isCompleted && !first.isCompleted, second.value)
-      released.countDown()
-      Seq(first, second).foreach(Await.result(_, 60.seconds))
+      atOnce("REFRESH MATERIALIZED VIEW v", s"REFRESH MATERIALIZED VIEW v $how") {
+        run("UPDATE plain SET amount = 7 WHERE customer = 'Ada'")
+      }
       assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
       val told = run("SHOW REFRESHES OF v").map(row => (row.getString(2), row.getString(4)))
       val mode = if (how == "FULL") "full" else "incremental"

@@ -88,14 +88,20 @@ object ViewErrors {
   def notComparable(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_COMPARABLE", Map("view" -> view.quotedString))
 
-  /** @param reason why what has changed can't be told */
+  /**
+   * @param reason
+   *   why what has changed can't be told
+   * @param obstacle
+   *   why it is not computed anew unasked
+   */
   def notComputedAnew(
       view: TableIdentifier,
       reason: String,
+      obstacle: String,
       cause: Throwable): AnalysisException = {
     val error = analysis(
       "CHANGELOG_VIEW_NOT_COMPUTED_ANEW",
-      Map("view" -> view.quotedString, "reason" -> reason))
+      Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle))
     error.initCause(cause)
     error
   }

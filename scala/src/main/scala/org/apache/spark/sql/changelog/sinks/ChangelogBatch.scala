@@ -15,6 +15,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.RowKind.ChangeTypes
 import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
+import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
  * One batch of changes on its way into a sink.
@@ -131,12 +132,10 @@ case class ChangelogBatch(
    * How many more or fewer there are of each row when the batch ends, in the column [[Net]], never
    * zero. Needs rows that are taken back in full.
    */
-  def netRows: DataFrame =
-    changes
-      .withColumn(Net, when(isTaken, lit(-1L)).otherwise(lit(1L)))
-      .groupBy(columns(input.columnNames): _*)
-      .agg(sum(Net).as(Net))
-      .where(col(Net) =!= 0)
+  def netRows: DataFrame = {
+    val signed = changes.withColumn(Net, when(isTaken, lit(-1L)).otherwise(lit(1L)))
+    NetRows.summed(signed, input.columnNames, Net).where(col(Net) =!= 0)
+  }
 
   /** The columns of the query, without the change type. */
   def schema: StructType =

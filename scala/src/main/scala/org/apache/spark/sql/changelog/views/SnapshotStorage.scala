@@ -108,7 +108,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Shows the same rows. */
-  override def alter(view: KeptView, definition: ViewDefinition): Unit = {
+  override def alter(view: KeptView, definition: ViewDefinition): Unit = SnapshotStorage.alone {
     val table = catalog.getTableMetadata(view.name)
     val properties =
       table.properties.filterNot { case (name, _) => view.definition.toProperties.contains(name) }
@@ -179,6 +179,9 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 }
 
 object SnapshotStorage {
+
+  /** Lets nobody else of this process change what a view says meanwhile: a running query shows its batches. */
+  def alone[T](change: => T): T = synchronized(change)
 
   /** Where rows lie that no batch has written. */
   private val Initial = "initial"

@@ -32,8 +32,10 @@ import org.apache.spark.sql.changelog.sources.tables._
  *
  * @param keepsCopies
  *   whether tables of files are compared with a copy of their rows
+ * @param reader
+ *   what reads views of ours
  */
-class TableFollower(session: SparkSession, keepsCopies: Boolean) {
+class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewReader) {
   private val sources = mutable.LinkedHashMap.empty[String, (FollowedWay, DataSource)]
   private val left = mutable.LinkedHashMap.empty[String, String]
 
@@ -43,6 +45,9 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean) {
   /** The tables that are not, and why. */
   def others: Seq[(String, String)] = left.toSeq
 
+  /** Whether a stream is one of a table that is followed. */
+  def made(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
+
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog if source.streaming => source
     case changes: FromChangelog =>
@@ -50,6 +55,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean) {
       changes
     case table: LookupTable =>
       table
+    case ViewOfSpark(changes) => changes
     case view: View if view.isTempViewStoringAnalyzedPlan && FollowedTables.isTable(view.child) =>
       val name = view.desc.identifier.quotedString
       view.withNewChildren(Seq(follow(view.child, Some(name))))
@@ -59,6 +65,14 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean) {
       other.mapChildren(apply).transformExpressions { case subquery: SubqueryExpression =>
         subquery.withNewPlan(apply(subquery.plan))
       }
+  }
+
+  /** A view of ours that is stored as files: to Spark a view, in another of which it was looked up. */
+  private object ViewOfSpark {
+    def unapply(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+      case view: View => reader.changesOf(view)
+      case _ => None
+    }
   }
 
   /** @param view the temporary view that stands for just this table, if it is read through one */

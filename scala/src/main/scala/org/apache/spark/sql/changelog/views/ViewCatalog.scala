@@ -55,18 +55,14 @@ class ViewCatalog(session: SparkSession) {
       else None
     }
 
-  /** The views in a database. */
+  /** The views in a database; a table that can't be read is none. */
   def list(database: String, pattern: String): Seq[KeptView] =
     catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>
-      find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))
+      Try(find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten
     }
 
-  /** The views of all databases; a table that can't be read is none. */
-  def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap { database =>
-    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
-    names.flatMap(name =>
-      Try(find(name.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten)
-  }
+  /** The views of all databases. */
+  def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap(list(_, "*"))
 
   private def view(table: CatalogTable): Option[KeptView] =
     // where Hive keeps the catalog, a comment is none of the properties that it gives back

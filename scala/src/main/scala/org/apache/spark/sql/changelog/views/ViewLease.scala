@@ -87,7 +87,12 @@ private[views] final class ViewLease private (
 
   /** Lets others have their turn, unless a statement or a query goes on. */
   def letGo(): Unit = synchronized {
-    if (statement.isEmpty && !query.exists(_.isActive) && !hasEnded) {
+    if (statement.isEmpty && !query.exists(_.isActive)) end()
+  }
+
+  /** Lets others have their turn, also if the statement goes on. */
+  def end(): Unit = synchronized {
+    if (!hasEnded) {
       hasEnded = true
       beats.cancel(false)
       turn = turn.copy(hasEnded = true)

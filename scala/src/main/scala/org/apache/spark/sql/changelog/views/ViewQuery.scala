@@ -5,16 +5,18 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, LookupJoin, LookupTable, RowTtl}
-import org.apache.spark.sql.changelog.sources.tables.FollowedWay
+import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWay}
 
 /**
  * The query of a view, in a session of its own that has the settings the view was made with and,
@@ -23,7 +25,7 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
-  private val follower = new TableFollower(session, definition.keepsCopies)
+  private val follower = new TableFollower(session, definition.keepsCopies, reader)
 
   /** The query as it is written, in which tables are as they are. */
   private lazy val written: LogicalPlan = {
@@ -39,8 +41,24 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Whether it reads a view of that name. */
   def reads(view: TableIdentifier): Boolean = views.contains(view)
 
-  /** Whether all it reads is there as tables or views, so that it can be computed anew at any time. */
-  def canComputeAnew: Boolean = followed.nonEmpty || (written.resolved && reader.views.nonEmpty)
+  /** Why it isn't computed anew unasked: then rows would be gone, or others. None if it can be. */
+  def obstacleToAnew: Option[String] = streamsRead(analyzed).headOption
+    .map(stream => s"the stream $stream may have forgotten what it has sent")
+    .orElse(Option.when(rowsDependOnTheirTime) {
+      "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
+    })
+
+  /** The streams that are neither tables which are followed nor views. */
+  private def streamsRead(plan: LogicalPlan): Seq[String] = plan match {
+    case view if reader.isOfView(view) => Nil
+    case stream: StreamingRelation if follower.made(stream) => Nil
+    case stream: StreamingRelation =>
+      Seq(stream.dataSource.catalogTable.fold(stream.sourceName)(_.identifier.quotedString))
+    case stream: StreamingRelationV2 =>
+      Seq(stream.identifier.fold(stream.sourceName)(_.toString))
+    case leaf: LeafNode if leaf.isStreaming => Seq(leaf.nodeName)
+    case other => (other.children ++ other.subqueries).flatMap(streamsRead)
+  }
 
   private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
 
@@ -50,7 +68,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     else {
       val query = keep(follower(written))
       val unknown = follower.others.map { case (table, reason) => s"$table: $reason" }
-      if (follower.followed.isEmpty) Left(unknown)
+      if (follower.followed.isEmpty && !query.isStreaming) Left(unknown)
       else if (keep(written).isStreaming) Right(query)
       else if (unknown.nonEmpty) Left(unknown)
       else if (definition.policy.isIncremental) Right(query)
@@ -95,7 +113,12 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     forgetsRows || analyzed.collectWithSubqueries {
       case table: LookupTable => table
       case join: LookupJoin => join
+      case table if isStreaming && isMet(table) => table
     }.nonEmpty
+
+  /** Whether rows meet a table as it is when they come. */
+  private def isMet(plan: LogicalPlan): Boolean =
+    FollowedTables.isTable(plan) && !FollowedTables.isFixed(plan)
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   def key: Option[Seq[String]] = kept.key

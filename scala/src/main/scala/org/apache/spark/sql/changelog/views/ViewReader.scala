@@ -10,7 +10,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith}
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LogicalPlan,
+  Project,
+  SubqueryAlias,
+  UnresolvedWith,
+  View
+}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
@@ -29,9 +36,31 @@ import org.apache.spark.sql.changelog.compat.NamedStream
 class ViewReader(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
   private val found = mutable.Set.empty[TableIdentifier]
+  private val named = mutable.Set.empty[String]
 
   /** The views that were replaced. */
   def views: Set[TableIdentifier] = found.toSet
+
+  /** Whether a node of the query, as it is analyzed, holds the changes of a view. */
+  def isOfView(plan: LogicalPlan): Boolean = plan match {
+    case view: View => named.contains(view.desc.identifier.table)
+    case _ => false
+  }
+
+  /**
+   * The changes of a view of ours that Spark has looked up, in the columns that `view` has; none if it is
+   * another one.
+   */
+  def changesOf(view: View): Option[LogicalPlan] =
+    if (!view.desc.properties.contains(ViewDefinition.Kind)) None
+    else
+      catalog.find(view.desc.identifier).filter(_.schema.size == view.output.size).map { kept =>
+        val changes = changesOf(kept)
+        val columns = changes.output.zip(view.output).map { case (read, column) =>
+          Alias(read, column.name)(column.exprId, column.qualifier)
+        }
+        Project(columns, changes)
+      }
 
   /** The parsed query, in which views are replaced by what reads their changes. */
   def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
@@ -69,6 +98,7 @@ class ViewReader(session: SparkSession) {
   private def changesOf(view: KeptView): LogicalPlan = {
     found += view.name
     val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
+    named += name
     stream(view).createOrReplaceTempView(name)
     // rows of a streaming table stay, unless it is computed anew
     val types = view.definition.kind match {

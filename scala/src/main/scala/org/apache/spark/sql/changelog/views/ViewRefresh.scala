@@ -92,7 +92,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       case error: Throwable =>
         RefreshFailure(error) match {
           case RefreshFailure.AsksForAll(cause)
-              if policy == RefreshPolicy.Auto && query.canComputeAnew =>
+              if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
             report.isFor("full", RefreshError(session, cause))
             SharedMoments.forgetAll(session)
             compute(anew = false, report)
@@ -102,10 +102,15 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
 
   /** What is said where all would have to be computed anew, and may not be. */
-  private def refused(cause: Throwable, policy: RefreshPolicy): Throwable =
-    if (policy == RefreshPolicy.Strict)
-      ViewErrors.notComputedAnew(view.name, RefreshError(session, cause), cause)
-    else cause
+  private def refused(cause: Throwable, policy: RefreshPolicy): Throwable = {
+    val obstacle =
+      if (policy == RefreshPolicy.Strict) Some("INCREMENTAL STRICT forbids it")
+      else if (policy == RefreshPolicy.Auto) query.obstacleToAnew
+      else None
+    obstacle.fold(cause) { obstacle =>
+      ViewErrors.notComputedAnew(view.name, RefreshError(session, cause), obstacle, cause)
+    }
+  }
 
   /** Whether its rows were computed at once, so that changes have nothing to go on from. */
   private def hasNoCheckpoint: Boolean = {

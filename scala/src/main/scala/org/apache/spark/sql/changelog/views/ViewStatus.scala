@@ -32,8 +32,15 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   def state: String = RunningViews.last(view) match {
     case Some(query) if query.isActive => "RUNNING"
     case Some(query) if query.exception.nonEmpty => "FAILED"
-    case _ => if (last.forall(_.succeeded)) "IDLE" else "FAILED"
+    case _ => if (last.forall(_.succeeded) && misread.isEmpty) "IDLE" else "FAILED"
   }
+
+  /** What is wrong with its properties: Spark's own `ALTER TABLE` sets them unchecked. */
+  private lazy val misread: Option[String] =
+    Try(definition.check()).failed.toOption.map(RefreshError(session, _))
+
+  /** How old its rows may get, in milliseconds, if somebody says so that it can be understood. */
+  def lag: Option[Long] = Try(definition.lag).toOption.flatten
 
   /** When it was known to have all that its sources had delivered. */
   def asOf: Option[String] = asOfMillis.map(time)
@@ -45,7 +52,8 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   def facts: Seq[(String, String)] = Seq("Kind" -> definition.kind.toString, "Status" -> state) ++
     failure.map("Failure" -> _) ++
-    Seq("Refresh policy" -> definition.policy.toString, "Plan" -> plan) ++
+    Try(definition.policy).toOption.map("Refresh policy" -> _.toString) ++
+    Seq("Plan" -> plan) ++
     lastSuccess.map("Last refresh" -> refresh(_)) ++
     asOf.map("As of" -> _) ++
     asOfMillis.map { millis =>
@@ -89,12 +97,12 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Why the last refresh failed. */
-  def failure: Option[String] = RunningViews.last(view) match {
+  /** Why the last refresh failed, or the next one will. */
+  def failure: Option[String] = misread.orElse(RunningViews.last(view) match {
     case Some(query) => query.exception.map(RefreshError(session, _))
     case None =>
       last.flatMap(record => record.error.map(error => s"${time(record.finished)}, $error"))
-  }
+  })
 
   private def refresh(record: RefreshRecord): String = {
     val counts = Seq(

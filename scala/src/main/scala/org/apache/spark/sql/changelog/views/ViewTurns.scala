@@ -8,6 +8,7 @@ import java.util.concurrent.locks.ReentrantLock
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
@@ -32,6 +33,14 @@ object ViewTurns {
       write(catalog.get(name))
     }
   }
+
+  /** The same, but that a query of another process which keeps the view is no obstacle. */
+  def besideQuery[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
+    try apply(session, name)(write)
+    catch {
+      case error: SparkThrowable if ViewErrors.saysIsRunning(error.getCondition) =>
+        write(new ViewCatalog(session).get(name))
+    }
 
   /** Runs `write` as soon as no other statement writes the view. */
   def of[T](session: SparkSession, view: KeptView)(write: => T): T = {
@@ -75,6 +84,10 @@ object ViewTurns {
   /** The statement whose turn it is removes the view. */
   private[views] def leave(view: KeptView): Unit =
     Option(leases.remove(view.definition.home)).foreach(_.leave())
+
+  /** The statement whose turn it is moves the view: in its new place it is nobody's turn. */
+  private[views] def end(view: KeptView): Unit =
+    Option(leases.remove(view.definition.home)).foreach(_.end())
 
   /** Whether a statement waits for another. */
   private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads

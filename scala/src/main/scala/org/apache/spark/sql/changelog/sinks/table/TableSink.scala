@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types.DataType
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
@@ -18,7 +19,7 @@ import org.apache.spark.sql.changelog.sinks.{
   SinkInput,
   SinkOptions
 }
-import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
+import org.apache.spark.sql.changelog.sources.tables.{DeltaCommits, NetRows}
 
 /**
  * Keeps a table current by `MERGE`: one of Delta, Iceberg or any other source with row-level
@@ -27,7 +28,7 @@ import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
  * A batch is one `MERGE`, so it becomes visible at once. Merging it again changes nothing, since
  * rows are replaced by key; Delta also notes the batch in its log and then skips it, which makes
  * rows without a key arrive once too. So there, rows that change can be kept without a key: all
- * that equal a row that goes are replaced by those that stay.
+ * that are the same as a row that goes are replaced by those that stay.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -74,7 +75,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       case None =>
         // what comes must not meet its equals
         val rows = counted(batch)
-        (rows, s"${equal(names, rows)} AND c.$Gone")
+        (rows, s"${equal(names, rows)} AND ${same(names, rows)} AND c.$Gone")
     }
     // a MERGE reads its source more than once
     changes.persist()
@@ -92,32 +93,51 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     if (conditions.isEmpty) "true" else conditions.mkString(" AND ")
   }
 
+  /** The condition that values are the same that Spark takes for equal, 'a' and 'A' in a collation. */
+  private def same(columns: Seq[String], changes: DataFrame): String = {
+    val conditions = columns.flatMap { name =>
+      val exact = exactly(changes, name)
+      def cast(side: String) = s"CAST(${column(side, name)} AS ${exact.sql})"
+      val isKnown = exact == changes.schema(name).dataType.asNullable
+      if (isKnown) None else Some(s"${cast("t")} <=> ${cast("c")}")
+    }
+    if (conditions.isEmpty) "true" else conditions.mkString(" AND ")
+  }
+
+  /** The type as which values of a column are the same, whether a table has NULL among them or not. */
+  private def exactly(rows: DataFrame, name: String): DataType =
+    NetRows.exactly(rows.schema(name).dataType).asNullable
+
   private def column(side: String, name: String) = s"$side.${quoteIdentifier(name)}"
 
   /**
    * What takes whole rows to where they should be: each row of which there are fewer, once, to
-   * delete all that equal it; and each row as often as it is to be inserted.
+   * delete all that are the same; and each row as often as it is to be inserted.
    */
   private def counted(batch: ChangelogBatch): DataFrame = {
     val names = batch.input.columnNames
-    def columnsOf(side: String) =
-      names.map(name => col(column(side, name)).as(name))
     val net = batch.netRows.persist()
     try {
       val there = batch.changes.sparkSession.table(table).withColumn(There, lit(1L))
-      val isEqual = columnsOf("f")
-        .zip(columnsOf("t"))
-        .map { case (fewer, row) => fewer <=> row }
+      val isSame = names
+        .map { name =>
+          val exact = exactly(net, name)
+          col(column("f", name)).cast(exact) <=> col(column("t", name)).cast(exact)
+        }
         .reduce(_ && _)
+      val fewerNames = names :+ Net
+      val fewerColumns = fewerNames.map(name => col(column("f", name)).as(name))
+      val met = net
+        .where(col(Net) < 0)
+        .as("f")
+        .join(there.as("t"), isSame, "left")
+        .select(fewerColumns :+ coalesce(col(s"t.$There"), lit(0L)).as(There): _*)
       val fewer =
-        net
-          .where(col(Net) < 0)
-          .as("f")
-          .join(there.as("t"), isEqual, "left")
-          .groupBy(columnsOf("f") :+ col(s"f.$Net"): _*)
-          .agg(count(col(s"t.$There")).as(There))
-          .select(ChangelogBatch.columns(names) :+ greatest(col(There) + col(Net), lit(0L))
-            .as(There) :+ lit(true).as(Gone): _*)
+        NetRows
+          .summed(met, fewerNames, There)
+          .select(
+            ChangelogBatch.columns(names) :+ greatest(col(There) + col(Net), lit(0L))
+              .as(There) :+ lit(true).as(Gone): _*)
       val more = net
         .where(col(Net) > 0)
         .select(ChangelogBatch.columns(names) :+ col(Net).as(There) :+ lit(false).as(Gone): _*)

@@ -7,14 +7,15 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.apache.hadoop.fs.{FileSystem, Path}
 
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
-import org.apache.spark.sql.functions._
+import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{StringType, StructType}
-import org.apache.spark.sql.{DataFrame, Row}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
  * The changes of a batch query's result, by comparing each snapshot of it with the one before.
@@ -75,17 +76,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 
   /** What is left of the rows of both snapshots, each as often as it came or went. */
   private def changes(from: Long, until: Long): DataFrame = {
-    val difference = "_difference"
-    val both = read(until)
-      .withColumn(difference, lit(1L))
-      .union(read(from).withColumn(difference, lit(-1L)))
-    val names = columns.fieldNames.map(name => s"`${name.replace("`", "``")}`")
-    val counted = both.groupBy(names.map(col).toSeq: _*).agg(sum(difference).as(difference))
-    val kind = when(col(difference) > 0, "insert").otherwise("delete")
-    val repeated = explode(array_repeat(kind, abs(col(difference)).cast("INT")))
-    counted
-      .where(col(difference) =!= 0)
-      .select(names.map(col).toSeq :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
+    def signed(number: Long, kind: String) =
+      read(number).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
+    val both = signed(until, "insert").union(signed(from, "delete"))
+    NetRows.netted(both, columns.fieldNames.toSeq)
   }
 
   private def read(number: Long): DataFrame =

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.views.{RefuseSecrets, ViewStorage}
+import org.apache.spark.sql.changelog.views.{KeptView, RefuseSecrets, ViewStorage, ViewTurns}
 
 /**
  * `ALTER MATERIALIZED VIEW v SET TBLPROPERTIES (…)` and `UNSET TBLPROPERTIES [IF EXISTS] (…)`. A
@@ -21,7 +21,11 @@ case class AlterKeptView(
     ifExists: Boolean)
     extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    val view = find(session, name)
+    ViewTurns.besideQuery(session, name)(alter(session, _))
+    Nil
+  }
+
+  private def alter(session: SparkSession, view: KeptView): Unit = {
     RefuseSecrets(view.sql, set, LocalRelation())
     val old = view.definition.properties
     def is(name: String)(other: String) = name.equalsIgnoreCase(other)
@@ -32,6 +36,5 @@ case class AlterKeptView(
     val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
     val definition = view.definition.copy(properties = kept ++ set).check()
     ViewStorage(session, definition.provider).alter(view, definition)
-    Nil
   }
 }

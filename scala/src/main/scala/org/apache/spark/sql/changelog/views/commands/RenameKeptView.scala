@@ -13,8 +13,12 @@ import org.apache.spark.sql.changelog.views._
 /** `ALTER MATERIALIZED VIEW v RENAME TO w`: it goes on under the other name, in the same database. */
 case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
+    ViewTurns(session, name)(rename(session, _))
+    Nil
+  }
+
+  private def rename(session: SparkSession, view: KeptView): Unit = {
     val catalog = new ViewCatalog(session)
-    val view = catalog.get(name)
     val target = catalog.identify(to)
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     if (target.database != view.name.database) {
@@ -31,7 +35,8 @@ case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewComman
     if (logs.lastBegun != logs.lastDone) {
       throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
     }
+    // its folder may move, and what stands there of its turns
+    ViewTurns.end(view)
     ViewStorage(session, view.definition.provider).rename(view, target)
-    Nil
   }
 }

@@ -30,7 +30,7 @@ case class ShowKeptViews(database: Option[String], pattern: Option[String]) exte
         status.state,
         status.asOf.orNull,
         status.behindSeconds.getOrElse(null),
-        view.definition.lag.map(_ / 1000.0).getOrElse(null),
+        status.lag.map(_ / 1000.0).getOrElse(null),
         dependencies.readBy(view).map(_.name.nameParts.tail.mkString(".")).sorted,
         status.failure.orNull)
     }

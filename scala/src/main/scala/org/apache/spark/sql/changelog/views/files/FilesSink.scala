@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.sinks.{
   SinkInput,
   SinkOptions
 }
+import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
  * Keeps all rows in files of a format that can't be changed in place, such as Parquet: each batch
@@ -88,11 +89,9 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
           .select(ChangelogBatch.columns(names): _*)
           .union(changes.where(!col(Gone)).select(s"$Newest.*"))
       case None =>
-        before
-          .withColumn(Net, lit(1L))
-          .unionByName(changes)
-          .groupBy(ChangelogBatch.columns(names): _*)
-          .agg(sum(Net).as(Net))
+        val all = before.withColumn(Net, lit(1L)).unionByName(changes)
+        NetRows
+          .summed(all, names, Net)
           .where(col(Net) > 0)
           .withColumn(Net, explode(array_repeat(lit(0), col(Net).cast("INT"))))
           .select(ChangelogBatch.columns(names): _*)

@@ -21,8 +21,11 @@ class FilesSinkProvider extends ChangelogSinkProvider("changelog-files") {
 
   private def show(session: SparkSession, name: String, path: Path): Unit = {
     val parts = CatalystSqlParser.parseMultipartIdentifier(name)
-    val view = new ViewCatalog(session).get(parts)
-    new SnapshotStorage(session).show(view, path)
+    val view = SnapshotStorage.alone {
+      val view = new ViewCatalog(session).get(parts)
+      new SnapshotStorage(session).show(view, path)
+      view
+    }
     new Snapshots(session, path.getParent).retire(view.definition.retention)
   }
 }

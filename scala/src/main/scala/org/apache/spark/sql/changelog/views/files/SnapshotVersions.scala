@@ -77,8 +77,8 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
 
   private def step(before: Version, number: Long, version: Version): DataFrame = {
     val (gone, come) = (load(before), load(version))
-    marked(RowDifference(gone, come), "delete", number, version)
-      .union(marked(RowDifference(come, gone), "insert", number, version))
+    marked(RowDifference.exactly(gone, come), "delete", number, version)
+      .union(marked(RowDifference.exactly(come, gone), "insert", number, version))
   }
 
   private def none: DataFrame = {
