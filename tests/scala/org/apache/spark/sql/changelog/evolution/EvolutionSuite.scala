@@ -15,6 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.lit
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -79,7 +80,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val held = if (target) Some(heldRows(query, first)) else None
     evolved.prepare(new Path(into.toUri), held)
     query.checkpoint = into
-    if (!target) query.result = new RowMultiset
+    query.result = held.fold(new RowMultiset)(inColumns(_, query.expectedColumns(second)))
     query.run(changes)
     assert(query.result == query.expected(second))
     ChangedProgram.checkRead(said, query.progress)
@@ -97,6 +98,14 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       Seq.fill(count)(Row.fromSeq(row))
     }
     spark.createDataFrame(java.util.List.of(rows: _*), schema)
+  }
+
+  /** The rows of a target that has got the columns of another query: NULL, where it had none of the name. */
+  private def inColumns(held: DataFrame, columns: Seq[String]): RowMultiset = {
+    val values = columns.map { name =>
+      if (held.columns.contains(name)) held.col(name) else lit(null).as(name)
+    }
+    RowMultiset.of(held.select(values: _*).collect())
   }
 
   private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"
@@ -168,6 +177,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   private val twice =
     s"WITH a AS ($sums) SELECT a.g, b.s FROM a LEFT JOIN a b ON a.s = b.s AND a.g <> b.g"
 
+  private val best =
+    "SELECT * FROM (SELECT id, v, row_number() OVER (PARTITION BY g ORDER BY v DESC, id) AS r FROM keyed) WHERE r <= 2"
+  private val matched = "SELECT k.id, k.g, k.v, u.w FROM keyed k JOIN u ON k.g = u.g"
+
   private val sumsOfItems =
     "SELECT HINT a.g, a.s, u.w FROM (SELECT g, sum(v) AS s FROM t GROUP BY g) a JOIN u ON a.g = u.g"
 
@@ -210,6 +223,12 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       0),
     ("SELECT id, v FROM t", "SELECT id, v, k + 1 AS n FROM t", 0),
     (sums, s"$sums UNION ALL SELECT g, w FROM u", 1),
+    // a column that is called otherwise, or is gone
+    (sums, sums.replace("AS s", "AS total"), 1),
+    (joined, s"SELECT g, s FROM ($joined)", 2),
+    (s"$sums HAVING count(*) > 1", sums, 0),
+    (best, best.replace("DESC", "ASC"), 1),
+    (matched, matched.replace("k.g = u.g", "k.v = u.w"), 1),
     // what is computed once for two readers goes on with both, or is what they begin with
     (twice, s"SELECT * FROM ($twice) UNION ALL SELECT g, w FROM u", 1),
     (twice, sums, 1),
@@ -236,6 +255,14 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     check(sums, s"$sums HAVING sum(v) > 8", 1, target = true)
     check(sums, "SELECT g, max(v) AS s FROM t GROUP BY g", 0, target = true)
     check("SELECT id, v FROM t WHERE v > 5", "SELECT id, v FROM t WHERE v > 3", 0, target = true)
+  }
+
+  test(
+    "a target that has got a column is changed, and one that has lost one, or calls it otherwise") {
+    check(sums, sums.replace("AS s", "AS s, max(v) AS m"), 0, target = true)
+    check(sums, sums.replace("AS s", "AS s, upper(g) AS h"), 1, target = true)
+    check(joined, s"SELECT g, s FROM ($joined)", 2, target = true)
+    check(sums, sums.replace("AS s", "AS total"), 1, target = true)
   }
 
   for ((provider, conf) <- Share.ofWays(Variant.Providers, "end")) {
@@ -295,5 +322,68 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     }
     QueryLife.forgetRecord(query.checkpoint)
     refused("an earlier version began it")
+  }
+
+  private def refused(life: QueryLife, changes: DataFrame, held: Option[DataFrame] = None)(
+      reason: String): Unit = {
+    val into = life.anotherCheckpoint()
+    val error = checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE") {
+      evolution(life, changes).prepare(new Path(into.toUri), held)
+    }
+    assert(error.getMessageParameters.get("reason").contains(reason), error)
+    assert(!Files.exists(into))
+  }
+
+  test("nothing begins anew above a watermark") {
+    val timed = Feed("timed", "id INT, g STRING, at TIMESTAMP")
+    val life = new QueryLife(spark, timed)
+    life.add(timed, "+I 1 a 2024-01-01T00:00:00", "+I 2 b 2024-01-01T00:10:00")
+    def changes(sql: String): DataFrame = {
+      val session = life.session()
+      session
+        .table("timed_changes")
+        .withWatermark("at", "1 minute")
+        .createOrReplaceTempView("timed_changes")
+      session.sql(timed.read("timed_changes", "_op")).createOrReplaceTempView("timed")
+      session.sql(s"SELECT * FROM to_changelog(TABLE($sql))")
+    }
+    val counts = "SELECT g, count(*) AS n FROM timed GROUP BY g"
+    life.run(changes(counts))
+    refused(life, changes(counts.replace("AS n", "AS n, max(id) AS m")))(
+      "what is older than the watermark has been forgotten")
+    assert(
+      evolution(life, changes(counts.replace("AS n", "+ 1 AS n"))).operators.forall(_.isKept))
+  }
+
+  test("a target that only takes inserts can't go on") {
+    val query = life()
+    def changes(sql: String): DataFrame = query
+      .session()
+      .sql(s"SELECT * FROM to_changelog(TABLE($sql), mode => 'append')")
+    val rows = "SELECT id, g FROM from_changelog(TABLE(t_changes))"
+    query.run(changes(rows))
+    val held = spark.sql("SELECT 1 AS id, 'a' AS g")
+    refused(query, changes(s"$rows WHERE id > 1"), Some(held))("takes inserts only")
+  }
+
+  test("sources with names of their own can't go on") {
+    assume(!ChangelogSession.isSpark41)
+    val query = life()
+    val conf = Map(
+      "spark.sql.streaming.queryEvolution.enableSourceEvolution" -> "true",
+      "spark.sql.streaming.offsetLog.formatVersion" -> "2")
+    spark.sql(
+      s"CREATE TABLE named (_op STRING, ${t.columns}) USING csv LOCATION '${query.folder(t)}'")
+    try {
+      def changes(columns: String): DataFrame = {
+        val session = spark.newSession()
+        conf.foreach { case (key, value) => session.conf.set(key, value) }
+        session.sql(
+          s"SELECT * FROM to_changelog(TABLE(SELECT $columns FROM from_changelog(TABLE(" +
+            "SELECT * FROM STREAM named IDENTIFIED BY feed_one), '_op')))")
+      }
+      query.run(changes("id, v"))
+      refused(query, changes("id, v, k"))("its sources have names of their own")
+    } finally spark.sql("DROP TABLE named")
   }
 }

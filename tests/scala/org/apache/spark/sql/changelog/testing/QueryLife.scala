@@ -102,14 +102,19 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
     .start()
 
   /** What batch Spark gives for a query over the tables now. */
-  def expected(sql: String): RowMultiset = {
+  def expected(sql: String): RowMultiset = RowMultiset.of(batch(sql).collect())
+
+  /** What its columns are called. */
+  def expectedColumns(sql: String): Seq[String] = batch(sql).columns.toSeq
+
+  private def batch(sql: String): DataFrame = {
     val session = spark.newSession()
     feeds.foreach { feed =>
       session
         .createDataFrame(java.util.List.of(tables(feed.name).rows: _*), feed.schema)
         .createOrReplaceTempView(feed.name)
     }
-    RowMultiset.of(session.sql(sql).collect())
+    session.sql(sql)
   }
 }
 

@@ -80,6 +80,35 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
     assert(written.contains("1: +I Nice") && !written.contains("Oslo"), written)
   }
 
+  for (format <- Seq("delta", "parquet"))
+    test(
+      s"a view begins with the rows of a view that is kept as $format, and goes on as another") {
+      val life = new SnapshotLife(spark, values)
+      life.arrive("+U 1 Bern 4 11")
+      val session = life.session()
+      def run(sql: String) = session.sql(sql).collect().map(TextChangelog.format).sorted.toSeq
+      val (first, above) = (s"first_$format", s"above_$format")
+      run(s"CREATE MATERIALIZED VIEW $first USING $format AS $values")
+      def rows(snapshot: String) =
+        s"from_changelog(TABLE(feed), 'op', key => 'id', snapshot => TABLE($snapshot))"
+      run(s"CREATE MATERIALIZED VIEW $above AS SELECT id, city FROM ${rows(first)}")
+      assert(run(s"SELECT * FROM $above") == Seq("1 Bern", "2 Rome"))
+      run(s"ALTER MATERIALIZED VIEW $first AS $values WHERE id = 1")
+      life.arrive("-D 1 Bern 4 12", "+I 3 Nice 1 12")
+      run(s"REFRESH MATERIALIZED VIEW $above")
+      assert(run(s"SELECT * FROM $above") == Seq("2 Rome", "3 Nice"))
+      def alter(query: String) = run(s"ALTER MATERIALIZED VIEW $above AS $query")
+      val upper = "SELECT id, upper(city) AS city FROM"
+      if (format == "delta") {
+        alter(s"$upper ${rows(first)}")
+        assert(run(s"SELECT * FROM $above") == Seq("2 ROME", "3 NICE"))
+        val refresh = session.sql(s"SHOW REFRESHES OF $above").select("mode", "reason").head()
+        assert(refresh.getString(0) == "evolved", refresh)
+      }
+      // the snapshot as it is now is not read unasked
+      checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE")(alter(s"$upper ${rows(values)}"))
+    }
+
   for (format <- Seq("delta", "parquet")) {
     test(
       s"a view begins with a snapshot of $format, and is verified as far as that can be read again") {

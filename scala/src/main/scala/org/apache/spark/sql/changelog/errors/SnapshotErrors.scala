@@ -10,6 +10,10 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 /** The errors of snapshots that the first batch of a feed begins with. */
 object SnapshotErrors {
 
+  /** The batch that reads a snapshot was begun, and is not done. */
+  def changed(checkpoint: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_SNAPSHOT_CHANGED", Map("checkpoint" -> checkpoint))
+
   def columnMissing(function: String, column: String, columns: Seq[String]): AnalysisException =
     analysis(
       "CHANGELOG_SNAPSHOT_COLUMN_MISSING",

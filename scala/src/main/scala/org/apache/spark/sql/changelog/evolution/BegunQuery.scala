@@ -91,6 +91,10 @@ private[evolution] class BegunQuery(
   /** In how many partitions it keeps its state. */
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
 
+  /** Up to where one of its sources was read, as that puts it, if it was; none where sources have names. */
+  def endOf(source: Int): Option[Option[String]] =
+    offsets.inOrder.map(_(record.readings.indexOf(source)))
+
   /**
    * How far the streams of a changed query have been read.
    *

@@ -33,8 +33,9 @@ import org.apache.spark.sql.changelog.sources.StreamRows
  *   the changed query, analyzed, with its `to_changelog`
  */
 class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
-  private val begun =
-    new BegunQuery(caller, from, EvolutionErrors.notPossible(from.toString, _))
+  private def refused(reason: String) = EvolutionErrors.notPossible(from.toString, reason)
+
+  private val begun = new BegunQuery(caller, from, refused)
   private val record = begun.record
 
   /** One that has the settings which the query before keeps for life. */
@@ -56,6 +57,8 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
     described.copy(settings = record.settings, operators = operators)
   }
   private val kept = new KeptParts(record.operators, changedRecord.operators)
+  private val known = new KnownSources(record.streams, changedRecord.streams)
+  private val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
 
   private val fates = OperatorFate.all(changedRecord.operators, kept)
 
@@ -70,7 +73,6 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    *   how long the query took before, if that is known from elsewhere than its checkpoint
    */
   def estimates(earlier: Seq[TakenTime] = Nil): Seq[EstimatedFate] = {
-    val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
     val streams = StreamRows.in(lowered)
     new FirstBatchEstimates(session, begun, kept, reads, streams, earlier)(fates)
   }
@@ -78,11 +80,13 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   // what can't be done is refused before anything is
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
     changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
-      throw EvolutionErrors.notPossible(
-        from.toString,
+      throw refused(
         s"${operator.shown} would begin anew, and what is older than the watermark has been forgotten")
     }
   }
+  private val snapshots = new CheckSnapshots(begun, known, refused)
+  snapshots.checkNew(written)
+  snapshots.checkThere(reads.all)
 
   /**
    * Makes the checkpoint with which the changed query begins.
@@ -94,14 +98,13 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    */
   def prepare(into: Path, held: Option[DataFrame]): Unit = {
     held.foreach(_ => checkTakesBack())
-    new EvolvedCheckpoint(session, begun, changedRecord, kept, into).write(held.map(inColumns))
+    new EvolvedCheckpoint(session, begun, changedRecord, kept, known, into).write(
+      held.map(inColumns))
   }
 
   private def checkTakesBack(): Unit = changed.collect {
     case root: ToChangelog if root.mode == OutputMode.Append =>
-      throw EvolutionErrors.notPossible(
-        from.toString,
-        "a target that takes inserts only can't be told which of its rows go")
+      throw refused("a target that takes inserts only can't be told which of its rows go")
   }
 
   /** The rows of the target in the columns of the query; it has no values for those that are new. */

@@ -26,19 +26,11 @@ private[evolution] class EvolvedCheckpoint(
     begun: BegunQuery,
     record: QueryRecord,
     kept: KeptParts,
+    known: KnownSources,
     into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val staged = new StagedCheckpoint(session, begun.checkpoint, into)
   private val first = begun.batch + 1
-
-  /** Which of the sources before each source of the changed query is; none of one that is new. */
-  private val before: Seq[Option[Int]] = {
-    val old = begun.record.streams.zipWithIndex.groupMap(_._1)(_._2)
-    record.streams.zipWithIndex.map { case (source, place) =>
-      val sameBefore = record.streams.take(place).count(_ == source)
-      old.get(source).flatMap(_.lift(sameBefore))
-    }
-  }
 
   def write(held: Option[DataFrame]): Unit = staged.make { folder =>
     copySources()
@@ -58,7 +50,7 @@ private[evolution] class EvolvedCheckpoint(
 
   /** @param empty which files count of the operators that begin */
   private def writeLogs(logs: StreamLogs, empty: Map[Long, Seq[Seq[String]]]): Unit = {
-    val sources = record.readings.map(before(_))
+    val sources = record.readings.map(known.before(_))
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
     // neither the time nor the watermark moves on, for what has been emitted
     logs.begin(first, begun.offsetsOf(sources))
@@ -69,7 +61,7 @@ private[evolution] class EvolvedCheckpoint(
   }
 
   private def copySources(): Unit =
-    before.zipWithIndex.foreach {
+    known.before.zipWithIndex.foreach {
       case (Some(old), place) => staged.copy(s"sources/$old", s"sources/$place")
       case _ =>
     }

@@ -63,11 +63,9 @@ private[evolution] class FirstBatchEstimates(
       // one that is new comes with a later batch
       if (place < 0) Some(0L)
       else {
-        begun.offsets.inOrder.flatMap { ends =>
-          ends(begun.record.readings.indexOf(place)) match {
-            case Some(end) => rowsOf(place, stream).between(None, end)
-            case None => Some(0L)
-          }
+        begun.endOf(place).flatMap {
+          case Some(end) => rowsOf(place, stream).between(None, end)
+          case None => Some(0L)
         }
       }
     case Read.OfTable(rows) => RowCounts(session, rows)

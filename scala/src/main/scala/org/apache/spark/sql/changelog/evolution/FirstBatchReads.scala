@@ -42,6 +42,9 @@ private[evolution] class FirstBatchReads(
     if (kept.contains(operator) && !kept.emits(operator)) Nil
     else uppermost(operator).toSeq.flatMap(in).distinct
 
+  /** What is read for any of them, or for the result. */
+  def all: Seq[Read] = in(plan).distinct
+
   private def in(plan: LogicalPlan): Seq[Read] = plan match {
     // what gives these is another child of the same node
     case _: ReplayedVersion => Nil

@@ -66,6 +66,9 @@ private[changelog] object CanonicalPlan {
      *   the columns that are known around a subquery
      */
     def describe(plan: LogicalPlan, outer: Columns): Described = plan match {
+      // one of ours may show other files after each of its batches
+      case view: View if view.desc.properties.keys.exists(_.startsWith("changelog.view.")) =>
+        ofTable(view.desc.identifier, view)
       case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: WithCTE |
           _: SQLFunctionNode =>
         describe(plan.children.last, outer)

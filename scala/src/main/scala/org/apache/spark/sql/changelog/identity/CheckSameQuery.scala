@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.identity
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.EvalMode
 
-import org.apache.spark.sql.changelog.errors.CheckpointErrors
+import org.apache.spark.sql.changelog.errors.{CheckpointErrors, SnapshotErrors}
 
 /**
  * Refuses to go on with the state of a query that meant something else.
@@ -28,6 +28,10 @@ private[changelog] object CheckSameQuery {
     }
     if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
   }
+
+  /** Refuses other snapshots than those whose moments are decided on, where a batch is to read these. */
+  def snapshots(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit =
+    if (was.snapshots != is.snapshots) throw SnapshotErrors.changed(checkpoint)
 
   /** Refuses a query whose operators are not those that began it. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {

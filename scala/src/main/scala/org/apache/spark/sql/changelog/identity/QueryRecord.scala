@@ -47,6 +47,17 @@ private[changelog] final case class QueryRecord(
 
   def lines: Seq[String] = queries.flatMap(_.lines)
 
+  /** What the snapshots are called that feeds of it begin with. */
+  def snapshots: Seq[String] = streams.filter(SourceNames.isSnapshot)
+
+  /** With the snapshots that the query has begun with: a start that is not its first reads none. */
+  def begunAs(was: QueryRecord): QueryRecord = {
+    def begun(was: Seq[String], is: Seq[String]) =
+      if (was.size != is.size) is
+      else is.zip(was).map { case (now, old) => if (SourceNames.isSnapshot(now)) old else now }
+    copy(sources = begun(was.sources, sources), streams = begun(was.streams, streams))
+  }
+
   def toJson: String = {
     val product = Option(getClass.getPackage.getImplementationVersion).getOrElse("unreleased")
     val json: JObject =

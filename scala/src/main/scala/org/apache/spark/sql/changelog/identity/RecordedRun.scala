@@ -27,9 +27,11 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   private val file = new QueryRecordFile(batch.checkpoint, hadoopConf)
   private val recorded = if (batch.batchId == 0) None else file.read()
   private val current = QueryRecord(batch.query, conf)
+  private val begun = recorded.fold(current)(current.begunAs)
 
   /** What the query's sources are, by their numbers. */
-  lazy val sources: Map[Int, String] = SourceNames.byNumber(batch.query)
+  lazy val sources: Map[Int, String] =
+    SourceNames.byNumber(batch.query, current.streams.zip(begun.streams).toMap)
 
   /** What is taken over from an earlier query, if that happens in this batch. */
   lazy val takenOver: Option[TakenOver] =
@@ -65,7 +67,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   /** Refuses other operators than the recorded ones, and writes down what the query is from now on. */
   def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
     val settings = RecordedSettings.valuesIn(conf)
-    val next = current.copy(settings = settings, operators = operators)
+    val next = begun.copy(settings = settings, operators = operators)
     recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
     val isOutdated = recorded.exists(_ != next || !file.isMarked)
     if (batch.batchId == 0 || isOutdated) file.write(next)

@@ -14,7 +14,12 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, ForkedFrom}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
-import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.identity.{
+  CheckSameQuery,
+  QueryRecord,
+  QueryRecordFile,
+  TakenOver
+}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
@@ -65,16 +70,22 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   private def checkCheckpoint(checkpoint: Path, logs: BatchLogs, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
     new CheckBatchLogs(classic, checkpoint)()
-    val file = new QueryRecordFile(checkpoint, classic.sessionState.newHadoopConf())
+    val hadoopConf = classic.sessionState.newHadoopConf()
+    val file = new QueryRecordFile(checkpoint, hadoopConf)
+    lazy val current = QueryRecord(query, classic.sessionState.conf)
     if (logs.lastDone.isDefined) {
-      file.read().foreach { recorded =>
-        val current = QueryRecord(query, classic.sessionState.conf)
-        CheckSameQuery(checkpoint.toString, recorded, current)
-      }
+      file.read().foreach(CheckSameQuery(checkpoint.toString, _, current))
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,
         "the query has begun, as changelog/plan.json says")
+    }
+    if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
+      val takenOver = TakenOver.file(checkpoint, hadoopConf).find().map(TakenOver.fromJson)
+      // no later batch reads them
+      val first = takenOver.fold(0L)(_.batch)
+      if (logs.lastBegun.contains(first))
+        file.read().foreach(CheckSameQuery.snapshots(checkpoint.toString, _, current))
     }
   }
 

@@ -10,7 +10,11 @@ import scala.collection.mutable
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
-import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  FunctionTableSubqueryArgumentExpression,
+  NamedArgumentExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical.{
   LogicalPlan,
   Project,
@@ -22,6 +26,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.NamedStream
+import org.apache.spark.sql.changelog.functions.FunctionArguments
 
 /**
  * Reads the views that a query names, with `STREAM` or without, as tables that change.
@@ -31,7 +36,7 @@ import org.apache.spark.sql.changelog.compat.NamedStream
  * }}}
  *
  * The changes of a Delta table are in its change data feed. Those of files are found by comparing
- * snapshots.
+ * snapshots. Where a feed begins with `snapshot => TABLE(v)`, the rows of `v` are read as they are.
  */
 class ViewReader(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
@@ -76,15 +81,32 @@ class ViewReader(session: SparkSession) {
           (name, alias.copy(child = replace(alias.child, hidden)), depth)
         })
       case named @ NamedStream(relation: UnresolvedRelation) =>
-        read(relation, hidden).getOrElse(named)
-      case relation: UnresolvedRelation => read(relation, hidden).getOrElse(relation)
+        read(relation, hidden)(changesOf).getOrElse(named)
+      case relation: UnresolvedRelation => read(relation, hidden)(changesOf).getOrElse(relation)
+      case other =>
+        other.transformExpressions {
+          case named @ NamedArgumentExpression(
+                name,
+                table: FunctionTableSubqueryArgumentExpression)
+              if name.equalsIgnoreCase(FunctionArguments.Snapshot) =>
+            named.copy(value = table.withNewPlan(withRows(table.plan, hidden)))
+        }
     }
   }
 
-  private def read(relation: UnresolvedRelation, hidden: Set[String]): Option[LogicalPlan] = {
+  /** The query of a snapshot, in which views are replaced by their rows; they are not among [[views]]. */
+  private def withRows(plan: LogicalPlan, hidden: Set[String]): LogicalPlan =
+    plan.transformDownWithSubqueries {
+      case relation: UnresolvedRelation if !relation.isStreaming =>
+        read(relation, hidden)(view => session.table(view.sql).queryExecution.analyzed)
+          .getOrElse(relation)
+    }
+
+  private def read(relation: UnresolvedRelation, hidden: Set[String])(
+      rows: KeptView => LogicalPlan): Option[LogicalPlan] = {
     val parts = relation.multipartIdentifier
     if (parts.size == 1 && isHidden(parts.head, hidden)) None
-    else find(parts).map(view => SubqueryAlias(parts.last, changesOf(view)))
+    else find(parts).map(view => SubqueryAlias(parts.last, rows(view)))
   }
 
   private def isHidden(name: String, hidden: Set[String]): Boolean =

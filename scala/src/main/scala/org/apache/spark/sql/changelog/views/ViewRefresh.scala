@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.tables.SharedMoments
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
@@ -141,19 +142,28 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
    * that can't be, or keeps nothing, all is computed anew.
    */
-  def evolve(before: KeptView): Unit = history.remember { report =>
-    report.isFor("full", RefreshReason.Replaced)
-    storage.settle(before)
-    val isDone =
-      try query.isStreaming && goesOn(before, report)
-      catch {
-        // as a table may no longer have what the state was made of
-        case NonFatal(error) =>
-          report.isFor("full", RefreshError(session, error))
-          false
-      }
-    if (!isDone) compute(isAnew(before), report)
+  def evolve(before: KeptView): Unit = {
+    val wasRefreshed = history.lastSuccess.nonEmpty
+    history.remember { report =>
+      report.isFor("full", RefreshReason.Replaced)
+      storage.settle(before)
+      val isDone =
+        try query.isStreaming && goesOn(before, report)
+        catch {
+          // as a table may no longer have what the state was made of
+          case NonFatal(error) if !wasRefreshed || mayComputeAnew =>
+            report.isFor("full", RefreshError(session, error))
+            false
+        }
+      if (!isDone) compute(isAnew(before), report)
+    }
   }
+
+  /** Not of a feed that begins with a snapshot, unasked: it may have become another, and the feed lack what is between. */
+  private def mayComputeAnew: Boolean =
+    query.canComputeAnew || query.analyzed.collectWithSubqueries {
+      case stream if InitialSnapshotData.rowsOf(stream).nonEmpty => stream
+    }.isEmpty
 
   /** Whether its table is to be made anew, and not only to hold other rows. */
   private def isAnew(before: KeptView): Boolean = {
@@ -166,11 +176,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   private def goesOn(before: KeptView, report: RefreshReport): Boolean = {
     val evolution = new ViewEvolution(query, before)
-    if (evolution.keepsState) {
+    val isUsed = evolution.keepsState || !mayComputeAnew
+    if (isUsed) {
       report.isFor("evolved", evolution.summary)
       compute(isAnew(before), report, evolution.prepare)
     }
-    evolution.keepsState
+    isUsed
   }
 
   /**

@@ -41,6 +41,9 @@ private[changelog] class InitialSnapshotData(session: SparkSession, val rows: Lo
 
 private[changelog] object InitialSnapshotData {
 
+  /** What the format of such a stream is called. */
+  val Name: String = InitialSnapshotProvider.Name
+
   /** The rows of the snapshot that a stream is of, if it is of one. */
   def rowsOf(stream: LogicalPlan): Option[LogicalPlan] = stream match {
     case relation: StreamingRelation =>
@@ -50,4 +53,7 @@ private[changelog] object InitialSnapshotData {
       }
     case _ => None
   }
+
+  /** Whether the rows of a snapshot's offset were copied, and so are there for the first batch only. */
+  def isCopied(offset: String): Boolean = SnapshotMoment.parse(offset).copy.nonEmpty
 }

@@ -79,6 +79,13 @@ object FollowedTables {
     case _ => false
   }
 
+  /** The version of a table of Delta that a relation reads, if one was asked for. */
+  def fixedVersion(relation: LogicalPlan): Option[Long] = relation match {
+    case Files(files) if DeltaMethods.isTimeTravel(files) =>
+      Some(DeltaMethods.snapshotOf(relation).version)
+    case _ => None
+  }
+
   /** What a relation reads, as people call it. */
   def describe(relation: LogicalPlan): String = relation match {
     case logical: LogicalRelation => nameOf(logical).getOrElse(logical.relation.toString)
