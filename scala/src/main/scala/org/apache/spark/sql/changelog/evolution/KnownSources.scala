@@ -4,7 +4,8 @@
 package org.apache.spark.sql.changelog.evolution
 
 /**
- * Which sources of a changed query the query before has read.
+ * Which sources of a changed query the query before has read. One that is read once more, apart, has been read
+ * as far as before: which of the two readings is that of what is kept does not matter then.
  *
  * @param was
  *   what those of the query before are called, in the order of its offsets
@@ -18,7 +19,7 @@ private[evolution] class KnownSources(was: Seq[String], is: Seq[String]) {
     val old = was.zipWithIndex.groupMap(_._1)(_._2)
     is.zipWithIndex.map { case (source, place) =>
       val sameBefore = is.take(place).count(_ == source)
-      old.get(source).flatMap(_.lift(sameBefore))
+      old.get(source).map(places => places.lift(sameBefore).getOrElse(places.last))
     }
   }
 }

@@ -161,7 +161,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   /** Not of a feed that begins with a snapshot, unasked: it may have become another, and the feed lack what is between. */
   private def mayComputeAnew: Boolean =
-    query.canComputeAnew || query.analyzed.collectWithSubqueries {
+    query.obstacleToAnew.isEmpty || query.analyzed.collectWithSubqueries {
       case stream if InitialSnapshotData.rowsOf(stream).nonEmpty => stream
     }.isEmpty
 

@@ -84,7 +84,10 @@ private[optimizer] object OutputRewrite {
       ChangelogConsolidate(key, pairs, replaces = false, kind, RowKind.newAttribute(), all)
     val nettedBy = Option.when(pairs)(key)
     val explanation = explainedBy(root)(ExplainTree(root, operators))
-    output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+    val netting =
+      output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
+    // rows of the target have no value of a column that is new
+    netting.copy(columns = netting.columns.map(_.withNullability(true)))
   }
 
   /** A root that can be explained but not executed. */
