@@ -126,7 +126,8 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
       else {
         checkError("CHANGELOG_SNAPSHOT_GONE")(verify())
         checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE")(
-          run(s"ALTER MATERIALIZED VIEW kept_$format AS SELECT id, upper(city) AS city FROM rides"))
+          run(
+            s"ALTER MATERIALIZED VIEW kept_$format AS SELECT id, upper(city) AS city FROM rides"))
         assert(run(s"SELECT * FROM kept_$format") == Seq("1 Bern", "3 Nice"))
       }
       run(s"REFRESH MATERIALIZED VIEW kept_$format FULL")
