@@ -56,6 +56,8 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
   private def planNode(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case IdleSource(output) => LocalTableScanExec(output, Nil, None) :: Nil
 
+    case GoneRows(_, error) => throw error()
+
     case aggregate: ChangelogAggregate =>
       val state = AssignStateInfo(castToImpl(session), _: Long)
       PlanChangelogAggregate(aggregate, state, planLater(aggregate.child)) :: Nil

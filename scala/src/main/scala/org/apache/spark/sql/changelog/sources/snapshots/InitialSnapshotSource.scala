@@ -20,6 +20,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.errors.SnapshotErrors
+import org.apache.spark.sql.changelog.plans.GoneRows
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
 
 /**
@@ -97,7 +98,8 @@ private[snapshots] class InitialSnapshotSource(
         field.copy(name = name)
       })
       session.read.schema(stored).parquet(path(copy).toString).queryExecution.analyzed
-    case Some(copy) => throw SnapshotErrors.gone(path(copy).toString)
+    case Some(copy) =>
+      GoneRows(toAttributes(schema), () => SnapshotErrors.gone(path(copy).toString))
   }
 
   /** Columns are called by numbers in a copy: names may have signs that files don't take. */
