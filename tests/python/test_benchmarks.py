@@ -74,7 +74,7 @@ def test_the_sum_over_changes_is_that_of_the_final_rows(
 
 
 def test_growth_reports_each_small_batch(spark: SparkSession, tmp_path: Path) -> None:
-    folder = growth_side._table(tmp_path, 500, 20, growth_side.SKIPPED + 2)
+    folder = growth_side.changing_table(tmp_path, 500, 20, growth_side.SKIPPED + 2)
     found = growth_side._run(spark, "rank", folder, 2)
     assert len(found["durations"]) == 2
     # every row is kept: by the end as many have come as have gone
@@ -94,7 +94,7 @@ def test_as_many_rows_expire_as_come(spark: SparkSession, tmp_path: Path) -> Non
 def test_what_a_sink_keeps_is_compared_with_batch_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    folder = growth_side._table(tmp_path, 500, 20, 2)
+    folder = growth_side.changing_table(tmp_path, 500, 20, 2)
     task = sinks_side.Task("memory", "kept", "", 500, 20, 2, "", {}, "")
     found = sinks_side._keep(spark, task, "kept", folder)
     assert found["right"]

@@ -130,7 +130,8 @@ def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkS
 @contextmanager
 def kept_elsewhere(spark: SparkSession, name: str) -> Iterator[None]:
     """Say that a query of another process keeps a view, as that process would."""
-    facts = dict(spark.sql(f"DESCRIBE EXTENDED MATERIALIZED VIEW {name}").collect())
+    rows = spark.sql(f"DESCRIBE EXTENDED MATERIALIZED VIEW {name}").collect()
+    facts: dict[str, str] = {row[0]: row[1] for row in rows}
     home = Path(facts["Checkpoint"].removeprefix("file:")).parents[1]
     file = home / "turns" / "1000"
     ended = Event()
