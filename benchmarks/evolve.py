@@ -11,16 +11,11 @@ history. Both must bring the same rows.
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from evolve_side import CHANGED
-from measuring import CACHE, RESULTS, STATES, keep, measure_side, number, surroundings
+from measuring import CACHE, RESULTS, STATES, measure_each, number, surroundings
 
 WARM_ROWS = 100_000
 
@@ -34,31 +29,21 @@ def main() -> None:
         "state": options.state,
         **surroundings(),
     }
-    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
-    found: list[dict[str, Any]] = []
-    text = ""
-    progress = tqdm(options.changes, file=sys.stderr, smoothing=0)
-    for change in progress:
-        progress.set_postfix_str(change)
-        task = {
-            "change": change,
-            "cache": str(CACHE / "bench"),
-            "rows": options.rows,
-            "warm_rows": WARM_ROWS,
-            "settings": STATES[options.state],
-            "memory": options.memory,
-        }
-        log = logs / f"{change.replace(' ', '-')}.log"
-        result = measure_side("evolve_side.py", task, log, options.timeout)
-        found.append({"change": change, **result})
-        text = render(about, found)
-        keep(options.output, {**about, "found": found}, text)
-    print(text)
-    if any("error" in one for one in found):
-        sys.exit(f"some runs failed; their logs are in {logs}")
-    shutil.rmtree(logs)
-    if not all(one["right"] for one in found):
-        sys.exit("some results are wrong")
+    plan = [
+        (
+            {"change": change},
+            {
+                "change": change,
+                "cache": str(CACHE / "bench"),
+                "rows": options.rows,
+                "warm_rows": WARM_ROWS,
+                "settings": STATES[options.state],
+                "memory": options.memory,
+            },
+        )
+        for change in options.changes
+    ]
+    measure_each("evolve_side.py", plan, about, render, options)
 
 
 def _options() -> argparse.Namespace:

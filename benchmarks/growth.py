@@ -11,13 +11,8 @@ those of the query's reports: the whole batch, and in it planning and running.
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from growth_side import OPERATORS, STOCK
 from growth_time import TIMED
@@ -26,8 +21,7 @@ from measuring import (
     PROVIDER,
     RESULTS,
     STATES,
-    keep,
-    measure_side,
+    measure_each,
     number,
     surroundings,
 )
@@ -45,35 +39,27 @@ def main() -> None:
         "memory": options.memory,
         **surroundings(),
     }
-    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
-    found: list[dict[str, Any]] = []
-    text = ""
     states: dict[str, dict[str, str]] = {name: STATES[name] for name in options.state}
     states |= {n: {PROVIDER: c} for n, c in (given.split("=", 1) for given in options.provider)}
-    plan = [(state, operator) for operator in options.operators for state in states]
-    progress = tqdm(plan, file=sys.stderr, smoothing=0)
-    for state, operator in progress:
-        progress.set_postfix_str(f"{operator} {state}")
-        task = {
-            "operator": operator,
-            "cache": str(CACHE / "bench"),
-            "sizes": options.sizes,
-            "partitions": options.partitions,
-            "changes": options.changes,
-            "batches": options.batches,
-            "settings": states[state] | dict(given.split("=", 1) for given in options.settings),
-            "memory": options.memory,
-            "anew": options.anew,
-        }
-        log = logs / f"{operator}-{state}.log"
-        result = measure_side("growth_side.py", task, log, options.timeout)
-        found.append({"operator": operator, "state": state, **result})
-        text = render(about, found)
-        keep(options.output, {**about, "found": found}, text)
-    print(text)
-    if any("error" in one for one in found):
-        sys.exit(f"some runs failed; their logs are in {logs}")
-    shutil.rmtree(logs)
+    plan = [
+        (
+            {"operator": operator, "state": state},
+            {
+                "operator": operator,
+                "cache": str(CACHE / "bench"),
+                "sizes": options.sizes,
+                "partitions": options.partitions,
+                "changes": options.changes,
+                "batches": options.batches,
+                "settings": settings | dict(given.split("=", 1) for given in options.settings),
+                "memory": options.memory,
+                "anew": options.anew,
+            },
+        )
+        for operator in options.operators
+        for state, settings in states.items()
+    ]
+    measure_each("growth_side.py", plan, about, render, options)
 
 
 def _options() -> argparse.Namespace:

@@ -11,16 +11,11 @@ Builds of this project can be compared: those named by --jar take turns with the
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from latency_side import CPU, QUERIES, STOCK
-from measuring import OURS, RESULTS, builds, keep, measure_side, surroundings
+from measuring import OURS, RESULTS, builds, measure_each, surroundings
 from report import part_cells, part_names
 
 
@@ -34,37 +29,24 @@ def main() -> None:
         **surroundings(),
     }
     jars = builds(options.jar)
-    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
-    runs: list[dict[str, Any]] = []
-    text = ""
     plan = [
-        (query, turn, build)
+        (
+            {"query": query, "build": build, "turn": turn},
+            {
+                "query": query,
+                "batches": options.batches,
+                "warm": options.warm,
+                "settings": dict(given.split("=", 1) for given in options.settings),
+                "memory": options.memory,
+                "jar": jars[build],
+            },
+        )
         for query in options.queries
         for turn in range(options.repeat)
         for build in jars
         if query != STOCK or build == OURS
     ]
-    progress = tqdm(plan, file=sys.stderr, smoothing=0)
-    for query, turn, build in progress:
-        progress.set_postfix_str(f"{query} {build}")
-        task = {
-            "query": query,
-            "batches": options.batches,
-            "warm": options.warm,
-            "settings": dict(given.split("=", 1) for given in options.settings),
-            "memory": options.memory,
-            "jar": jars[build],
-        }
-        result = measure_side(
-            "latency_side.py", task, logs / f"{query}-{build}-{turn}.log", options.timeout
-        )
-        runs.append({"query": query, "build": build, "turn": turn, **result})
-        text = render(about, runs)
-        keep(options.output, {**about, "runs": runs}, text)
-    print(text)
-    if any("error" in run for run in runs):
-        sys.exit(f"some runs failed; their logs are in {logs}")
-    shutil.rmtree(logs)
+    measure_each("latency_side.py", plan, about, render, options, name="runs")
 
 
 def _options() -> argparse.Namespace:

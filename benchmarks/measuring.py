@@ -9,11 +9,16 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
@@ -74,6 +79,38 @@ def measure_side(script: str, task: dict[str, Any], log: Path, timeout: int) -> 
     """Give a task to a script beside this one, in a process of its own."""
     path = Path(__file__).with_name(script)
     return measure([sys.executable, str(path), json.dumps(task)], log, timeout)
+
+
+def measure_each(
+    script: str,
+    plan: Sequence[tuple[dict[str, Any], dict[str, Any]]],
+    about: dict[str, Any],
+    render: Callable[[dict[str, Any], list[dict[str, Any]]], str],
+    options: argparse.Namespace,
+    name: str = "found",
+) -> None:
+    """Give one task after the other to a script, and print and keep the table of what they found.
+
+    ``plan`` has what tells a task from others, and the task; ``name`` is what the results are
+    called where they are kept.
+    """
+    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
+    found: list[dict[str, Any]] = []
+    text = ""
+    progress = tqdm(plan, file=sys.stderr, smoothing=0)
+    for told, task in progress:
+        label = " ".join(map(str, told.values()))
+        progress.set_postfix_str(label)
+        log = logs / f"{label.replace(' ', '-')}.log"
+        found.append({**told, **measure_side(script, task, log, options.timeout)})
+        text = render(about, found)
+        keep(options.output, {**about, name: found}, text)
+    print(text)
+    if any("error" in one for one in found):
+        sys.exit(f"some runs failed; their logs are in {logs}")
+    shutil.rmtree(logs)
+    if not all(one.get("right", True) for one in found):
+        sys.exit("some results are wrong")
 
 
 def generate_apart(code: str, folder: Path, *sizes: float) -> None:

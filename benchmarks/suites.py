@@ -13,14 +13,10 @@ of this project can be compared: those named by --jar take turns with the one of
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 import data
 from measuring import (
@@ -32,8 +28,7 @@ from measuring import (
     builds,
     generate_apart,
     generate_events,
-    keep,
-    measure_side,
+    measure_each,
     number,
     surroundings,
 )
@@ -70,35 +65,24 @@ def main() -> None:
     _generate(folders, suites, options.scale, options.batches, options.events)
     _generate(warm, suites, WARM_SCALE, WARM_BATCHES, WARM_EVENTS)
     jars = builds(options.jar)
-    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
-    found: list[dict[str, Any]] = []
-    text = ""
-    plan = [(suite, query, build) for suite, query in options.queries for build in jars]
-    progress = tqdm(plan, file=sys.stderr, smoothing=0)
-    for suite, query, build in progress:
-        progress.set_postfix_str(f"{suite} {query} {build}")
-        task = {
-            "suite": suite,
-            "query": query,
-            "folder": str(folders[suite]),
-            "warm_folder": str(warm[suite]),
-            "anew": options.anew,
-            "settings": STATES[options.state],
-            "memory": options.memory,
-            "jar": jars[build],
-        }
-        result = measure_side(
-            "suites_side.py", task, logs / f"{suite}-{query}-{build}.log", options.timeout
+    plan = [
+        (
+            {"suite": suite, "query": query, "build": build},
+            {
+                "suite": suite,
+                "query": query,
+                "folder": str(folders[suite]),
+                "warm_folder": str(warm[suite]),
+                "anew": options.anew,
+                "settings": STATES[options.state],
+                "memory": options.memory,
+                "jar": jar,
+            },
         )
-        found.append({"suite": suite, "query": query, "build": build, **result})
-        text = render(about, found)
-        keep(options.output, {**about, "found": found}, text)
-    print(text)
-    if any("error" in one for one in found):
-        sys.exit(f"some runs failed; their logs are in {logs}")
-    shutil.rmtree(logs)
-    if not all(one["right"] for one in found):
-        sys.exit("some results are wrong")
+        for suite, query in options.queries
+        for build, jar in jars.items()
+    ]
+    measure_each("suites_side.py", plan, about, render, options)
 
 
 def _options() -> argparse.Namespace:

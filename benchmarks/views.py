@@ -11,15 +11,10 @@ three tenths of the rows of all large tables change. What views hold is compared
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from measuring import RESULTS, ROOT, STATES, keep, measure_side, surroundings
+from measuring import RESULTS, ROOT, STATES, measure_each, surroundings
 from views_side import KINDS, SHARES
 
 WORST = 1.2  # as many times slower than the better way the decided one may be
@@ -36,35 +31,24 @@ def main() -> None:
         "state": options.state,
         **surroundings(),
     }
-    logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
-    found: list[dict[str, Any]] = []
-    text = ""
-    plan = [(kind, query) for kind in options.kinds for query in options.queries]
-    progress = tqdm(plan, file=sys.stderr, smoothing=0)
-    for kind, query in progress:
-        progress.set_postfix_str(f"{kind} {query}")
-        task = {
-            "kind": kind,
-            "query": query,
-            "scale": options.scale,
-            "rounds": options.rounds,
-            "using": options.using,
-            "settings": STATES[options.state],
-            "jar": options.jar,
-            "memory": options.memory,
-        }
-        result = measure_side(
-            "views_side.py", task, logs / f"{kind}-{query}.log", options.timeout
+    plan = [
+        (
+            {"kind": kind, "query": query},
+            {
+                "kind": kind,
+                "query": query,
+                "scale": options.scale,
+                "rounds": options.rounds,
+                "using": options.using,
+                "settings": STATES[options.state],
+                "jar": options.jar,
+                "memory": options.memory,
+            },
         )
-        found.append({"kind": kind, "query": query, **result})
-        text = render(about, found)
-        keep(options.output, {**about, "found": found}, text)
-    print(text)
-    if any("error" in one for one in found):
-        sys.exit(f"some runs failed; their logs are in {logs}")
-    shutil.rmtree(logs)
-    if not all(one["right"] for one in found):
-        sys.exit("some results are wrong")
+        for kind in options.kinds
+        for query in options.queries
+    ]
+    measure_each("views_side.py", plan, about, render, options)
 
 
 def _options() -> argparse.Namespace:
