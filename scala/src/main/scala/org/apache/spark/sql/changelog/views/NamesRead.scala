@@ -20,20 +20,22 @@ object NamesRead {
 
   /** The tables of a parsed query, as it names them. */
   def relations(query: LogicalPlan): Seq[UnresolvedRelation] =
-    query.collectWithSubqueries { case relation: UnresolvedRelation => relation } ++
-      commonTables(query).flatMap(relations)
+    all(query) { case relation: UnresolvedRelation => relation }
 
   /** The views of which it reads `changes`. */
   private def ofChanges(query: LogicalPlan): Seq[Seq[String]] =
-    query.collectWithSubqueries {
+    all(query) {
       case call: UnresolvedTableValuedFunction
           if call.name.last.equalsIgnoreCase(ChangesFunction.Name) =>
         ChangesFunction.view(call.functionArgs).map(CatalystSqlParser.parseMultipartIdentifier)
-    }.flatten ++ commonTables(query).flatMap(ofChanges)
+    }.flatten
 
   private def withs(query: LogicalPlan): Seq[UnresolvedWith] =
-    query.collectWithSubqueries { case tables: UnresolvedWith => tables } ++
-      commonTables(query).flatMap(withs)
+    all(query) { case tables: UnresolvedWith => tables }
+
+  /** What is found among all nodes of a query, those of its common tables too. */
+  private def all[T](query: LogicalPlan)(found: PartialFunction[LogicalPlan, T]): Seq[T] =
+    query.collectWithSubqueries(found) ++ commonTables(query).flatMap(all(_)(found))
 
   /** Common tables of a query, which are no children of its nodes. */
   private def commonTables(query: LogicalPlan): Seq[LogicalPlan] =
