@@ -54,14 +54,7 @@ lazy val core = (project in file("."))
         Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
       }
     },
-    Test / javaOptions ++= JavaModuleOptions.all ++ Seq(
-      "-Xmx4g",
-      // room from the beginning, else the collector runs again and again before it takes more
-      "-Xms1g",
-      "-Xmn400m",
-      "-XX:MetaspaceSize=300m",
-      "-XX:+UseSerialGC", // short runs of ever new code: neither a busy collector ...
-      "-XX:TieredStopAtLevel=1", // ... nor much optimization pays off
+    Test / javaOptions ++= JavaModuleOptions.all ++ TestProcesses.javaOptions ++ Seq(
       "-XX:ReservedCodeCacheSize=512m", // which would be 48 MB, soon full, and then nothing compiled
       "-Duser.timezone=UTC",
       "-Dspark.testing=true",

@@ -44,6 +44,8 @@ class StageInputSuite extends AnyFunSuite with ChangelogSession {
       stream
     }
     val joins = (1 to numJoins).map(i => s"JOIN t$i ON t${i - 1}.next = t$i.id").mkString(" ")
+    // all in one batch
+    streams.foreach(_.addData((1, 1, "insert")))
     val running = session
       .sql(
         s"SELECT * FROM to_changelog(TABLE(SELECT t0.id % 2, count(*) FROM t0 $joins GROUP BY 1))")
@@ -51,7 +53,6 @@ class StageInputSuite extends AnyFunSuite with ChangelogSession {
       .format("noop")
       .start()
     try {
-      streams.foreach(_.addData((1, 1, "insert")))
       running.processAllAvailable()
       val batch = running.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
       val output = batch.executedPlan.collectFirst { case output: ChangelogOutputExec => output }

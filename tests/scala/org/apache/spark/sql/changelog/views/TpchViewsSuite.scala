@@ -22,15 +22,18 @@ import org.apache.spark.sql.changelog.testing._
  */
 class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
   private val rounds = sys.env.get("CHANGELOG_TPCH_VIEWS").map(_.toInt)
+  private val scale = sys.env.get("CHANGELOG_TPCH_SCALE").filter(_.nonEmpty)
   private val warehouse = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
+    ChangelogSession.DeltaConf ++ scale.fold(ChangelogSession.Quick)(_ => manyRows) ++ Map(
       "spark.sql.warehouse.dir" -> warehouse.getPath,
       "spark.sql.sources.default" -> "parquet"))
 
-  private lazy val tpch =
-    new Tpch(spark, home.toAbsolutePath, sys.env.get("CHANGELOG_TPCH_SCALE").filter(_.nonEmpty))
+  /** As users would have it: with generated code, all of which is kept. */
+  private def manyRows = Map("spark.sql.codegen.cache.maxEntries" -> "20000")
+
+  private lazy val tpch = new Tpch(spark, home.toAbsolutePath, scale)
 
   private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 
@@ -90,6 +93,7 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
           run(statement)
           statement
         }
+        val began = System.nanoTime
         texts.foreach { case (name, text) =>
           withClue(s"$name, seed $seed, round $round, after ${statements.mkString(";\n")}\n") {
             run(s"REFRESH MATERIALIZED VIEW view_$name")
@@ -98,6 +102,10 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
             val last = facts.find(_.getString(0) == "Last refresh").get.getString(1)
             assert(last.contains(", incremental,"))
           }
+        }
+        if (this.rounds.isDefined) {
+          val seconds = (System.nanoTime - began) / 1000000000
+          println(s"$name: round $round of $rounds, seed $seed: $seconds s")
         }
       }
       texts.keys.foreach { name =>

@@ -42,7 +42,14 @@ case class ToChangelog(
 
   override protected def notStarted: AnalysisException = ChangelogErrors.changesNotStarted()
 
-  override def output: Seq[Attribute] = child.output :+ changeType
+  /**
+   * The columns of the result. A row that a target has held since before it got a column is taken back
+   * without a value of it.
+   */
+  def columns: Seq[Attribute] =
+    if (streaming) child.output.map(_.withNullability(true)) else child.output
+
+  override def output: Seq[Attribute] = columns :+ changeType
 
   override def producedAttributes: AttributeSet = AttributeSet(changeType)
 

@@ -84,10 +84,7 @@ private[optimizer] object OutputRewrite {
       ChangelogConsolidate(key, pairs, replaces = false, kind, RowKind.newAttribute(), all)
     val nettedBy = Option.when(pairs)(key)
     val explanation = explainedBy(root)(ExplainTree(root, operators))
-    val netting =
-      output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
-    // rows of the target have no value of a column that is new
-    netting.copy(columns = netting.columns.map(_.withNullability(true)))
+    output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
   }
 
   /** A root that can be explained but not executed. */
@@ -117,7 +114,7 @@ private[optimizer] object OutputRewrite {
       pairBy,
       nettedBy,
       sink.mode == OutputMode.Retract,
-      sink.child.output,
+      sink.columns,
       sink.changeType,
       if (sink.key.nonEmpty) Some(sink.key) else replacedBy(root),
       query.upsertKeys.map(query.ordered),
