@@ -85,6 +85,10 @@ _DISTINCT_CHECK = ("bids", "bidders", "cheap_bidders", "auctions", "cheap_auctio
 _TOP = """SELECT auction, bidder, price, id{place} FROM (
   SELECT *, row_number() OVER (PARTITION BY auction ORDER BY price DESC, id) AS place
   FROM bid) AS r WHERE place <= 10"""
+_TOP_OF_HOT = """SELECT about, bidder, price, id FROM (
+  SELECT *, row_number() OVER (PARTITION BY about ORDER BY price DESC, id) AS place FROM (
+    SELECT *, CASE WHEN MOD(id, 5) > 0 THEN 0 ELSE auction END AS about FROM bid) AS b) AS r
+WHERE place <= 10"""
 _LAST = """SELECT bidder, auction, price, ts FROM (
   SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY {time} DESC) AS place
   FROM bid) AS r WHERE place = 1"""
@@ -168,6 +172,10 @@ FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP
     Workload(
         "W6n", "the same without the number", ("bid",), _TOP.format(place=""),
         ("auction", "bidder", "price", "id"),
+    ),
+    Workload(
+        "W6e", "the same, four fifths of them of one auction", ("bid",), _TOP_OF_HOT,
+        ("about", "bidder", "price", "id"),
     ),
     Workload(
         "W6g", "the ten best of the last bids per bidder and auction", ("bid",),

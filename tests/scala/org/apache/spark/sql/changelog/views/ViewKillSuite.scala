@@ -13,6 +13,7 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
@@ -29,6 +30,9 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
   private val latestKillMillis = if (KilledWriter.isLong) 25000 else 8000
   private val random = new Random(KilledWriter.seed)
   private lazy val session = spark.newSession()
+
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.DeltaConf)
 
   /**
    * Views never wait until a row is final, and keep none that leaves as time passes; nor are there tables for
@@ -47,9 +51,17 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     run(queries, "")(new OverChanges(_, _))
   }
 
-  if (KilledWriter.isLong) test("views over tables that are compared with copies") {
-    run(ofTables, " over compared tables")(new OverRows(_, _))
-  }
+  // the way that most have, and in long runs each
+  if (KilledWriter.isLong) {
+    FollowedRows.all.foreach { way =>
+      test(s"views over tables followed by $way")(
+        run(ofTables, s" over $way")(new OverRows(_, _, way)))
+    }
+  } else
+    test("views over Delta tables") {
+      val way = FollowedRows.delta(random.nextInt(FollowedRows.delta.size))
+      run(ofTables, s" over $way")(new OverRows(_, _, way))
+    }
 
   private def run(queries: Seq[OperatorQuery], what: String)(
       killed: (OperatorQuery, String) => Killed): Unit = {
@@ -210,9 +222,9 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
-  /** The tables are files of all rows, written anew while no process runs. */
-  private class OverRows(query: OperatorQuery, format: String)
-      extends Killed(query, format, "rows", "TBLPROPERTIES ('changelog.follow' = 'copies')") {
+  /** The tables hold all rows, and others while no process runs. */
+  private class OverRows(query: OperatorQuery, format: String, way: FollowedRows)
+      extends Killed(query, format, way.format, way.ofView) {
 
     /** The query's rows each time that processes could read others, from when there were none. */
     private val results = mutable.ArrayBuffer(Seq.empty[Row])
@@ -223,12 +235,7 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
     override protected def arrive(): Unit = {
       tables.foreach { case (name, table) =>
         table.read(session, table.size, Seq.fill(table.size + 1)(0L), since = None)
-        session
-          .table(name)
-          .coalesce(1)
-          .write
-          .mode("overwrite")
-          .parquet(feeds.resolve(s"rows/$name").toString)
+        way.write(session, name, feeds.resolve(s"rows/$name"))
       }
       results += session.sql(query.sql).collect().toSeq
     }
@@ -249,4 +256,56 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       assert(rows(shown, "second", countsSchema) == counted(results.last))
     }
   }
+}
+
+/**
+ * How tables that hold all rows are followed, and written so that they can be.
+ *
+ * @param ofView
+ *   what the statement that makes a view says of it
+ */
+private sealed abstract class FollowedRows(val format: String, val ofView: String) {
+
+  /** Lets the table at a place hold the rows that a session knows by a name. */
+  def write(session: SparkSession, rows: String, place: Path): Unit
+}
+
+private object FollowedRows {
+
+  case object Copies
+      extends FollowedRows("parquet", "TBLPROPERTIES ('changelog.follow' = 'copies')") {
+    override def write(session: SparkSession, rows: String, place: Path): Unit =
+      session.table(rows).coalesce(1).write.mode("overwrite").parquet(place.toString)
+
+    override def toString: String = "copies"
+  }
+
+  private final case class Delta(name: String, properties: Map[String, String])
+      extends FollowedRows("delta", "") {
+    override def write(session: SparkSession, rows: String, place: Path): Unit = {
+      val table = s"delta.`$place`"
+      val all = properties.map { case (key, value) => s"'$key' = '$value'" }.mkString(", ")
+      session.sql(
+        s"CREATE TABLE IF NOT EXISTS $table (${ArrivingTable.Columns}) USING delta TBLPROPERTIES ($all)")
+      val differs = StructType
+        .fromDDL(ArrivingTable.Columns)
+        .names
+        .map(column => s"NOT (held.$column <=> came.$column)")
+        .mkString(" OR ")
+      session.sql(s"""MERGE INTO $table held USING $rows came ON held.id = came.id
+                     |WHEN MATCHED AND ($differs) THEN UPDATE SET *
+                     |WHEN NOT MATCHED THEN INSERT *
+                     |WHEN NOT MATCHED BY SOURCE THEN DELETE""".stripMargin)
+      ()
+    }
+
+    override def toString: String = name
+  }
+
+  val delta: Seq[FollowedRows] = Seq(
+    Delta("a change feed", Map("delta.enableChangeDataFeed" -> "true")),
+    Delta("files", Map("delta.enableDeletionVectors" -> "false")),
+    Delta("deletion vectors", Map("delta.enableDeletionVectors" -> "true")))
+
+  val all: Seq[FollowedRows] = Copies +: delta
 }

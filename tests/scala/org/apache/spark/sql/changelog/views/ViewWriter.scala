@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  * kill, and with a catalog that outlives it.
  *
  * What to do comes by standard input: the session's settings, how, the folder of the files, whether these are
- * `changes`, or Parquet of all `rows`, and then for each view its name and the statement that makes it, over
+ * `changes`, or else the format of tables that hold all rows, and then for each view its name and the statement that makes it, over
  * tables as [[ArrivingTable]] names them. It
  * first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
  * `started`; after refreshes, between which views get another number of partitions, the same again, and
@@ -32,7 +32,10 @@ object ViewWriter {
       SparkSession.builder().master("local[2]").enableHiveSupport())
     val runs = lines.next() == "run"
     val feeds = Path.of(lines.next())
-    if (lines.next() == "changes") nameChanges(spark, feeds) else nameRows(spark, feeds)
+    lines.next() match {
+      case "changes" => nameChanges(spark, feeds)
+      case format => nameRows(spark, feeds, format)
+    }
     val views = lines.grouped(2).map(view => view.head -> view.last).toSeq
     tell(spark, views.map(_._1).filter(spark.catalog.tableExists(_)))
     println("started")
@@ -60,10 +63,10 @@ object ViewWriter {
     ArrivingTable.stream(spark, name => spark.readStream.table(s"files_$name"))
   }
 
-  private def nameRows(spark: SparkSession, feeds: Path): Unit =
+  private def nameRows(spark: SparkSession, feeds: Path, format: String): Unit =
     ArrivingTable.Names.foreach { name =>
       spark.sql(
-        s"CREATE TABLE IF NOT EXISTS $name (${ArrivingTable.Columns}) USING parquet " +
+        s"CREATE TABLE IF NOT EXISTS $name (${ArrivingTable.Columns}) USING $format " +
           s"LOCATION '${feeds.resolve(s"rows/$name")}'")
     }
 

@@ -34,7 +34,9 @@ class PlanChangelogRankSuite extends AnyFunSuite with ChangelogSession {
           .executedPlan
           .toString
       assert(text.contains("ChangelogRank"))
-      Seq("WindowGroupLimit", "ChangelogDrain").filter(text.contains).mkString(" ")
+      Seq("WindowGroupLimit", "ChangelogDrain", "LimitHotPartitions")
+        .filter(text.contains)
+        .mkString(" ")
     } finally running.stop()
   }
 
@@ -46,11 +48,16 @@ class PlanChangelogRankSuite extends AnyFunSuite with ChangelogSession {
         "WindowGroupLimit ChangelogDrain")
   }
 
-  test("rows that go are all sent, and so are those of many partitions") {
+  private def best(rows: String, function: String = "row_number"): String =
+    s"SELECT g FROM (SELECT *, $function() OVER (PARTITION BY g ORDER BY n) AS r FROM $rows) WHERE r < 3"
+
+  test("rows that go are all sent") {
     assert(plan("SELECT * FROM c ORDER BY n LIMIT 3") == "")
-    assert(
-      plan(
-        "SELECT g FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY n) AS r FROM t) " +
-          "WHERE r < 3") == "")
+    assert(plan(best("c")) == "")
+  }
+
+  test("of many partitions, those are looked for that have many rows") {
+    assert(plan(best("t")) == "LimitHotPartitions")
+    assert(plan(best("t", "rank")) == "")
   }
 }

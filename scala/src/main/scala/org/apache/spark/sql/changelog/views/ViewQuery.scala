@@ -42,13 +42,15 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def reads(view: TableIdentifier): Boolean = views.contains(view)
 
   /** Why it isn't computed anew unasked: then rows would be gone, or others. None if it can be. */
-  def obstacleToAnew: Option[String] = streamsRead(analyzed).headOption
+  def obstacleToAnew: Option[String] = streams.headOption
     .map(stream => s"the stream $stream may have forgotten what it has sent")
     .orElse(Option.when(rowsDependOnTheirTime) {
       "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
     })
 
   /** The streams that are neither tables which are followed nor views. */
+  def streams: Seq[String] = streamsRead(analyzed).distinct
+
   private def streamsRead(plan: LogicalPlan): Seq[String] = plan match {
     case view if reader.isOfView(view) => Nil
     case stream: StreamingRelation if follower.made(stream) => Nil

@@ -23,14 +23,8 @@ private[hotkeys] final case class SampledKeys(rows: Long, counts: Seq[(String, L
  * Looks at one of 64 rows of a task, and counts those of the keys that most of them have in a sketch,
  * which is small whatever the keys are. Which rows it looks at is chance, as rows may come in turns, and the same
  * for each attempt.
- *
- * @param tell
- *   is given what was seen when the task is done, unless no row was looked at
  */
-private[hotkeys] final class KeySample(
-    partition: Int,
-    describe: UnsafeRow => String,
-    tell: SampledKeys => Unit) {
+private[execution] final class KeySample(partition: Int) {
   import KeySample._
 
   private val random = new SplittableRandom(partition)
@@ -50,29 +44,26 @@ private[hotkeys] final class KeySample(
     keys.update(key.copy())
   }
 
-  /** Tells what was seen. */
-  def finish(): Unit = if (keys != null) {
-    val counts = keys
-      .getFrequentItems(Unremarkable, ErrorType.NO_FALSE_NEGATIVES)
-      .take(MostTold)
-      .map(found => describe(found.getItem) -> found.getEstimate)
-    tell(SampledKeys(keys.getStreamLength, counts.toSeq))
-  }
+  /** How many rows were looked at. */
+  def rows: Long = if (keys == null) 0 else keys.getStreamLength
+
+  /** The keys that at least so many of these have, the most frequent first, and about how many do. */
+  def keysOf(leastRows: Long): Seq[(UnsafeRow, Long)] =
+    if (keys == null) Nil
+    else
+      keys
+        .getFrequentItems(leastRows - 1, ErrorType.NO_FALSE_NEGATIVES)
+        .toSeq
+        .map(found => found.getItem -> found.getEstimate)
 
   private def gap(): Int = random.nextInt(1, 2 * KeySample.OneOf)
 }
 
-private[hotkeys] object KeySample {
+private[execution] object KeySample {
 
   /** One of so many rows is looked at. */
   val OneOf = 64
 
   /** So large a sketch errs by less than two percent of the rows. */
   private val MostKeys = 256
-
-  /** A key that no more rows of a task have is none that matters. */
-  private val Unremarkable = 8L
-
-  /** No more keys can each have a third of the rows. */
-  private val MostTold = 3
 }

@@ -42,9 +42,14 @@ private[execution] final class KeySamples private (
 
   /** What a task looks at rows with. Generated code calls it, too. */
   def open(partition: Int): KeySample = {
-    val sample = new KeySample(partition, describe, seen.add)
-    Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => sample.finish()))
+    val sample = new KeySample(partition)
+    Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => tell(sample)))
     sample
+  }
+
+  private def tell(sample: KeySample): Unit = if (sample.rows > 0) {
+    val counts = sample.keysOf(KeySamples.Remarkable).take(KeySamples.MostTold)
+    seen.add(SampledKeys(sample.rows, counts.map { case (key, count) => describe(key) -> count }))
   }
 
   private def describe(key: UnsafeRow): String =
@@ -78,6 +83,12 @@ private[execution] object KeySamples {
     case CollationKey(child) => child
     case other => SparkRules.withoutNormalization(other)
   }
+
+  /** A key that fewer rows of a task have is none that matters. */
+  private val Remarkable = 9L
+
+  /** No more keys can each have a third of the rows. */
+  private val MostTold = 3
 
   private val MostChars = 60
 

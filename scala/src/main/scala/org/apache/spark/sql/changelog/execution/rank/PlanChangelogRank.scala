@@ -19,14 +19,13 @@ object PlanChangelogRank {
       state: StatefulOperatorStateInfo,
       child: SparkPlan): SparkPlan = {
     val ranking = rank.ranking
+    val layout = RankLayout(ranking, rank.columns)
     val isLimit = ranking.partition.isEmpty && ranking.end >= 1 && ranking.end <= Int.MaxValue
-    ChangelogRankExec(
-      ranking,
-      rank.columns,
-      rank.outputKind,
-      Some(state),
-      rank.ttl,
-      if (isLimit) limited(RankLayout(ranking, rank.columns), child) else child)
+    val limited =
+      if (isLimit) this.limited(layout, child)
+      else if (LimitHotPartitionsExec.isOf(ranking)) LimitHotPartitionsExec(layout, child)
+      else child
+    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rank.ttl, limited)
   }
 
   /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */

@@ -11,11 +11,11 @@ import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainF
 import org.apache.spark.sql.changelog.views.ViewQuery
 
 /**
- * `EXPLAIN CREATE MATERIALIZED VIEW`: how each table would be followed, and how the view would be
+ * `EXPLAIN CREATE MATERIALIZED VIEW`: how each source would be followed, and how the view would be
  * kept. What is said beside the plan is left out of formats other than text.
  *
  * @param otherwise
- *   explains a query that reads neither a table that is followed nor a view
+ *   explains a query that reads no changes
  */
 case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCommand)
     extends ViewCommand {
@@ -32,7 +32,10 @@ case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCo
     }
     val views =
       query.views.toSeq.map(view => s"${view.quotedString} is followed by its changes").sorted
-    val changes = followed ++ views
+    val streams =
+      query.streams.map(stream =>
+        s"$stream is a stream; a refresh reads what has come since the last one")
+    val changes = followed ++ views ++ streams
     if (changes.isEmpty) {
       val anew = query.obstacles.map(reason => s"All is computed anew: $reason")
       otherwise.run(session).map(row => beside(anew, row.getString(0)))
