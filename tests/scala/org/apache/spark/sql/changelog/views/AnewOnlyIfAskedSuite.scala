@@ -8,7 +8,7 @@ import java.io.File
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.Row
+import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -38,7 +38,9 @@ class AnewOnlyIfAskedSuite
   private def refused(
       obstacle: String,
       reason: String = "CHANGELOG_TABLE_COLUMNS_CHANGED"): Unit = {
-    val error = checkError("CHANGELOG_VIEW_NOT_COMPUTED_ANEW")(run("REFRESH MATERIALIZED VIEW v"))
+    val thrown = intercept[AnalysisException](run("REFRESH MATERIALIZED VIEW v"))
+    assert(thrown.getCause.getMessage.contains(reason))
+    val error = checkError("CHANGELOG_VIEW_NOT_COMPUTED_ANEW")(throw thrown)
     val parameters = error.getMessageParameters
     assert(parameters.get("obstacle").contains(obstacle), parameters)
     assert(parameters.get("reason").contains(reason), parameters)

@@ -253,14 +253,21 @@ class SavedViewSuite
     checkError("CHANGELOG_VIEW_CYCLE")(run("ALTER MATERIALIZED VIEW v SWAP WITH second"))
   }
 
-  /** Ends a statement at some points, and lets `judge` look each time at what there is afterwards. */
-  private def endingEverywhere(statement: String)(prepare: => Unit)(judge: => Unit): Unit = {
+  /**
+   * Ends a statement at some points, and lets `judge` look each time at what there is afterwards.
+   *
+   * @param last
+   *   how many changes of files are of interest, those at its end
+   */
+  private def endingEverywhere(statement: String, last: Int = Int.MaxValue)(prepare: => Unit)(
+      judge: => Unit): Unit = {
     prepare
     val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(statement))
     assert(all > 10)
     judge
-    val points = if (Share.isAll) all else 2
-    for (most <- (0 until all by math.max(1, all / points)) :+ all - 2)
+    val from = math.max(0, all - last)
+    val step = if (Share.isAll) 1 else math.max(1, (all - from) / 2)
+    for (most <- (from until all by step) :+ all - 2)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare
         EndingFileSystem.ending(most)(run(statement))
@@ -276,6 +283,40 @@ class SavedViewSuite
         assert(Seq(after(0), after(2)).contains(held("v")))
         refresh("v")
         check("v", totals)
+      }
+    }
+
+  private val withMost = totals.replace("AS total", "AS total, max(amount) AS most")
+
+  /** Changed queries of views, and how these are stored: files are shown in one way. */
+  private val alterations = Seq(
+    ("delta", "rows", s"$totals HAVING count(*) > 1"),
+    ("delta", "columns", withMost),
+    (
+      "delta",
+      "columns without values",
+      totals.replace("AS total", "AS total, INT(NULL) AS none")),
+    ("delta", "words", s"SELECT * FROM ($totals) WHERE n > 0"),
+    ("parquet", "columns", withMost))
+
+  for ((format, what, altered) <- Share.ofWays(alterations, "ALTER"))
+    test(
+      s"a view gets the $what of another query or doesn't, whenever the process ends, in $format") {
+      threeBatches(format)
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
+      def both = Seq(totals, altered).map(rows)
+      // before, a generation is made that nobody sees
+      endingEverywhere(s"ALTER MATERIALIZED VIEW v AS $altered", last = 150) {
+        run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $format AS $totals")
+        refresh("second")
+      } {
+        assert(both.contains(held("v")))
+        run("UPDATE orders SET amount = amount + 1 WHERE id > 2")
+        refresh("v", "second")
+        assert(lastMode("v") == "incremental")
+        assert(both.contains(held("v")))
+        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+        check("second", counts)
       }
     }
 

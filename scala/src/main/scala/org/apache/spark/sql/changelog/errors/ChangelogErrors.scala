@@ -20,12 +20,16 @@ object ChangelogErrors {
     Seq(getClass.getClassLoader.getResource("error/changelog-error-conditions.json")))
 
   /** A mistake in a query. */
-  def analysis(condition: String, parameters: Map[String, String]): AnalysisException =
+  def analysis(
+      condition: String,
+      parameters: Map[String, String],
+      cause: Throwable = null): AnalysisException =
     new ChangelogAnalysisException(
       message(condition, parameters),
       condition,
       parameters,
-      reader.getSqlState(condition))
+      reader.getSqlState(condition),
+      cause)
 
   /** A row that can't be processed, or a checkpoint that can't be gone on with. */
   def runtime(
@@ -176,11 +180,13 @@ private class ChangelogAnalysisException(
     message: String,
     condition: String,
     parameters: Map[String, String],
-    state: String)
+    state: String,
+    cause: Throwable)
     extends AnalysisException(
       message = message,
       errorClass = Some(condition),
       messageParameters = parameters,
+      cause = Option(cause),
       sqlState = Some(state)) {
 
   /**

@@ -98,13 +98,11 @@ object ViewErrors {
       view: TableIdentifier,
       reason: String,
       obstacle: String,
-      cause: Throwable): AnalysisException = {
-    val error = analysis(
+      cause: Throwable): AnalysisException =
+    analysis(
       "CHANGELOG_VIEW_NOT_COMPUTED_ANEW",
-      Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle))
-    error.initCause(cause)
-    error
-  }
+      Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle),
+      cause)
 
   def notFound(view: TableIdentifier, isOther: Boolean): AnalysisException =
     analysis(
@@ -130,13 +128,12 @@ object ViewErrors {
     val errors = failed.map { case (view, error) =>
       s"${view.quotedString} (${String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")})"
     }
-    val error = analysis(
+    analysis(
       "CHANGELOG_VIEWS_NOT_REFRESHED",
       Map(
         "failed" -> errors.mkString(", "),
-        "skipped" -> (if (skipped.isEmpty) "none" else names(skipped))))
-    error.initCause(first)
-    error
+        "skipped" -> (if (skipped.isEmpty) "none" else names(skipped))),
+      first)
   }
 
   def propertyInvalid(property: String, value: String, expected: String): AnalysisException =

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
+import org.apache.spark.sql.types.StructType
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -94,27 +95,61 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Rows of the same table, whose changes others may be reading, are replaced. The generation they
-   * are of is noted in the same commit, and what the view says from then on in the properties, before as
-   * what is pending, afterwards as what holds: whoever comes in between looks there.
+   * Rows of the same table, whose changes others may be reading, are replaced, or those of them that differ. The
+   * generation they are of is noted in the same commit, and what the view says from then on in the properties, before
+   * as what is pending, afterwards as what holds: whoever comes in between looks there.
    */
-  override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
+  override def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit = {
     val columns = rows.columns.toSeq.map { name =>
       rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
     }
-    val writer = rows.select(columns: _*).writeTo(view.sql)
-    if (anew) {
-      val made = propertiesOf(view)
-        .foldLeft(new DeltaLayout(view)(writer.using("delta"))) { case (writer, (key, value)) =>
-          writer.tableProperty(key, value)
-        }
-      noting(view, rows.sparkSession)(made.createOrReplace())
-    } else {
-      set(view, view.definition.toPendingProperties.toSeq: _*)
-      noting(view, rows.sparkSession)(writer.overwrite(lit(true)))
-      settle(view)
+    val shown = rows.select(columns: _*)
+    how match {
+      case Replacement.Anew => remake(view, shown)
+      case Replacement.OfDifference(key) if DeltaDifference.isPossible(shown.schema) =>
+        val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
+        if (difference.isEmpty) inPlace(view, session)(showSame(view, difference.added))
+        else inPlace(view, rows.sparkSession)(difference.merge())
+      case _ =>
+        val writer = shown.writeTo(view.sql).option("mergeSchema", "true")
+        inPlace(view, rows.sparkSession)(writer.overwrite(lit(true)))
     }
   }
+
+  private def remake(view: KeptView, rows: DataFrame): Unit = {
+    val writer = new DeltaLayout(view)(rows.writeTo(view.sql).using("delta"))
+    val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
+      writer.tableProperty(key, value)
+    }
+    noting(view, rows.sparkSession)(made.createOrReplace())
+  }
+
+  private def inPlace(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {
+    set(view, view.definition.toPendingProperties.toSeq: _*)
+    forgetColumns(view)
+    noting(view, writing)(commit)
+    settle(view)
+  }
+
+  /**
+   * A table that was made anew has its columns in Spark's catalog, too, as one that was created has not. Delta doesn't
+   * change them there, and refuses to read a stream of a table that has got others since.
+   */
+  private def forgetColumns(view: KeptView): Unit = {
+    val catalog = session.sessionState.catalog
+    val table = catalog.getTableMetadata(view.name)
+    if (table.schema.nonEmpty) {
+      catalog.alterTable(table.copy(schema = new StructType, partitionColumnNames = Nil))
+    }
+  }
+
+  /** Makes a commit for the rows that are there, which Delta leaves out where none change. */
+  private def showSame(view: KeptView, added: StructType): Unit =
+    if (added.isEmpty) set(view, ViewDefinition.Pending -> view.definition.generation.get)
+    else {
+      session.sql(s"ALTER TABLE ${view.sql} ADD COLUMNS (${added.toDDL})")
+      ()
+    }
 
   /**
    * Has a commit note of which generation the rows are from then on.

@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * A view there is: its name, its columns and what it is.
@@ -24,10 +24,13 @@ case class KeptView(
   def sql: String = name.quotedString
 
   /** Whether its columns have the same names and types. */
-  def hasColumnsOf(other: KeptView): Boolean = {
-    def columns(view: KeptView) = view.schema.map(field => field.name -> field.dataType)
-    columns(this) == columns(other)
-  }
+  def hasColumnsOf(other: KeptView): Boolean = columns == other.columns
+
+  /** Whether its first columns have these. */
+  def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
+
+  private def columns: Seq[(String, DataType)] =
+    schema.map(field => field.name -> field.dataType)
 
   /** What the query that keeps it is called. */
   def queryName: String = s"view ${name.unquotedString}"

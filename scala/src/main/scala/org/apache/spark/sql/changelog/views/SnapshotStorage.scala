@@ -84,7 +84,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def staged(view: KeptView): Option[DataFrame] =
     latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
 
-  override def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit = {
+  override def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit = {
     val path = latest(view).getOrElse {
       val path = new Path(view.definition.rows, SnapshotStorage.Initial)
       write(view, rows, path)

@@ -9,9 +9,11 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.{col, count_if}
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
@@ -47,7 +49,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         else reason
       report.isFor(if (isFull) "full" else "incremental", why)
       if (mustFollow && !query.isStreaming) throw query.notIncremental(view.sql)
-      if (isFull) compute(anew = false, report)
+      if (isFull) compute(Replacement.OfAll, report)
       else {
         checkSchema()
         follow(wasRefreshed, policy, report)
@@ -73,13 +75,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     if (wasRefreshed && hasNoCheckpoint) {
       if (!mayCompute) throw refused(ViewErrors.notBegun(view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
-      compute(anew = false, report)
+      compute(Replacement.OfAll, report)
     } else {
       val estimate = if (wasRefreshed) cheaper.estimate(history) else None
       estimate.foreach(report.isExpectedToCost)
       if (mayCompute && estimate.exists(cheaper.isFull)) {
         report.isFor("full", "to go through what has changed is expected to cost more")
-        compute(anew = false, report)
+        compute(Replacement.OfAll, report)
       } else {
         followChanges(policy, report)
         if (!wasRefreshed) readAll(view, report)
@@ -96,7 +98,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
               if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
             report.isFor("full", RefreshError(session, cause))
             SharedMoments.forgetAll(session)
-            compute(anew = false, report)
+            compute(Replacement.OfAll, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
           case failure => throw failure.error
         }
@@ -135,7 +137,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** Shows the rows of this view's query, in place of those of another, computed from scratch. */
   def replace(): Unit = history.remember { report =>
     report.isFor("full", RefreshReason.Replaced)
-    compute(anew = true, report)
+    compute(Replacement.Anew, report)
   }
 
   /**
@@ -155,7 +157,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
             report.isFor("full", RefreshError(session, error))
             false
         }
-      if (!isDone) compute(isAnew(before), report)
+      if (!isDone) compute(replacing(before), report)
     }
   }
 
@@ -165,13 +167,15 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       case stream if InitialSnapshotData.rowsOf(stream).nonEmpty => stream
     }.isEmpty
 
-  /** Whether its table is to be made anew, and not only to hold other rows. */
-  private def isAnew(before: KeptView): Boolean = {
+  /** Its table holds other rows, or is made anew where it is to be another one. */
+  private def replacing(before: KeptView): Replacement = {
     def layoutOf(view: KeptView) = view.layout.map(_.describe())
     val was = before.copy(layout = DeltaLayout.of(session, before, before.schema))
-    !view.hasColumnsOf(before) || layoutOf(view) != layoutOf(was) ||
-    view.definition.properties != before.definition.properties ||
-    view.definition.comment != before.definition.comment
+    val isSame = view.beginsWithColumnsOf(before) && layoutOf(view) == layoutOf(was) &&
+      view.definition.properties == before.definition.properties &&
+      view.definition.comment == before.definition.comment
+    if (!isSame) Replacement.Anew
+    else Replacement.OfDifference(if (query.isStreaming) query.key else None)
   }
 
   private def goesOn(before: KeptView, report: RefreshReport): Boolean = {
@@ -179,7 +183,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val isUsed = evolution.keepsState || !mayComputeAnew
     if (isUsed) {
       report.isFor("evolved", evolution.summary)
-      compute(isAnew(before), report, evolution.prepare)
+      compute(replacing(before), report, evolution.prepare)
     }
     isUsed
   }
@@ -188,13 +192,11 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    * Computes all rows anew, next to those that are shown, and shows them at once, with what the
    * view says. What has been computed goes on from there.
    *
-   * @param anew
-   *   whether the view says something else than before
    * @param prepare
    *   makes the checkpoint from which the query goes on, if it does
    */
   private def compute(
-      anew: Boolean,
+      how: Replacement,
       report: RefreshReport,
       prepare: Path => Unit = _ => ()): Unit = {
     val generation = ViewStorage.newGeneration(view.definition.home)
@@ -207,15 +209,41 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           readAll(staged, report)
           storage.staged(staged).getOrElse(none(staged.schema))
         } else query.rows
-      storage.replace(staged, rows, anew)
-      // formats know how many rows they hold
-      report.wrote(session.table(view.sql).count())
+      show(staged, rows, how, report)
     } catch {
       case error: Throwable =>
         ViewStorage.discard(session, staged)
         throw error
     }
     ViewStorage.retire(session, staged, view)
+  }
+
+  private def show(
+      staged: KeptView,
+      rows: DataFrame,
+      how: Replacement,
+      report: RefreshReport): Unit = {
+    // formats know how many rows they hold
+    def tellAll(): Unit = report.wrote(session.table(view.sql).count())
+    how match {
+      case Replacement.OfDifference(_) =>
+        val before = storage.version(view)
+        storage.replace(staged, rows, how)
+        // the rows are shown, even if somebody has switched off that changes are told
+        try tell(storage.changes(staged, before + 1, None), report)
+        catch { case NonFatal(_) => tellAll() }
+      case _ =>
+        storage.replace(staged, rows, how)
+        tellAll()
+    }
+  }
+
+  /** How many rows those who follow the view see come and go. */
+  private def tell(changes: DataFrame, report: RefreshReport): Unit = {
+    val kinds = Seq(RowKind.Insert, RowKind.UpdateAfter).map(RowKind.ChangeTypes(_))
+    val comes = col(RowKind.ChangeTypeColumnName).isin(kinds: _*)
+    val counted = changes.agg(count_if(comes), count_if(!comes)).head()
+    report.changed(counted.getLong(0), counted.getLong(1))
   }
 
   /** So that later refreshes can be compared with what this one cost. */

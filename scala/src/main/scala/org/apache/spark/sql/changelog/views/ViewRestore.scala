@@ -33,8 +33,9 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
       storage.settle(view)
       try {
         image.fork(restored.definition.checkpoint)
+        val how = if (restored.hasColumnsOf(view)) Replacement.OfAll else Replacement.Anew
         val rows = storage.stage(restored, image.rows, image.batch)
-        storage.replace(restored, rows, anew = !restored.hasColumnsOf(view))
+        storage.replace(restored, rows, how)
       } catch {
         case error: Throwable =>
           ViewStorage.discard(session, restored)

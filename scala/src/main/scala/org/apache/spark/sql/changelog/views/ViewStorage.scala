@@ -52,13 +52,10 @@ trait ViewStorage {
   def staged(view: KeptView): Option[DataFrame]
 
   /**
-   * Shows `rows` instead of what is shown, of the generation that `view` says.
-   *
-   * @param anew
-   *   whether the view also has other columns, properties or another layout. Its table is then another one to
-   *   those who read its changes
+   * Shows `rows` instead of what is shown, of the generation that `view` says. Snapshots of files are compared by
+   * those who read their changes, whatever becomes of them.
    */
-  def replace(view: KeptView, rows: DataFrame, anew: Boolean): Unit
+  def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit
 
   /** Completes what a process has left half done. */
   def settle(view: KeptView): Unit

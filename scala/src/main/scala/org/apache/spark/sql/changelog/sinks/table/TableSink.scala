@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
@@ -69,46 +69,23 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
         // each join of the MERGE wants its rows spread by key
         val count = session.sessionState.conf.numShufflePartitions
         val rows = batch.newestByKey(key, Some(count)).select(Gone, s"$Newest.*")
-        (rows, equal(key, rows))
+        (rows, RowMerge.equal(StructType(key.map(rows.schema(_)))))
       case None if batch.input.isInsertOnly =>
         (batch.inserted(Some(1)).withColumn(Gone, lit(false)), "false")
       case None =>
         // what comes must not meet its equals
         val rows = counted(batch)
-        (rows, s"${equal(names, rows)} AND ${same(names, rows)} AND c.$Gone")
+        val columns = StructType(names.map(rows.schema(_)))
+        (rows, s"${RowMerge.equal(columns)} AND ${RowMerge.same(columns)} AND c.$Gone")
     }
     // a MERGE reads its source more than once
     changes.persist()
-    try if (!changes.isEmpty) merge(session, changes, names, condition, batch)
+    try
+      if (!changes.isEmpty) {
+        Delta.ofBatch(session, batch)(new RowMerge(session, table, names)(changes, condition))
+      }
     finally changes.unpersist()
   }
-
-  /** The condition that a row `t` of the table has the values that a row `c` of `changes` has. */
-  private def equal(columns: Seq[String], changes: DataFrame): String = {
-    val conditions = columns.map { name =>
-      // with = a table can skip files; NULL is only equal by <=>
-      val operator = if (changes.schema(name).nullable) "<=>" else "="
-      s"${column("t", name)} $operator ${column("c", name)}"
-    }
-    if (conditions.isEmpty) "true" else conditions.mkString(" AND ")
-  }
-
-  /** The condition that values are the same that Spark takes for equal, 'a' and 'A' in a collation. */
-  private def same(columns: Seq[String], changes: DataFrame): String = {
-    val conditions = columns.flatMap { name =>
-      val exact = exactly(changes, name)
-      def cast(side: String) = s"CAST(${column(side, name)} AS ${exact.sql})"
-      val isKnown = exact == changes.schema(name).dataType.asNullable
-      if (isKnown) None else Some(s"${cast("t")} <=> ${cast("c")}")
-    }
-    if (conditions.isEmpty) "true" else conditions.mkString(" AND ")
-  }
-
-  /** The type as which values of a column are the same, whether a table has NULL among them or not. */
-  private def exactly(rows: DataFrame, name: String): DataType =
-    NetRows.exactly(rows.schema(name).dataType).asNullable
-
-  private def column(side: String, name: String) = s"$side.${quoteIdentifier(name)}"
 
   /**
    * What takes whole rows to where they should be: each row of which there are fewer, once, to
@@ -121,12 +98,13 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       val there = batch.changes.sparkSession.table(table).withColumn(There, lit(1L))
       val isSame = names
         .map { name =>
-          val exact = exactly(net, name)
-          col(column("f", name)).cast(exact) <=> col(column("t", name)).cast(exact)
+          val exact = RowMerge.exactly(net.schema(name).dataType)
+          col(RowMerge.column("f", name)).cast(exact) <=> col(RowMerge.column("t", name)).cast(
+            exact)
         }
         .reduce(_ && _)
       val fewerNames = names :+ Net
-      val fewerColumns = fewerNames.map(name => col(column("f", name)).as(name))
+      val fewerColumns = fewerNames.map(name => col(RowMerge.column("f", name)).as(name))
       val met = net
         .where(col(Net) < 0)
         .as("f")
@@ -149,27 +127,6 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       // computed while what it is made of is there
       rows.localCheckpoint()
     } finally net.unpersist()
-  }
-
-  private def merge(
-      session: SparkSession,
-      changes: DataFrame,
-      names: Seq[String],
-      condition: String,
-      batch: ChangelogBatch): Unit = {
-    val updates = names.map(name => s"${quoteIdentifier(name)} = ${column("c", name)}")
-    changes.createOrReplaceTempView(View)
-    try {
-      Delta.ofBatch(session, batch) {
-        session.sql(s"""
-          MERGE INTO $table AS t USING $View AS c ON $condition
-          WHEN MATCHED AND c.$Gone THEN DELETE
-          WHEN MATCHED THEN UPDATE SET ${updates.mkString(", ")}
-          WHEN NOT MATCHED AND NOT c.$Gone THEN
-            INSERT (${names.map(quoteIdentifier).mkString(", ")})
-            VALUES (${names.map(column("c", _)).mkString(", ")})""")
-      }
-    } finally session.catalog.dropTempView(View)
   }
 
   private def create(batch: ChangelogBatch): Unit = {
@@ -202,5 +159,4 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
 object TableSink {
   private val There = "_there"
-  private val View = "_changelog_changes"
 }

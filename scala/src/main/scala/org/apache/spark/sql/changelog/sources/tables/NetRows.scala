@@ -33,8 +33,8 @@ private[changelog] object NetRows {
       .select(names.map(quoted) :+ repeated.as(RowKind.ChangeTypeColumnName): _*)
   }
 
-  /** Each row once, of the columns `names`, with the sum of what the column `count` says of it. */
-  def summed(rows: DataFrame, names: Seq[String], count: String): DataFrame = {
+  /** Each row once, of the columns `names`, with the sums of what the columns `counts` say of it. */
+  def summed(rows: DataFrame, names: Seq[String], counts: String*): DataFrame = {
     val types = names.map(rows.schema(_).dataType)
     val exact = names.zip(types).map { case (name, dataType) => as(name, exactly(dataType)) }
     // out of ANSI mode Spark takes a text for one that may be no number, and casts it to such as may be NULL
@@ -42,10 +42,11 @@ private[changelog] object NetRows {
       case (name, dataType) if exactly(dataType) == dataType => quoted(name)
       case (name, dataType) => as(name, dataType.asNullable)
     }
+    val sums = counts.map(count => sum(quoted(count)).as(count))
     rows
       .groupBy(exact: _*)
-      .agg(sum(quoted(count)).as(count))
-      .select(columns :+ quoted(count): _*)
+      .agg(sums.head, sums.tail: _*)
+      .select(columns ++ counts.map(quoted): _*)
   }
 
   /** Whether Spark groups rows of columns of these types. */

@@ -95,10 +95,14 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private def load(version: Version): DataFrame =
     session.read.schema(view.schema).format(view.definition.provider).load(version.path)
 
-  /** Rows of other columns can't be compared with those that are shown. */
+  /**
+   * Rows are compared in the columns that are shown. In those that a version doesn't have there are NULLs, but columns of
+   * other types can't be compared.
+   */
   private def isThere(version: Version): Boolean = {
     val columns = DataType.fromJson(version.schema).asInstanceOf[StructType]
-    columns.map(c => c.name -> c.dataType) == view.schema.map(c => c.name -> c.dataType) &&
+    val known = view.schema.map(field => field.name -> field.dataType).toMap
+    columns.forall(field => known.get(field.name).forall(_ == field.dataType)) &&
     files.exists(new Path(version.path, "_SUCCESS"))
   }
 

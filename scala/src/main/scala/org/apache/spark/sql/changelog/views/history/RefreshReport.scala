@@ -36,6 +36,9 @@ class RefreshReport {
 
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
 
+  def changed(written: Long, takenBack: Long): Unit =
+    record = record.copy(rowsWritten = Some(written), rowsTakenBack = Some(takenBack))
+
   /** Changes arrived while it ran, and are in the view up to its last batch. */
   def ran(query: StreamingQuery): Unit = {
     did(query)

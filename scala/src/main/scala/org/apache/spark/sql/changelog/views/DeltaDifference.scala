@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.expressions.RowOrdering
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.expressions.Window
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Before, Gone, columns, quoted}
+import org.apache.spark.sql.changelog.sinks.table.RowMerge
+import org.apache.spark.sql.changelog.sources.tables.NetRows
+
+/**
+ * What takes the rows of a Delta table to others, in one commit.
+ *
+ * {{{
+ *   there    a 1, b 2, c 3, c 3        _gone  _before
+ *   rows     a 1, b 4, c 3         =>  false  b 2      b 4    the only rows of their key
+ *                                      true   c 3      c 3    all that are the same go
+ *                                      false  NULL     c 3    and come as often as they stay
+ * }}}
+ * Rows are told apart by what they are, and not by what Spark takes for equal.
+ *
+ * @param table
+ *   as statements name it
+ * @param rows
+ *   in the columns of the table, and those that it gets
+ * @param key
+ *   columns that identify one of `rows`, if any are known to
+ */
+private class DeltaDifference(
+    session: SparkSession,
+    table: String,
+    rows: DataFrame,
+    key: Option[Seq[String]]) {
+  import DeltaDifference._
+
+  private val names = rows.columns.toSeq
+  private val there = session.table(table)
+
+  /** The columns that the table gets. */
+  val added: StructType =
+    StructType(rows.schema.filterNot(field => there.columns.contains(field.name)))
+
+  /** All that is made of the table is computed while it is as it was. */
+  private val changes: DataFrame = asSteps(paired(counted)).localCheckpoint()
+
+  def isEmpty: Boolean = changes.isEmpty
+
+  /** Adds the columns, and makes the changes. */
+  def merge(): Unit = {
+    val met =
+      Seq(RowMerge.equal(there.schema, s"c.$Before"), RowMerge.same(there.schema, s"c.$Before"))
+    val condition = (met :+ s"c.$Before IS NOT NULL").mkString(" AND ")
+    val clause = if (added.isEmpty) "" else "WITH SCHEMA EVOLUTION"
+    new RowMerge(session, table, names)(changes, condition, clause)
+  }
+
+  /** Each row of which there are not as many as before, and how many there were and are. */
+  private def counted: DataFrame = {
+    val known = names.map { name =>
+      if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
+      else quoted(name)
+    }
+    val before = there.select(known :+ lit(1L).as(Were) :+ lit(0L).as(Are): _*)
+    val after = rows.select(columns(names) :+ lit(0L).as(Were) :+ lit(1L).as(Are): _*)
+    NetRows.summed(before.union(after), names, Were, Are).where(col(Were) =!= col(Are))
+  }
+
+  /** The same with the row that each has replaced, which is none of them then. */
+  private def paired(counted: DataFrame): DataFrame = {
+    val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
+    val isPair = sum(Were).over(ofKey) === 1 && sum(Are).over(ofKey) === 1
+    val replaced = first(when(col(Were) > 0, row), ignoreNulls = true).over(ofKey)
+    counted
+      .withColumn(Replaced, when(if (key.isEmpty) lit(false) else isPair, replaced))
+      .where(col(Replaced).isNull || col(Are) > 0)
+  }
+
+  private def asSteps(paired: DataFrame): DataFrame = {
+    def step(isGone: Boolean, before: Column) = struct(lit(isGone).as(Gone), before.as(Before))
+    val go = array_repeat(step(isGone = true, row), least(col(Were), lit(1L)).cast("INT"))
+    val come = array_repeat(step(isGone = false, col(Replaced)), col(Are).cast("INT"))
+    // a column that is added gets the comment of its column here
+    val values = names.map(name => quoted(name).as(name, rows.schema(name).metadata))
+    paired
+      .select(explode(concat(go, come)).as(Step) +: values: _*)
+      .select(col(s"$Step.$Gone") +: col(s"$Step.$Before") +: columns(names): _*)
+  }
+
+  private def row: Column = struct(columns(names): _*)
+}
+
+private object DeltaDifference {
+  private val Were = "_were"
+  private val Are = "_are"
+  private val Replaced = "_replaced"
+  private val Step = "_step"
+
+  /** Whether rows of these columns can be looked for in a table. */
+  def isPossible(columns: StructType): Boolean =
+    columns.forall(field => RowOrdering.isOrderable(field.dataType))
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+/** What becomes of the rows that a view shows when those of another generation take their place. */
+sealed trait Replacement
+
+object Replacement {
+
+  /**
+   * The view says something else, or has other columns: its table is another one to those who read its
+   * changes.
+   */
+  case object Anew extends Replacement
+
+  /** All rows go, and all come. */
+  case object OfAll extends Replacement
+
+  /**
+   * Those go and come that differ. Columns that the view didn't have are the last ones, and there were NULLs in them.
+   *
+   * @param key
+   *   columns that identify a new row, if any are known to: then a row of the same key has changed
+   */
+  case class OfDifference(key: Option[Seq[String]]) extends Replacement
+}
