@@ -36,8 +36,8 @@ import org.apache.spark.sql.changelog.testing.{
  * line of Spark than the main one has a folder of its own, with a query of each family of operators in one store; both
  * go on from the other's.
  *
- * Some of them are forked before they go on, and go on as another query afterwards. Unless all is tested, every
- * second query goes on, and those of each family.
+ * Many of them are forked before they go on, and go on as another query afterwards, or are kept from it by a
+ * watermark. Unless all is tested, every second query goes on, and those of each family.
  */
 class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   import OperatorQuery.OfEachFamily
@@ -73,10 +73,33 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
   private val versions = Option(resources.toFile.list()).fold(Seq.empty[String])(_.toSeq).sorted
 
-  /** Queries that go on with all their state when a condition is put above them. */
-  private val Forked = Map("aggregate" -> "n > 1", "rank, all rows" -> "v > 3")
+  /** What a query is changed to, and what is to become of its operators. */
+  private case class Change(edit: String => String, states: Set[String])
 
-  private val Format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+  private def where(condition: String): Change =
+    Change(sql => s"SELECT * FROM ($sql) WHERE $condition", Set("kept"))
+
+  private def adding(column: String, states: String*): Change =
+    Change(sql => s"SELECT *, $column AS added FROM ($sql)", states.toSet)
+
+  private val Forked: Map[String, Change] = Map(
+    "aggregate" -> where("n > 1"),
+    "extremes" -> where("hi > lo"),
+    "distinct" -> where("d > 1"),
+    "cascade" -> adding("(SELECT count(*) FROM u)", "kept", "rebuilt"),
+    "inner join" -> adding("v + w", "kept"),
+    "multi join" -> adding("v - id", "kept"),
+    "shared parts" -> adding("s + c", "kept"),
+    "temporal join" -> adding("v + w", "rebuilt", "dropped"),
+    "rank, all rows" -> where("v > 3"),
+    "normalize" -> adding("v + 1", "kept"),
+    "replayed aggregate" -> where("m > 10"),
+    "replayed window" -> where("s > 20"),
+    "grouped map" -> adding("n + 1", "kept"),
+    "unique" -> where("n > 1"))
+
+  /** Those that a watermark keeps from becoming others. */
+  private val Bounded = Set("sessions", "running window", "windows that are over")
 
   private def slug(name: String): String = name.replaceAll("\\W+", "-")
 
@@ -142,14 +165,31 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
   for {
     (query, (provider, conf), zip) <- tested
-    condition <- Forked.get(query.name) if !conf.get(Format).contains("2")
+    change <- Forked.get(query.name)
     version <- versions if isKept(version, zip)
+    if lineOf(version) == line || !Reworded(query.name)
   } test(s"${query.name}, state $provider, from version $version, is forked, and changed") {
     val started = new Started(version, query, conf)
     read(folderOf(version).resolve(zip), started.home, query.name)
     started.fork()
     started.goOn()
-    started.change(s"SELECT * FROM (${query.sql}) WHERE $condition")
+    started.change(change.edit(query.sql), change.states)
+  }
+
+  for {
+    (query, (provider, conf), zip) <- tested if Bounded(query.name)
+    version <- versions if isKept(version, zip)
+  } test(s"${query.name}, state $provider, from version $version, can't become another") {
+    val started = new Started(version, query, conf)
+    read(folderOf(version).resolve(zip), started.home, query.name)
+    started.goOn()
+    val error = checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE") {
+      started.change(s"SELECT DISTINCT * FROM (${query.sql})", Set.empty)
+    }
+    val reason = error.getMessageParameters.get("reason")
+    assert(reason.endsWith("what is older than the watermark has been forgotten"))
+    // it goes on as it was
+    started.run()
   }
 
   /** A query over the kept files of a version. */
@@ -209,8 +249,13 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       ()
     }
 
-    /** Goes on as another query that keeps all state, and compares its rows with batch Spark. */
-    def change(sql: String): Unit = {
+    /**
+     * Goes on as another query, and compares its rows with batch Spark.
+     *
+     * @param states
+     *   what is to become of its operators
+     */
+    def change(sql: String, states: Set[String]): Unit = {
       val session = spark.newSession()
       conf.foreach { case (key, value) => session.conf.set(key, value) }
       ArrivingTable.stream(session, home.resolve("feeds"))
@@ -218,7 +263,7 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       val into = home.resolve("changed")
       val fates =
         session.sql(s"EVOLVE CHECKPOINT '$checkpoint' INTO '$into' AS $changes").collect()
-      assert(fates.map(_.getString(1)).toSet == Set("kept"), fates.mkString("\n"))
+      assert(fates.map(_.getString(1)).toSet == states, fates.mkString("\n"))
       val held = new RowMultiset
       val running = session
         .sql(changes)

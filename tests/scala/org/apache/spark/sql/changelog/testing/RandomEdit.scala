@@ -95,12 +95,18 @@ object RandomEdit {
     " > " -> " <= ",
     " = " -> " <> ",
     "SELECT DISTINCT " -> "SELECT ",
+    "count\\(\\*\\) AS c\\b" -> "count(*) AS c, max(x) AS added",
+    "'10 minutes'" -> "'20 minutes'",
+    "'7 minutes'" -> "'3 minutes'",
+    "PARTITION BY s\\b" -> "PARTITION BY k",
+    "1 PRECEDING" -> "2 PRECEDING",
+    " FILTER \\(WHERE [^()]*\\)" -> "",
     " IS NOT NULL" -> " IS NULL",
     "(?<!NOT )EXISTS \\(" -> "NOT EXISTS (").map { case (word, other) => word.r -> other }
 
   /** Whether values that are equal are the same, so that it doesn't matter which of them is taken. */
   private def isExact(dataType: DataType): Boolean = dataType match {
-    case _: IntegralType | StringType | DateType | BooleanType => true
+    case _: IntegralType | StringType | DateType | TimestampType | BooleanType => true
     case _ => false
   }
 }

@@ -39,6 +39,10 @@ final class RandomValues(random: Random, val wraps: Boolean, small: Boolean = fa
         .map(new BigDecimal(_).setScale(10))
     case _: DecimalType if small =>
       Seq("-2.25", "0.00", "0.01", "1.50", "10.00", "999.99").map(new BigDecimal(_))
+    case TimestampType if small =>
+      Seq("00:00", "02:00", "04:30", "07:00", "10:00", "11:00", "15:00", "19:59.999999").map {
+        minutes => Timestamp.valueOf(s"2026-01-01 00:$minutes")
+      }
     case ArrayType(IntegerType, _) =>
       Seq[Seq[Any]](Nil, Seq(1), Seq(1, 2), Seq(2, 1), Seq(1, 1, 3), Seq(null), Seq(null, 0))
     case ByteType => Seq(-128, -127, -1, 0, 1, 2, 126, 127).map(_.toByte)

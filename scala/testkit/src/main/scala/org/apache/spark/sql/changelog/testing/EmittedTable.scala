@@ -21,6 +21,9 @@ private[testing] class EmittedTable(variant: Variant) {
 
   def rows: RowMultiset = if (isUpsert) RowMultiset.of(upserted.values) else replayed
 
+  /** Begins with rows, in a table whose changes are no upserts. */
+  def begin(rows: Iterable[Row]): Unit = rows.foreach(replayed.add(_, 1))
+
   /** Replays the changes of a batch. */
   def add(changes: Seq[Change]): Unit =
     if (isUpsert) {

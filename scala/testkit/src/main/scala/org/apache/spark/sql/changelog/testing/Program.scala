@@ -3,10 +3,10 @@
 
 package org.apache.spark.sql.changelog.testing
 
-import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrame, Row}
 
 /**
  * A table kept by changes.
@@ -28,6 +28,8 @@ import org.apache.spark.sql.types.StructType
  * @param below
  *   a query below `from_changelog` that gives all changes of `arrived` as they are; none to read them
  *   right away
+ * @param watermark
+ *   the column with the time of changes, and how far the watermark is behind it, if there is one
  */
 final case class Feed(
     name: String,
@@ -37,7 +39,8 @@ final case class Feed(
     insertOnly: Boolean = false,
     upsert: Boolean = false,
     sequence: Seq[String] = Nil,
-    below: Option[String] = None) {
+    below: Option[String] = None,
+    watermark: Option[(String, String)] = None) {
 
   /** As Spark knows it of a table: CHAR and VARCHAR are texts of which metadata say more. */
   val schema: StructType =
@@ -88,12 +91,15 @@ object Step {
  *   what arrives, batch by batch
  * @param views
  *   what else the query can name, by name: queries over the tables that SQL has no words for
+ * @param snapshots
+ *   the rows of tables whose feeds begin with a snapshot, by table
  */
 final case class Program(
     feeds: Seq[Feed],
     sql: String,
     steps: Seq[Step],
-    views: Map[String, SparkSession => DataFrame] = Map.empty) {
+    views: Map[String, SparkSession => DataFrame] = Map.empty,
+    snapshots: Map[String, Seq[Row]] = Map.empty) {
 
   /** Lets a session's queries name the views; the tables must be there. */
   def createViews(session: SparkSession): Unit =
@@ -110,7 +116,10 @@ final case class Program(
       }
       (s"batch $index" +: changes).mkString("\n")
     }
-    (feeds.map(feed => s"feed $feed") ++ Seq(s"query $sql") ++ batches).mkString("\n")
+    val begins = snapshots.map { case (name, rows) =>
+      s"snapshot of $name ${rows.mkString(" ")}"
+    }
+    (feeds.map(feed => s"feed $feed") ++ begins ++ Seq(s"query $sql") ++ batches).mkString("\n")
   }
 }
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   MicroBatchExecution,
   StreamingQueryWrapper
 }
+import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.streaming.{
   StreamingQuery,
   StreamingQueryException,
@@ -45,16 +46,21 @@ private[testing] class ProgramRun(
     feed.name -> kind.open(sessions.batch, rawSchema(feed), feed.partitions)
   }.toMap
   private val tables = program.feeds.map { feed =>
-    feed.name -> (if (feed.upsert) new UpsertTable(feed) else new RetractTable)
+    val table = if (feed.upsert) new UpsertTable(feed) else new RetractTable
+    program.snapshots.getOrElse(feed.name, Nil).foreach(row => table.add(Change("+I", row)))
+    feed.name -> table
   }.toMap
   private val home = QuickFileSystem.temporaryDirectory().toPath
-  private val emitted = mutable.ArrayBuffer.empty[Change]
+  private val emitted = mutable.ArrayBuffer.empty[Seq[Change]]
+  private val taken = mutable.Map.empty[Long, Seq[Change]]
   private var sql = program.sql
+  private var feeds = program.feeds
   private var checkpoint = home.resolve("checkpoint-0")
   private var result = new EmittedTable(variant)
   private var operators = new SameOperators
   private var numChanges = 0
   private var failsNext = false
+  private var endsNext = Option.empty[Ending]
   private var numBatches = 0
   private var numSteps = 0
   private var running: Option[StreamingQuery] = None
@@ -66,6 +72,13 @@ private[testing] class ProgramRun(
       case Some(query) => locked(query)(arrive(step))
       case None => arrive(step)
     }
+    endsNext.foreach { ending =>
+      endsNext = None
+      ending.within {
+        try start(ending.conf).processAllAvailable()
+        finally stopQuery()
+      }
+    }
     val query = running.getOrElse(start())
     if (failsNext) {
       try query.processAllAvailable()
@@ -76,40 +89,66 @@ private[testing] class ProgramRun(
     operators.check(lasting)
     numSteps += 1
     if (variant.restart && numSteps % 2 == 1) stopQuery()
-    val now = emitted.drop(before).toSeq
-    result.add(now)
+    // a step may take several batches, each of which says no more than it must
+    val batches = emitted.drop(before).toSeq
+    batches.foreach(result.add)
+    val now = batches.flatten
     // where no batch has begun, there is no result yet
     if (compares && numBatches > 0) compare(now)
     now
   }
 
   /**
-   * Lets another query go on from here, with a checkpoint of its own.
+   * Lets another query go on from here, with a checkpoint of its own. If that can't be made, all is as before.
    *
    * @param changed
-   *   that query, over the same feeds
+   *   that query, over the same tables
+   * @param changedFeeds
+   *   how it reads these
    * @param keepsTarget
    *   whether it goes on with the rows there are, and else begins with none
    * @param fails
    *   whether its first batch fails once, after all its state has been written
+   * @param ends
+   *   what ends its first run on the way
    * @param prepare
    *   makes the other checkpoint, given the other query's changes, the checkpoint of this one, where the
    *   other is to be, and the rows there are
    */
-  def goOnWith(changed: String, keepsTarget: Boolean, fails: Boolean)(
-      prepare: (DataFrame, Path, Path, Option[DataFrame]) => Unit): Unit = {
+  def goOnWith(
+      changed: String,
+      changedFeeds: Seq[Feed],
+      keepsTarget: Boolean,
+      fails: Boolean,
+      ends: Option[Ending])(prepare: (DataFrame, Path, Path, Option[DataFrame]) => Unit): Unit = {
     stopQuery()
     val held = if (keepsTarget) Some(batchResult()) else None
-    sql = changed
+    val next = home.resolve(s"checkpoint-${numChanges + 1}")
+    val changes = changesOf(sessions.next(), changed, changedFeeds)
+    prepare(changes, checkpoint, next, held)
     numChanges += 1
-    val next = home.resolve(s"checkpoint-$numChanges")
-    prepare(changes(sessions.next()), checkpoint, next, held)
+    sql = changed
+    feeds = changedFeeds
     checkpoint = next
+    taken.clear()
     operators = new SameOperators
     runs.clear()
     failsNext = fails
-    if (!keepsTarget) result = new EmittedTable(variant)
+    endsNext = ends
+    result = new EmittedTable(variant)
+    held.foreach(rows => result.begin(inColumns(rows, changes.schema.init).collect()))
   }
+
+  /** The rows of a table that has got other columns: NULL, where it had none of the name. */
+  private def inColumns(rows: DataFrame, columns: Seq[StructField]): DataFrame =
+    rows.select(columns.map { column =>
+      val known = rows.columns.contains(column.name)
+      val value = if (known) rows.col(s"`${column.name}`") else lit(null)
+      value.cast(column.dataType).as(column.name)
+    }: _*)
+
+  /** Whether any batch has been run. */
+  def hasBegun: Boolean = numBatches > 0
 
   /** What the batches of the query have told, since it was begun or is another one. */
   def progress: Seq[StreamingQueryProgress] = runs.toSeq.flatMap(_.recentProgress)
@@ -140,10 +179,12 @@ private[testing] class ProgramRun(
     }
   }
 
-  private def start(): StreamingQuery = {
-    val query = changes(sessions.next()).writeStream
+  private def start(conf: Map[String, String] = Map.empty): StreamingQuery = {
+    val session = sessions.next()
+    conf.foreach { case (key, value) => session.conf.set(key, value) }
+    val query = changesOf(session, sql, feeds).writeStream
       .option("checkpointLocation", checkpoint.toString)
-      .foreachBatch { (batch: DataFrame, _: Long) =>
+      .foreachBatch { (batch: DataFrame, id: Long) =>
         if (failsNext) {
           failsNext = false
           batch.collect()
@@ -151,9 +192,11 @@ private[testing] class ProgramRun(
         }
         numBatches += 1
         result.columns = batch.columns.toSeq.init
-        batch.collect().foreach { row =>
-          emitted += Change(KindOf(row.getString(row.size - 1)), Row.fromSeq(row.toSeq.init))
-        }
+        take(
+          id,
+          batch.collect().toSeq.map { row =>
+            Change(KindOf(row.getString(row.size - 1)), Row.fromSeq(row.toSeq.init))
+          })
       }
       .start()
     running = Some(query)
@@ -161,11 +204,23 @@ private[testing] class ProgramRun(
     query
   }
 
-  /** The changes the program's query gives, over streams. */
-  private def changes(session: SparkSession): DataFrame = {
-    program.feeds.foreach { feed =>
+  /** Takes what a batch gives; one that is run again must give the same again. */
+  private def take(batch: Long, changes: Seq[Change]): Unit = taken.get(batch) match {
+    case Some(before) =>
+      def sorted(changes: Seq[Change]) = changes.map(_.toString).sorted
+      assert(sorted(before) == sorted(changes), s"batch $batch gives $changes, and gave $before")
+    case None =>
+      taken(batch) = changes
+      emitted += changes
+  }
+
+  /** The changes a query over the program's tables gives, over streams. */
+  private def changesOf(session: SparkSession, sql: String, feeds: Seq[Feed]): DataFrame = {
+    feeds.foreach { feed =>
       val raw = s"${feed.name}_changes"
-      TypedColumns(sources(feed.name).stream(session), rawSchema(feed))
+      val arrived = TypedColumns(sources(feed.name).stream(session), rawSchema(feed))
+      feed.watermark
+        .fold(arrived) { case (column, delay) => arrived.withWatermark(column, delay) }
         .createOrReplaceTempView(raw)
       session.sql(feed.read(raw, ChangeType)).createOrReplaceTempView(feed.name)
     }
@@ -216,7 +271,18 @@ private[testing] class ProgramRun(
     sessions.batch.createDataFrame(java.util.Arrays.asList(rows: _*), schema)
 }
 
-private object ProgramRun {
+private[testing] object ProgramRun {
+
+  /** What ends a run on the way, as if its process had ended. */
+  trait Ending {
+
+    /** With these settings of its session. */
+    def conf: Map[String, String]
+
+    /** Does something that may be ended. */
+    def within(run: => Unit): Unit
+  }
+
   private val ChangeType = "_op"
   private val KindOf = RowKind.ChangeTypes.zip(RowKind.Symbols).toMap
 
