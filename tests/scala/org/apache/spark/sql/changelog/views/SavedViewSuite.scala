@@ -258,15 +258,19 @@ class SavedViewSuite
    *
    * @param last
    *   how many changes of files are of interest, those at its end
+   * @param points
+   *   after how many of these it ends at most
    */
-  private def endingEverywhere(statement: String, last: Int = Int.MaxValue)(prepare: => Unit)(
-      judge: => Unit): Unit = {
+  private def endingEverywhere(
+      statement: String,
+      last: Int = Int.MaxValue,
+      points: Int = Int.MaxValue)(prepare: => Unit)(judge: => Unit): Unit = {
     prepare
     val (_, all) = EndingFileSystem.within(Int.MaxValue)(run(statement))
     assert(all > 10)
     judge
     val from = math.max(0, all - last)
-    val step = if (Share.isAll) 1 else math.max(1, (all - from) / 2)
+    val step = math.max(1, (all - from) / (if (Share.isAll) points else 2))
     for (most <- (from until all by step) :+ all - 2)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare
@@ -306,7 +310,7 @@ class SavedViewSuite
       run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
       def both = Seq(totals, altered).map(rows)
       // before, a generation is made that nobody sees
-      endingEverywhere(s"ALTER MATERIALIZED VIEW v AS $altered", last = 150) {
+      endingEverywhere(s"ALTER MATERIALIZED VIEW v AS $altered", last = 150, points = 15) {
         run(s"CREATE OR REPLACE MATERIALIZED VIEW v USING $format AS $totals")
         refresh("second")
       } {
