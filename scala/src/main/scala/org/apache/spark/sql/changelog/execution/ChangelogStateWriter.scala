@@ -206,14 +206,18 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       "numInserts" -> (emitted - retracted - updates),
       "numUpdatePreimages" -> (retracted - longMetric("numDeletes").value))
     val rowsIn = InputRows(this)
-    (counts ++ rowsIn.map("numInputRows" -> _) :+ noteHotKeys(rowsIn)).foreach {
-      case (name, count) => progress.customMetrics.put(name, count)
-    }
+    (counts ++ rowsIn.map("numInputRows" -> _) :+ noteHotKeys(rowsIn.map(_ - numLeftBehind)))
+      .foreach { case (name, count) =>
+        progress.customMetrics.put(name, count)
+      }
     progress
   }
 
   /** The keys by which rows meet in one task, of the rows of each child; none if that is one for all. */
   protected def meetingKeys: Seq[Seq[Expression]] = Nil
+
+  /** How many of the rows of a batch don't meet, as tasks have left them behind. Called when it is done. */
+  protected def numLeftBehind: Long = 0L
 
   /** What helps where many of the rows that meet have one key. */
   protected def hotKeyRemedy: Option[String] = None
@@ -230,9 +234,9 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   }
 
   /** Tells those who look at the query of keys that many rows of the batch had, and counts these rows. */
-  private def noteHotKeys(rowsIn: Option[Long]): (String, Long) = {
+  private def noteHotKeys(meeting: Option[Long]): (String, Long) = {
     val (samples, remedy) = keySamples.map(_ -> hotKeyRemedy).orElse(HotKeys.below(this)).unzip
-    val keys = samples.map(samples => HotKeys(samples.all, rowsIn)).getOrElse(Nil)
+    val keys = samples.map(samples => HotKeys(samples.all, meeting)).getOrElse(Nil)
     RunningStream(castToImpl(session)).foreach { running =>
       RunningPlans.noteHotKeys(running.handle, getStateInfo.operatorId, keys, remedy.flatten)
     }

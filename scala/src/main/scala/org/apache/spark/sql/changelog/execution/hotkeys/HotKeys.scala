@@ -19,10 +19,10 @@ private[execution] object HotKeys {
    *
    * @param sampled
    *   what tasks have seen
-   * @param rowsIn
-   *   how many rows there were, if they were counted
+   * @param meeting
+   *   how many rows have met, if they were counted
    */
-  def apply(sampled: Seq[SampledKeys], rowsIn: Option[Long]): Seq[HotKey] = {
+  def apply(sampled: Seq[SampledKeys], meeting: Option[Long]): Seq[HotKey] = {
     val looked = sampled.map(_.rows).sum
     sampled
       .flatMap(_.counts)
@@ -30,7 +30,7 @@ private[execution] object HotKeys {
       .toSeq
       .map { case (key, count) =>
         val share = count.toDouble / looked
-        HotKey(key, (share * rowsIn.getOrElse(looked * KeySample.OneOf)).round, share)
+        HotKey(key, (share * meeting.getOrElse(looked * KeySample.OneOf)).round, share)
       }
       .filter(key => key.share > LeastShare && key.rows > LeastRows)
       .sortBy(key => (-key.share, key.key))

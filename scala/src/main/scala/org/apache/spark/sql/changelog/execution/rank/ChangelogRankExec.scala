@@ -86,6 +86,8 @@ case class ChangelogRankExec(
   override protected def meetingKeys: Seq[Seq[Expression]] =
     Seq(ranking.partition).filterNot(Salt.isAlone)
 
+  override protected def numLeftBehind: Long = LimitHotPartitionsExec.numLeftBehind(child)
+
   override protected def hotKeyRemedy: Option[String] = Some(
     "A rank below this one, with one more part in its PARTITION BY, such as pmod(hash(id), 16), leaves few rows of it")
 

@@ -12,9 +12,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
+import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
 import org.apache.spark.sql.changelog.execution.hotkeys.KeySample
 import org.apache.spark.sql.changelog.plans.{RankFunction, RankStrategy, Ranking}
 
@@ -61,6 +63,14 @@ private[rank] object LimitHotPartitionsExec {
     ranking.strategy == RankStrategy.AppendFast && ranking.function == RankFunction.RowNumber &&
       ranking.partition.nonEmpty && ranking.end >= 1 && ranking.end <= MostRows &&
       !ranking.partition.exists(_.metadata.contains(EventTimeWatermark.delayKey))
+
+  /** How many rows were left behind on the way to a rank above `plan`. */
+  def numLeftBehind(plan: SparkPlan): Long = plan match {
+    case limit: LimitHotPartitionsExec => limit.metrics("numRowsLeftBehind").value
+    case _: ChangelogStateWriter => 0L
+    case reused: ReusedExchangeExec => numLeftBehind(reused.child)
+    case other => other.children.map(numLeftBehind).sum
+  }
 }
 
 /** The rows of a task without those of hot partitions that can't be shown; what is left of these comes last. */
