@@ -37,7 +37,7 @@ class ViewTurnsSuite extends ViewTest {
     hold()
     run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
     val begun = Future(spark.sql(first))
-    assert(isHeld.await(60, TimeUnit.SECONDS))
+    assert(isHeld.await(60, TimeUnit.SECONDS), begun.value)
     between
     val session = spark.cloneSession()
     val next = Future(session.sql(second))
