@@ -62,6 +62,12 @@ final case class Feed(
       if (sequence.isEmpty) None else Some(s"sequence_by => ${names(sequence)}")).flatten
     s"SELECT * FROM from_changelog(${(all ++ arguments).mkString(", ")})"
   }
+
+  /** Without a watermark that there isn't. */
+  override def toString: String = {
+    val parts = productIterator.toSeq
+    (if (watermark.isEmpty) parts.init else parts).mkString("Feed(", ",", ")")
+  }
 }
 
 /**
