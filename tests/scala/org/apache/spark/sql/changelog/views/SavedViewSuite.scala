@@ -270,8 +270,10 @@ class SavedViewSuite
     assert(all > 10)
     judge
     val from = math.max(0, all - last)
-    val step = math.max(1, (all - from) / (if (Share.isAll) points else 2))
-    for (most <- (from until all by step) :+ all - 2)
+    val some =
+      if (Share.isAll) from until all by math.max(1, (all - from) / points)
+      else Seq((from + all) / 2)
+    for (most <- some :+ all - 2)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare
         EndingFileSystem.ending(most)(run(statement))

@@ -47,21 +47,21 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
   private val ofTables =
     queries.filterNot(_.sql.matches("(?s).*(events|timed|newest|unique)_[tu].*"))
 
-  test("views in Delta and in Parquet, and views over views") {
-    run(queries, "")(new OverChanges(_, _))
-  }
-
-  // the way that most have, and in long runs each
   if (KilledWriter.isLong) {
+    test("views in Delta and in Parquet, and views over views")(runOverChanges())
     FollowedRows.all.foreach { way =>
-      test(s"views over tables followed by $way")(
-        run(ofTables, s" over $way")(new OverRows(_, _, way)))
+      test(s"views over tables followed by $way")(runOverRows(way))
     }
   } else
-    test("views over Delta tables") {
-      val way = FollowedRows.delta(random.nextInt(FollowedRows.delta.size))
-      run(ofTables, s" over $way")(new OverRows(_, _, way))
+    test("views over changes, or over Delta tables") {
+      if (random.nextBoolean()) runOverChanges()
+      else runOverRows(FollowedRows.delta(random.nextInt(FollowedRows.delta.size)))
     }
+
+  private def runOverChanges(): Unit = run(queries, "")(new OverChanges(_, _))
+
+  private def runOverRows(way: FollowedRows): Unit =
+    run(ofTables, s" over $way")(new OverRows(_, _, way))
 
   private def run(queries: Seq[OperatorQuery], what: String)(
       killed: (OperatorQuery, String) => Killed): Unit = {

@@ -37,7 +37,7 @@ class ViewTurnsSuite extends ViewTest {
     hold()
     run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
     val begun = Future(spark.sql(first))
-    assert(isHeld.await(60, TimeUnit.SECONDS), begun.value)
+    assert(isHeld.await(180, TimeUnit.SECONDS), begun.value)
     between
     val session = spark.cloneSession()
     val next = Future(session.sql(second))
@@ -45,7 +45,7 @@ class ViewTurnsSuite extends ViewTest {
     while (!ViewTurns.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
     assert(!next.isCompleted && !begun.isCompleted, next.value)
     released.countDown()
-    Seq(begun, next).foreach(Await.result(_, 60.seconds))
+    Seq(begun, next).foreach(Await.result(_, 180.seconds))
   }
 
   Seq("delta", "parquet").foreach { format =>
@@ -97,7 +97,7 @@ object ViewTurnsSuite {
     // others pass while it is held
     if (isHeld.getCount > 0) {
       isHeld.countDown()
-      released.await(60, TimeUnit.SECONDS)
+      released.await(180, TimeUnit.SECONDS)
     }
     amount
   }
