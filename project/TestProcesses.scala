@@ -12,7 +12,8 @@ object TestProcesses {
 
   /** As few rows want it; as many do, where a suite is run over those of a scale factor of TPC-H. */
   def javaOptions: Seq[String] =
-    if (sys.env.getOrElse("CHANGELOG_TPCH_SCALE", "").nonEmpty) Seq("-Xmx6g", "-XX:+UseParallelGC")
+    if (sys.env.getOrElse("CHANGELOG_TPCH_SCALE", "").nonEmpty)
+      Seq("-Xmx6g", "-XX:+UseParallelGC")
     else
       Seq(
         "-Xmx4g",
