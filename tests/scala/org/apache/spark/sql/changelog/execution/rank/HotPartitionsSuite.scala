@@ -113,8 +113,8 @@ class HotPartitionsSuite extends AnyFunSuite with ChangelogSession {
     } finally query.stop()
   }
 
-  private def best(function: String, bound: String, rows: String = "raw"): String =
-    s"SELECT g, v FROM (SELECT *, $function() OVER (PARTITION BY g ORDER BY v) AS r FROM $rows) WHERE $bound"
+  private def best(function: String, bound: String): String =
+    s"SELECT g, v FROM (SELECT *, $function() OVER (PARTITION BY g ORDER BY v) AS r FROM raw) WHERE $bound"
 
   test("a query over rows that come sends few of a hot partition, and shows the same") {
     var rows = Seq.empty[String]

@@ -19,13 +19,13 @@ object PlanChangelogRank {
       state: StatefulOperatorStateInfo,
       child: SparkPlan): SparkPlan = {
     val ranking = rank.ranking
-    val layout = RankLayout(ranking, rank.columns)
     val isLimit = ranking.partition.isEmpty && ranking.end >= 1 && ranking.end <= Int.MaxValue
-    val limited =
-      if (isLimit) this.limited(layout, child)
+    def layout = RankLayout(ranking, rank.columns)
+    val rows =
+      if (isLimit) limited(layout, child)
       else if (LimitHotPartitionsExec.isOf(ranking)) LimitHotPartitionsExec(layout, child)
       else child
-    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rank.ttl, limited)
+    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rank.ttl, rows)
   }
 
   /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */
