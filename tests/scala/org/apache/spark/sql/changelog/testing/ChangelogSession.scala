@@ -42,7 +42,7 @@ object ChangelogSession {
   val isSpark41: Boolean = SPARK_VERSION.startsWith("4.1.")
 
   /** What a session with Delta's extension beside ours is configured with. */
-  val DeltaConf: Map[String, String] = Map(
+  val DeltaConf: Map[String, String] = QuickFileContext.conf ++ Map(
     "spark.sql.extensions" ->
       "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
