@@ -33,7 +33,8 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
         case Some(error) => checkRefused(scenario, error)
         case None =>
           checkBatchByBatch(scenario)
-          if (cutsWanted.isDefined || scenario.name.hashCode % 5 == 0) checkAllAtOnce(scenario)
+          if (cutsWanted.isDefined || scenario.name.hashCode % (if (Share.isAll) 5 else 9) == 0)
+            checkAllAtOnce(scenario)
           (1 to numCuts(scenario)).foreach(checkCut(scenario, _))
       }
     }
@@ -68,14 +69,10 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
     new ScenarioChecks(oracle).cut(scenario, scenario.name.hashCode + seed)
 
   private def numCuts(scenario: Scenario): Int =
-    cutsWanted.getOrElse(if (scenario.name.hashCode % 6 == 0) 1 else 0)
+    cutsWanted.getOrElse(if (scenario.name.hashCode % (if (Share.isAll) 6 else 10) == 0) 1 else 0)
 
-  /** One in three runs compiled code, which takes longer to compile than to run. */
-  private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant = {
-    val interpreted = ChangelogSession.Interpreted
-    val code = Share.ofWays(Seq(Map.empty, interpreted, interpreted), scenario.name).head
-    Variant(scenario.mode, scenario.key, conf = conf ++ code)
-  }
+  private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant =
+    Variant(scenario.mode, scenario.key, conf = conf ++ ChangelogSession.codeFor(scenario.name))
 }
 
 private object ScenarioSuite {

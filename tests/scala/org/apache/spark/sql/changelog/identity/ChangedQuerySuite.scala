@@ -10,12 +10,16 @@ import scala.util.Try
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.{SPARK_VERSION, SparkThrowable}
 
 import org.apache.spark.sql.changelog.testing._
 
 /** Another query on the checkpoint of a first one is refused, with what is different. */
 class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
+
   private val t = Feed("t", "id INT, g STRING, k INT, v INT, at TIMESTAMP")
   private val u = Feed("u", "id INT, g STRING, k INT, v INT, at TIMESTAMP")
 

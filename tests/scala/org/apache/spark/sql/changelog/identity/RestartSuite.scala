@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog.identity
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** A query is begun again from its text, in whichever words, and goes on. */
 class RestartSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
+
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
 

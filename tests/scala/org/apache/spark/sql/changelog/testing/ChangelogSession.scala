@@ -60,6 +60,16 @@ object ChangelogSession {
     "spark.sql.adaptive.enabled" -> "false",
     "spark.sql.shuffle.partitions" -> "1")
 
+  /**
+   * Code that is compiled for one thing in three, by its name, and interpreted for the others: it takes
+   * longer to compile than to run. All is compiled where all is tested.
+   */
+  def codeFor(what: String): Map[String, String] =
+    Share.ofWays(Seq(Map.empty[String, String], Interpreted, Interpreted), what).head
+
+  /** Code that is interpreted, unless all is tested: for suites of what others run compiled, too. */
+  val MostlyInterpreted: Map[String, String] = if (Share.isAll) Map.empty else Interpreted
+
   /** A small local session, with the extension unless `extension` is false. */
   def start(extension: Boolean = true, conf: Map[String, String] = Map.empty): SparkSession = {
     // times are read and shown in UTC, whatever another suite in this process has set

@@ -8,10 +8,14 @@ import java.time.{Duration, Period}
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.testing._
 
 class ChangelogAggregateSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
+
   private lazy val oracle = new Oracle(spark)
   private val words = Feed("words", "word STRING, n INT")
   private val inserted = words.copy(insertOnly = true)

@@ -5,9 +5,14 @@ package org.apache.spark.sql.changelog.execution.join
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 class ChangelogJoinSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
+
   private lazy val oracle = new Oracle(spark)
   private val l = Feed("l", "a INT, b STRING")
   private val r = Feed("r", "c INT, d STRING")

@@ -8,10 +8,14 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** What watermarks do to the rows of joins. */
 class JoinTimeSuite extends AnyFunSuite with TimedChanges {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
 
   /** Runs a query over `l` and `r`. */
   private def running(sql: String, conf: Map[String, String] = Map.empty)(

@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog.execution.aggregate.signed
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.testing._
 
 /** Every function with a signed buffer, over rows that come and go, against batch Spark. */
 class SignedFunctionsSuite extends AnyFunSuite with ChangelogSession {
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
+
   private lazy val oracle = new Oracle(spark)
   private val pairs = Feed("pairs", "g INT, x DOUBLE, y DOUBLE")
   private val flags = Feed("flags", "g INT, b BOOLEAN")
