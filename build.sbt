@@ -48,10 +48,9 @@ lazy val core = (project in file("."))
     Test / dependencyClasspath ~= Dependencies.onOtherSpark,
     // one suite at a time in each process
     Test / testGrouping := {
-      val suites = (Test / definedTests).value.sortBy(_.name)
       val options = (Test / forkOptions).value
-      suites.indices.groupBy(_ % TestProcesses.inAll).toSeq.map { case (number, indices) =>
-        Tests.Group(s"$number", indices.map(suites), Tests.SubProcess(options))
+      TestProcesses.deal((Test / definedTests).value)(_.name).zipWithIndex.map {
+        case (suites, number) => Tests.Group(s"$number", suites, Tests.SubProcess(options))
       }
     },
     Test / javaOptions ++= JavaModuleOptions.all ++ TestProcesses.javaOptions ++ Seq(

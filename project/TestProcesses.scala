@@ -8,7 +8,49 @@ object TestProcesses {
   val atOnce = 3
 
   /** More than at once, so that none has much to do when the others have ended. */
-  val inAll = 15
+  val inAll = 12
+
+  /** The suites that take longest, the longest first: a minute and more each. */
+  private val longest = Seq(
+    "FollowedTables",
+    "Scenario",
+    "SavedView",
+    "ComparedTables",
+    "KeptCheckpoint",
+    "Evolution",
+    "Tpch",
+    "Fork",
+    "ViewLease",
+    "DeltaViews",
+    "ChangelogJoin",
+    "EveryAggregateFunction",
+    "DeltaAlteredRows",
+    "EmitOnClose",
+    "Subqueries",
+    "ViewKill",
+    "RescaledQueries",
+    "DriverKill",
+    "Snapshot",
+    "Nexmark",
+    "ChangedViewQuery",
+    "Recursion",
+    "PostgresDebezium",
+    "DamagedCheckpoint").map(_ + "Suite")
+
+  /** Suites by process: each begins with one or two of the longest. */
+  def deal[T](suites: Seq[T])(name: T => String): Seq[Seq[T]] = {
+    val (long, others) =
+      suites.sortBy(name).partition(suite => longest.contains(simple(name(suite))))
+    val inOrder = long.sortBy(suite => longest.indexOf(simple(name(suite)))) ++ others
+    // there and back, so that who has got a longer one gets a shorter one next
+    val numbers = (0 until inAll) ++ (0 until inAll).reverse
+    val dealt = inOrder.zipWithIndex.map { case (suite, index) =>
+      numbers(index % numbers.size) -> suite
+    }
+    (0 until inAll).map(number => dealt.collect { case (`number`, suite) => suite })
+  }
+
+  private def simple(name: String): String = name.split('.').last
 
   /** As few rows want it; as many do, where a suite is run over those of a scale factor of TPC-H. */
   def javaOptions: Seq[String] =
