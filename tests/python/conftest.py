@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import spark_changelog.session
 from processes import JARS
+from share import IS_ALL
 from spark_changelog.session import (
     EXPLAIN_PROVIDER,
     EXTENSION,
@@ -24,10 +25,11 @@ from spark_changelog.session import (
 )
 
 # Short runs of ever new code, here and in the processes that tests start: neither much
-# optimization nor a busy collector pays off.
+# optimization nor a busy collector pays off, and there is room from the beginning.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m "
+    "-Xms600m -Xmn300m -XX:MetaspaceSize=300m",
 )
 
 # A test says itself how often the test kit cuts its changelog at random.
@@ -63,6 +65,9 @@ def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "2g")
+        # few rows: code takes longer to compile than to run
+        .config("spark.sql.codegen.wholeStage", IS_ALL)
+        .config("spark.sql.codegen.factoryMode", "FALLBACK" if IS_ALL else "NO_CODEGEN")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -10,6 +10,7 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
+from share import runs_of
 from spark_changelog.functions import Mode
 from spark_changelog.testing import Batch, Feed, check_query
 
@@ -53,8 +54,7 @@ UPSERT_KEYS = {
 }
 
 
-@pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(("name", "restart"), runs_of(QUERIES))
 def test_every_change_is_emitted(spark: SparkSession, name: str, restart: bool) -> None:
     check_query(spark, QUERIES[name], [RIDES], BATCHES, restart=restart)
 

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 
+from share import runs_of
 from spark_changelog.testing import Batch, Feed, check_query
 from test_scalar_functions import registering
 
@@ -51,8 +52,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(("name", "restart"), runs_of(QUERIES))
 def test_changing_rows(
     spark: SparkSession, functions: Mapping[str, Any], name: str, restart: bool
 ) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from processes import ROOT
+from share import IS_ALL
 from spark_changelog.testing import (
     Change,
     ChangelogError,
@@ -37,7 +37,6 @@ REFUSED = {
     "K02_unknown_row_with_known_order",
     "K09_left_join_of_many",
 }
-ALL = "CHANGELOG_TEST_ALL"
 
 RIDES = Feed("rides", "city STRING, fare INT")
 TOTALS = """
@@ -59,7 +58,7 @@ TOTALS = """
 
 
 @pytest.mark.parametrize(
-    "path", SCENARIOS if ALL in os.environ else SCENARIOS[::90], ids=lambda path: path.stem
+    "path", SCENARIOS if IS_ALL else SCENARIOS[::90], ids=lambda path: path.stem
 )
 def test_the_scenarios_of_the_engine(spark: SparkSession, path: Path) -> None:
     if path.stem in REFUSED:
