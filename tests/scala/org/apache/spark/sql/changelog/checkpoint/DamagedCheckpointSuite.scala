@@ -65,7 +65,7 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
   // where no file has a checksum, nobody sees a bit that is flipped
   check(
     "offsets, commits, metadata and schemas, by another file manager",
-    kinds,
+    Share.of(kinds, oneIn = 2),
     Variant.Paged ++ QuickFileSystem.conf.map { case (key, value) =>
       key.stripPrefix("spark.hadoop.") -> value
     },

@@ -202,9 +202,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     (twice, sums, 1),
     (sums, twice, 1))
 
-  for ((first, second, kept) <- pairs ++ replayedPairs ++ morePairs) test(s"$first -> $second") {
-    check(first, second, kept)
-  }
+  for ((first, second, kept) <- Share.of(pairs ++ replayedPairs ++ morePairs, oneIn = 2))
+    test(s"$first -> $second") {
+      check(first, second, kept)
+    }
 
   private val summedItems = s"SELECT a.g, a.s, u.w FROM ($sums) a JOIN u ON a.g = u.g"
   private val shareOfGroup = "SELECT id, sum(v) OVER (PARTITION BY g) AS s FROM keyed"
@@ -279,7 +280,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   private val providers = Variant.Providers :+ ("RocksDB, by attempt" -> Variant.PerAttempt)
 
-  for ((provider, conf) <- providers) test(s"state in $provider") {
+  for ((provider, conf) <- Share.of(providers, oneIn = 2)) test(s"state in $provider") {
     check(joined, joined.replace("AS s", "AS s, count(*) AS c"), 1, conf)
     check(
       sums,

@@ -76,13 +76,13 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   test("values that are spread over partitions") {
     val split = Map("spark.sql.changelog.aggregate.distinctSplit.enabled" -> "true")
-    Seq(
+    val queries = Seq(
       "SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g",
       "SELECT count(DISTINCT v) AS c FROM t",
       "SELECT g, count(DISTINCT v) AS c, sum(DISTINCT k) AS s, min(id) AS l FROM t GROUP BY g",
       "SELECT g, count(DISTINCT v, k) AS c, count(DISTINCT CAST(k AS STRING)) AS s FROM t GROUP BY g",
       "SELECT k, count(DISTINCT g COLLATE UTF8_LCASE) AS c FROM t GROUP BY k")
-      .foreach(sql => withClue(sql)(check(sql, split)))
+    Share.of(queries, oneIn = 2).foreach(sql => withClue(sql)(check(sql, split)))
   }
 
   test("values of DISTINCT with several FILTERs, spread over partitions, are refused") {
@@ -99,7 +99,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   }
 
   test("keys that are texts with a collation, times, numbers and rows") {
-    Seq(
+    val queries = Seq(
       "SELECT g COLLATE UTF8_LCASE AS c, sum(v) AS s FROM t GROUP BY g COLLATE UTF8_LCASE",
       "SELECT lower(min(g)) AS l, count(*) AS c, k FROM (SELECT g COLLATE UNICODE_CI AS g, k FROM t) GROUP BY g, k",
       "SELECT t.id, u.w FROM t JOIN u ON t.g COLLATE UTF8_LCASE = u.g COLLATE UTF8_LCASE",
@@ -109,7 +109,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "SELECT sum(v) AS s, st FROM (SELECT v, struct(g, k) AS st FROM t) GROUP BY st",
       "SELECT count(*) AS c, a FROM (SELECT array(k, id) AS a FROM t) GROUP BY a",
       "SELECT count(*) AS c, at FROM (SELECT timestamp_seconds(k) AS at FROM t) GROUP BY at")
-      .foreach(sql => withClue(sql)(check(sql)))
+    Share.of(queries, oneIn = 3).foreach(sql => withClue(sql)(check(sql)))
   }
 
   test("entries that nothing changes for long still go") {
@@ -207,7 +207,8 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val (_, numChanges) = EndingFileSystem.within(Int.MaxValue)(rescale())
     FileUtils.deleteDirectory(into.toFile)
     // not where it would be tidied up in the end
-    for (changes <- 0 until numChanges - 1 by math.max(1, numChanges / 12)) {
+    val points = if (Share.isAll) 12 else 5
+    for (changes <- 0 until numChanges - 1 by math.max(1, numChanges / points)) {
       assert(Try(EndingFileSystem.within(changes)(rescale())).isFailure, s"$changes changes")
       assert(!Files.exists(into))
     }

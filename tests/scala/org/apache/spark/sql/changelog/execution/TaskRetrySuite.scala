@@ -68,7 +68,7 @@ class TaskRetrySuite extends AnyFunSuite with ChangelogSession {
           .filter(feed => s"(FROM|JOIN) ${feed.name}\\b".r.findFirstIn(sql).isDefined)
         val names = feeds.map(_.name).toSet
         val read = steps.map(step => Step(step.changes.filter(names contains _._1)))
-        Variant.Providers.foreach { case (provider, conf) =>
+        Share.ofWays(Variant.Providers, name).foreach { case (provider, conf) =>
           val before = FailingTasks.count.get
           withClue(provider)(
             oracle.check(Program(feeds, sql, read), Variant(conf = conf ++ FailingTasks.On)))

@@ -14,7 +14,12 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.streaming.StreamingQuery
 
-import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, TextChangelog}
+import org.apache.spark.sql.changelog.testing.{
+  ChangelogSession,
+  QuickFileSystem,
+  Share,
+  TextChangelog
+}
 
 /**
  * A batch that is run again gives what it gave before, although its files are read in another order
@@ -67,7 +72,7 @@ class DifferingAttemptsSuite extends AnyFunSuite with ChangelogSession {
     "the row of the largest" -> "max_by(id, v % 3) AS a, any_value(v) AS b",
     "sketches" -> "approx_percentile(x, 0.3, 2) AS a")
 
-  for ((name, functions) <- ofSessions)
+  for ((name, functions) <- Share.of(ofSessions, oneIn = 2))
     test(s"$name of sessions, many rows of which have one time") {
       repeat("from_changelog(TABLE(SELECT * EXCEPT (op) FROM raw))")(
         s"SELECT g, session_window.start AS b, $functions FROM " +

@@ -15,6 +15,7 @@ import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.SPARK_VERSION
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.{DataFrame, Row}
 
 import org.apache.spark.sql.changelog.testing.{
@@ -37,10 +38,13 @@ import org.apache.spark.sql.changelog.testing.{
  * go on from the other's.
  *
  * Many of them are forked before they go on, and go on as another query afterwards, or are kept from it by a
- * watermark. Unless all is tested, every second query goes on, and those of each family.
+ * watermark. Unless all is tested, every second query goes on, and those of each family, in one way each.
  */
 class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   import OperatorQuery.OfEachFamily
+
+  override protected lazy val spark: SparkSession =
+    ChangelogSession.start(conf = ChangelogSession.MostlyInterpreted)
 
   private val MainLine = "4.2"
 
@@ -126,6 +130,23 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       ofFamilies ++ Share.of(others, oneIn = 4)
     }
 
+  /**
+   * Versions of which a checkpoint goes on as another query, or is kept from it: one of them, unless all
+   * is tested.
+   */
+  private def changedOf(query: OperatorQuery, zip: String): Seq[String] = {
+    val possible = versions.filter { version =>
+      isKept(version, zip) &&
+      (Forked.contains(query.name) && (lineOf(version) == line || !Reworded(query.name)) ||
+        Bounded(query.name))
+    }
+    if (possible.isEmpty) Nil else Share.ofWays(possible, zip)
+  }
+
+  /** Whether a checkpoint only goes on as it was. What is forked, or changed, goes on before that, too. */
+  private def goesOn(query: OperatorQuery, zip: String, version: String): Boolean =
+    Share.isAll || generates || !changedOf(query, zip).contains(version)
+
   private def isToBeKept(query: OperatorQuery, zip: String): Boolean =
     isOnMainSpark || OfEachFamily(query.name) && zip == s"${slug(query.name)}.zip"
 
@@ -150,6 +171,7 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
     versions
       .filter(version => isKept(version, zip) || generates && version == newest)
+      .filter(version => goesOn(query, zip, version))
       .foreach { version =>
         test(s"${query.name}, state $provider, from a checkpoint of version $version") {
           val started = new Started(version, query, conf)
@@ -165,9 +187,8 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
   for {
     (query, (provider, conf), zip) <- tested
-    change <- Forked.get(query.name)
-    version <- versions if isKept(version, zip)
-    if lineOf(version) == line || !Reworded(query.name)
+    change <- Forked.get(query.name).toSeq
+    version <- changedOf(query, zip)
   } test(s"${query.name}, state $provider, from version $version, is forked, and changed") {
     val started = new Started(version, query, conf)
     read(folderOf(version).resolve(zip), started.home, query.name)
@@ -178,7 +199,7 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
 
   for {
     (query, (provider, conf), zip) <- tested if Bounded(query.name)
-    version <- versions if isKept(version, zip)
+    version <- changedOf(query, zip)
   } test(s"${query.name}, state $provider, from version $version, can't become another") {
     val started = new Started(version, query, conf)
     read(folderOf(version).resolve(zip), started.home, query.name)

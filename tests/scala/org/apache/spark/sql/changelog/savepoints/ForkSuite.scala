@@ -183,7 +183,9 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     }
   }
 
-  for ((files, changelog) <- Seq("archives" -> "false", "archives and changelogs" -> "true"))
+  private val archives = Seq("archives" -> "false", "archives and changelogs" -> "true")
+
+  for ((files, changelog) <- Share.ofWays(archives, "attempts"))
     test(s"of several attempts at a batch that counts which is written down, in $files") {
       val rocksDB = "spark.sql.streaming.stateStore.rocksdb"
       val conf = Variant.PerAttempt ++ Map(
@@ -223,7 +225,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     // what begins is in one partition
     s"SELECT count(g) AS g, sum(w) AS w, sum(s) AS s, max(d) AS d FROM ($joined)")
 
-  for ((changed, index) <- evolved.zipWithIndex)
+  for ((changed, index) <- Share.ofWays(evolved.zipWithIndex, "evolved"))
     test(s"an evolved checkpoint is forked from its first batch on, $index") {
       val forks = new Forks(joined, Variant.Paged)
       forks.step()
@@ -261,7 +263,7 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     val (_, all) =
       EndingFileSystem.within(Int.MaxValue)(statement(forks.life.anotherCheckpoint()))
     assert(all > 10)
-    for (most <- 0 until all by math.max(1, all / 12)) {
+    for (most <- 0 until all by math.max(1, if (Share.isAll) all / 12 else all / 5)) {
       val into = forks.life.anotherCheckpoint()
       EndingFileSystem.ending(most)(statement(into))
       if (Files.exists(into)) {

@@ -15,9 +15,10 @@ import org.apache.spark.sql.classic.SparkSession
 
 /**
  * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
- * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`. With `CHANGELOG_PROPERTY_SECONDS` or
- * `CHANGELOG_PROPERTY_PROGRAMS` set (see `dev/property`) ever new ones instead, for that long or so
- * many, whatever fails on the way; those read topics of a real broker too.
+ * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`; unless all is tested, a share of the ones
+ * and the others. With `CHANGELOG_PROPERTY_SECONDS` or `CHANGELOG_PROPERTY_PROGRAMS` set (see
+ * `dev/property`) ever new ones instead, for that long or so many, whatever fails on the way; those
+ * read topics of a real broker too.
  *
  * One program in twenty reads a Delta table, or one in `CHANGELOG_PROPERTY_TABLES`.
  */
@@ -38,7 +39,7 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
     oracle.check(program, variant)
 
   test("programs that failed once") {
-    val seeds = Share.of(keptSeeds, oneIn = 2)
+    val seeds = Share.of(keptSeeds, oneIn = 4)
     val failed = failing(seeds.iterator)
     assert(failed.isEmpty, s"of ${seeds.size}")
   }
@@ -48,7 +49,8 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   seconds.map(n => s"for $n seconds").orElse(programs.map(n => s"$n of them")) match {
     case None =>
-      val last = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(numSeeds)
+      val some = if (Share.isAll) numSeeds else math.max(1, numSeeds * 2 / 3)
+      val last = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(some)
       test(s"seeds 1 to $last") {
         (1L to last.toLong).foreach(check)
       }

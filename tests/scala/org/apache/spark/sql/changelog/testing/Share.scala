@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.testing
 
 /**
  * What each run takes of queries, ways and stores that are many: always the same ones, so that all
- * tests end in time. `dev/long` takes all of them.
+ * tests end in time. `dev/test-all` takes all of them.
  */
 object Share {
 

@@ -83,7 +83,7 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
   }
 
   test("what has changed is told by files, deletion vectors and lists of files, too") {
-    Seq(files, vectors, "USING parquet").foreach { format =>
+    Share.ofWays(Seq(files, vectors, "USING parquet"), "told").foreach { format =>
       make(format)
       create(query)
       run(s"INSERT INTO facts SELECT id, sha2(string(id), 256) FROM range($rows, $rows + 3000)")

@@ -271,9 +271,9 @@ class SavedViewSuite
     judge
     val from = math.max(0, all - last)
     val some =
-      if (Share.isAll) from until all by math.max(1, (all - from) / points)
-      else Seq((from + all) / 2)
-    for (most <- some :+ all - 2)
+      if (Share.isAll) (from until all by math.max(1, (all - from) / points)) :+ all - 2
+      else Share.ofWays(Seq((from + all) / 2, all - 2), statement)
+    for (most <- some)
       withClue(s"$statement, ended after $most of $all changes: ") {
         prepare
         EndingFileSystem.ending(most)(run(statement))

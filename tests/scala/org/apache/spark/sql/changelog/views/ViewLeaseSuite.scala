@@ -26,21 +26,24 @@ class ViewLeaseSuite
   private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
   private var process: Process = _
 
-  override def beforeEach(): Unit = {
-    spark.conf.set("spark.sql.changelog.views.lease", Lease)
+  override def beforeAll(): Unit = {
+    super.beforeAll()
     run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
     run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
     val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
     run(s"CREATE MATERIALIZED VIEW v USING delta AS ${query.replace("plain", plain)}")
-    run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
+  }
+
+  override def beforeEach(): Unit = {
+    spark.conf.set("spark.sql.changelog.views.lease", Lease)
+    run("UPDATE plain SET amount = amount + 4 WHERE customer = 'Ada'")
   }
 
   override def afterEach(): Unit = {
     process.destroyForcibly().waitFor()
     RunningViews.stopAll()
     Files.deleteIfExists(file)
-    run("DROP MATERIALIZED VIEW v")
-    run("DROP TABLE plain")
+    ()
   }
 
   private def file: Path = home.resolve("end")

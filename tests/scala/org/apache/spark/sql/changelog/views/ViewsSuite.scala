@@ -47,7 +47,7 @@ trait ViewTests extends ViewTest {
     check(anonymous)
   }
 
-  test(s"$provider: rows that Spark takes for equal are told apart") {
+  testEach("rows that Spark takes for equal are told apart") {
     // Delta has no collations
     val text = if (provider == "delta") "customer" else "customer COLLATE UTF8_LCASE"
     val query = s"SELECT $text AS c, amount * 0.0D AS zero FROM " +
@@ -76,8 +76,7 @@ trait ViewTests extends ViewTest {
     }
   }
 
-  test(
-    s"$provider: rows that leave the first places leave the view, also where it shows places") {
+  testEach("rows that leave the first places leave the view, also where it shows places") {
     val first = s"""SELECT id, customer, r FROM (
       SELECT *, row_number() OVER (PARTITION BY customer ORDER BY amount DESC, id) AS r FROM $orders)
       WHERE r <= 2"""

@@ -86,12 +86,13 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     val left = Feed("l", "id INT, a INT, b STRING COLLATE UTF8_LCASE, x DATE, z DOUBLE")
     val right = Feed("r", "c BIGINT, d STRING COLLATE UTF8_LCASE, y DATE, v INT, z DOUBLE")
     val third = Feed("s", "c INT, w INT", key = Seq("c"))
-    for ((hint, on) <- Seq(
-        "SKEW('l', ('a', 'b'), ((1, 'A'), (2, 'b')))" -> "a = r.c AND b = d",
-        "SKEW(l, b, ('a', 'B'))" -> "b = d",
-        "SKEW('l', 'x', ('2024-01-01', DATE'2024-02-29'))" -> "x = y",
-        "SKEW('l', 'z', (0, 'NaN', 1.5))" -> "l.z = r.z",
-        "SKEW('l', 'a', (1, 2 + 0))" -> "a = r.c AND x <=> y")) {
+    val columns = Seq(
+      "SKEW('l', ('a', 'b'), ((1, 'A'), (2, 'b')))" -> "a = r.c AND b = d",
+      "SKEW(l, b, ('a', 'B'))" -> "b = d",
+      "SKEW('l', 'x', ('2024-01-01', DATE'2024-02-29'))" -> "x = y",
+      "SKEW('l', 'z', (0, 'NaN', 1.5))" -> "l.z = r.z",
+      "SKEW('l', 'a', (1, 2 + 0))" -> "a = r.c AND x <=> y")
+    for ((hint, on) <- Share.of(columns, oneIn = 2)) {
       val sql =
         s"SELECT /*+ $hint */ l.id, v, w FROM l JOIN r ON $on LEFT JOIN s ON l.a = s.c"
       oracle.check(program(sql, Seq(left, right, third), hint.length), Variant(conf = ways))
@@ -103,13 +104,14 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
   }
 
   test("below filters, projections, in derived tables and in subqueries") {
-    for (sql <- Seq(
-        "SELECT /*+ SKEW('x', 'k', 1) */ x.id, d FROM (SELECT id, a AS k FROM l WHERE id > 0) x " +
-          "JOIN r ON k = c WHERE d <> 'q'",
-        "SELECT k, count(*) AS n FROM (SELECT /*+ SKEW('l', 'a', (1, 2)) */ a AS k, d FROM l " +
-          "JOIN r ON a = c) GROUP BY k",
-        "SELECT * FROM l WHERE id IN (SELECT /*+ SKEW('x', 'a') */ x.id FROM l x JOIN r ON x.a = c)",
-        "SELECT /*+ SKEW('l', 'a', 1) */ id, d FROM l JOIN r ON a = c WHERE id IN (SELECT c FROM r)"))
+    val queries = Seq(
+      "SELECT /*+ SKEW('x', 'k', 1) */ x.id, d FROM (SELECT id, a AS k FROM l WHERE id > 0) x " +
+        "JOIN r ON k = c WHERE d <> 'q'",
+      "SELECT k, count(*) AS n FROM (SELECT /*+ SKEW('l', 'a', (1, 2)) */ a AS k, d FROM l " +
+        "JOIN r ON a = c) GROUP BY k",
+      "SELECT * FROM l WHERE id IN (SELECT /*+ SKEW('x', 'a') */ x.id FROM l x JOIN r ON x.a = c)",
+      "SELECT /*+ SKEW('l', 'a', 1) */ id, d FROM l JOIN r ON a = c WHERE id IN (SELECT c FROM r)")
+    for (sql <- Share.of(queries, oneIn = 2))
       withClue(sql)(oracle.check(program(sql, Seq(l, r), sql.length), Variant(conf = ways)))
   }
 

@@ -72,7 +72,7 @@ class SpreadJoinSuite extends AnyFunSuite with ChangelogSession {
 
   for (((kind, said, sql), index) <- queries.zipWithIndex) test(s"all tasks join, $kind") {
     val drawn = forms.drop(index % 4) ++ forms.take(index % 4)
-    for (((form, (one, other)), number) <- Share.of(drawn, oneIn = 2).zipWithIndex)
+    for (((form, (one, other)), number) <- Share.of(drawn, oneIn = 4).zipWithIndex)
       withClue(form) {
         val provider = Variant.Providers((index + number) % 3)._2
         check(sql, Seq(one, other), said, Variant(conf = provider, restart = number == index % 2))

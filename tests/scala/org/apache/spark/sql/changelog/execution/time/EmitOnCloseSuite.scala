@@ -24,7 +24,7 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
     Seq(inMemory, "pages" -> Variant.Paged, "RocksDB" -> Variant.RocksDB)
 
   for {
-    query <- Queries
+    query <- Share.of(Queries, oneIn = 2)
     changing <- Seq(true, false)
     if changing || !query.onlyComes && (query.everyProvider || Seeds > 1)
     kind = if (changing) "rows that change" else "rows that only come"

@@ -18,7 +18,8 @@ import org.apache.spark.sql.changelog.testing._
 class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
 
   override protected lazy val spark: SparkSession =
-    ChangelogSession.start(conf = ChangelogSession.DeltaConf)
+    ChangelogSession.start(conf =
+      ChangelogSession.DeltaConf ++ ChangelogSession.MostlyInterpreted)
 
   private val rows = Seq("(1, 'Oslo', 5, 10)", "(2, 'Rome', 7, 10)", "(3, NULL, 1, 10)")
 
@@ -40,8 +41,12 @@ class SnapshotSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     Seq("-U 1 Oslo 5 10", "+U 1 Oslo 6 11", "-D 3 NULL 1 13", "-D 9 Paris 3 2"),
     Seq("+U 4 Bern 3 13", "+I 3 Nice 4 15"))
 
-  for (format <- Seq("values", "parquet", "delta");
-    sequence <- Seq("", ", sequence_by => 'ts'")) {
+  private val kinds = for {
+    sequence <- Seq("", ", sequence_by => 'ts'")
+    format <- Seq("values", "parquet", "delta")
+  } yield (format, sequence)
+
+  for ((format, sequence) <- Share.of(kinds, oneIn = 2)) {
     test(s"the feed goes on from a snapshot of $format$sequence, with restarts") {
       val snapshot = if (format == "values") values(rows) else table(format)._2
       val life = new SnapshotLife(spark, snapshot, sequence)
