@@ -209,6 +209,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   private val summedItems = s"SELECT a.g, a.s, u.w FROM ($sums) a JOIN u ON a.g = u.g"
   private val shareOfGroup = "SELECT id, sum(v) OVER (PARTITION BY g) AS s FROM keyed"
+  private val onlyInT = "SELECT g, v FROM t EXCEPT ALL SELECT g, w FROM u"
+  private val inBoth = "SELECT g, v FROM t INTERSECT ALL SELECT g, w FROM u"
+  private val ofBoth =
+    "SELECT g, sum(v) AS s FROM (SELECT g, v FROM t WHERE k > 0 UNION ALL SELECT g, w FROM u) GROUP BY g"
   private val numValues = "SELECT g, count(DISTINCT v) AS c FROM t GROUP BY g"
 
   /**
@@ -219,7 +223,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     "a column computed of others, a filter or `HAVING` above an aggregate" -> Seq(
       (sums, sums.replace("AS s", "AS s, upper(g) AS h"), 1, false),
       (sums, s"SELECT * FROM ($sums) WHERE s > 8", 1, false),
-      (sums, s"$sums HAVING sum(v) > 8", 1, false)),
+      (sums, s"$sums HAVING sum(v) > 8", 1, false),
+      (ofBoth, s"SELECT *, upper(g) AS h FROM ($ofBoth)", 1, false),
+      (onlyInT, s"SELECT *, upper(g) AS h FROM ($onlyInT)", 1, false),
+      (inBoth, s"SELECT *, upper(g) AS h FROM ($inBoth)", 1, false)),
     "an aggregate, join, `ORDER BY … LIMIT` or rank on top" -> Seq(
       (sums, s"SELECT s, count(*) AS c FROM ($sums) GROUP BY s", 1, false),
       (sums, s"SELECT a.g, a.s, u.w FROM ($sums) a LEFT JOIN u ON a.g = u.g", 1, false),
@@ -252,7 +259,8 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       (numValues, numValues.replace("DISTINCT v", "DISTINCT k"), 0, true)),
     "a column of the result that is called otherwise; one left out that was computed of others, or is a group's" -> Seq(
       (sums, sums.replace("AS s", "AS total"), 1, false),
-      (joined, s"SELECT g, s FROM ($joined)", 2, false)),
+      (joined, s"SELECT g, s FROM ($joined)", 2, false),
+      (onlyInT, s"SELECT v AS x FROM ($onlyInT)", 1, false)),
     "an aggregate function that is left out" -> Seq(
       (s"$sums HAVING count(*) > 1", sums, 0, true),
       (joined.replace("AS s", "AS s, count(*) AS c"), joined, 1, false)),

@@ -26,12 +26,14 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
+  private val e = Feed("e", "g STRING, k INT, v INT", insertOnly = true)
   private val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"
 
   private def life(): QueryLife = {
-    val life = new QueryLife(spark, t, u)
+    val life = new QueryLife(spark, t, u, e)
     life.add(t, "+I 1 a 1 10", "+I 2 a 2 NULL", "+I 3 b 1 7", "+I 4 NULL 3 5", "+I 4 NULL 3 5")
     life.add(u, "+I 1 a 10", "+I 2 b 20", "+I 3 a 30")
+    life.add(e, "+I a 1 10", "+I a 2 NULL", "+I b 1 7", "+I NULL 3 5", "+I a 3 10", "+I b 2 5")
     life
   }
 
@@ -39,6 +41,12 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     Seq("-U 1 a 1 10", "+U 1 b 2 12", "-D 3 b 1 7", "+I 5 c 1 1", "+I 6 A 4 9"),
     Seq("-D 6 A 4 9", "+I 7 B 1 3", "+I 8 a 2 10", "+I 9 c 7 10"),
     Seq("-D 7 B 1 3", "-D 4 NULL 3 5", "+I 3 b 1 7"))
+
+  /** Values that a group has, or has under another condition, among others. */
+  private val laterEvents = Seq(
+    Seq("+I a 2 10", "+I b 3 7", "+I a 1 9", "+I NULL 1 5"),
+    Seq("+I a 3 9", "+I b 1 5", "+I b 2 8", "+I NULL 2 NULL"),
+    Seq("+I b 3 8", "+I a 1 5", "+I a 2 9", "+I c 3 5"))
 
   private def rescale(life: QueryLife, partitions: Int): Unit = {
     val into = life.anotherCheckpoint()
@@ -53,9 +61,10 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val query = life()
     query.run(query.changes(sql, conf))
     assert(query.result == query.expected(sql))
-    Seq(5, 1, 3).zip(later).foreach { case (partitions, changes) =>
+    for (((partitions, changes), events) <- Seq(5, 1, 3).zip(later).zip(laterEvents)) {
       rescale(query, partitions)
       query.add(t, changes: _*)
+      query.add(e, events: _*)
       query.run(query.changes(sql, conf))
       assert(query.result == query.expected(sql), s"in $partitions partitions")
     }
@@ -85,18 +94,22 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     Share.of(queries, oneIn = 2).foreach(sql => withClue(sql)(check(sql, split)))
   }
 
-  test("values of DISTINCT with several FILTERs, spread over partitions, are refused") {
-    val query = life()
-    val session =
-      query.session(Map("spark.sql.changelog.aggregate.distinctSplit.enabled" -> "true"))
-    session
-      .sql("SELECT * FROM from_changelog(TABLE(t_changes))")
-      .createOrReplaceTempView("events")
-    query.run(
-      session.sql("SELECT * FROM to_changelog(TABLE(SELECT g, count(DISTINCT v) AS a, " +
-        "count(DISTINCT v) FILTER (WHERE k > 1) AS b FROM events GROUP BY g))"))
-    refused(query, "differ in their FILTER")
-  }
+  for ((provider, conf) <- Variant.Providers)
+    test(s"values of DISTINCT with several FILTERs, spread over partitions, state in $provider") {
+      val split = conf + ("spark.sql.changelog.aggregate.distinctSplit.enabled" -> "true")
+      val ofGroups =
+        "SELECT g, count(DISTINCT v) AS a, count(DISTINCT v) FILTER (WHERE k > 1) AS b, " +
+          "sum(DISTINCT v) FILTER (WHERE k = 3) AS c FROM e GROUP BY g"
+      check(ofGroups, split)
+      // also where values are told apart before they are shuffled, and where their entries are stamped
+      check(ofGroups, split + ("spark.sql.changelog.twoPhase.enabled" -> "false"))
+      check(ofGroups, split + ("spark.sql.changelog.state.ttl" -> "1h"))
+      check(
+        "SELECT count(DISTINCT v) FILTER (WHERE k > 1) AS a, count(DISTINCT v) FILTER (WHERE k < 3) AS b, " +
+          "count(DISTINCT g) AS c, count(DISTINCT g) FILTER (WHERE v > 7) AS d, " +
+          "count(DISTINCT k, g) AS e, sum(v) AS s FROM e",
+        split)
+    }
 
   test("keys that are texts with a collation, times, numbers and rows") {
     val queries = Seq(

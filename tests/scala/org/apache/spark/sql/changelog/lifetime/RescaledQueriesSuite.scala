@@ -28,7 +28,17 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
     ((provider, conf), number) <- RunningQueries.Providers.zipWithIndex
     (query, index) <- Share.of(OperatorQuery.all, oneIn = 5).zipWithIndex
     if Share.isAll || index % RunningQueries.Providers.size == number
-  } test(s"${query.name}, state $provider") {
+  } test(s"${query.name}, state $provider")(goesOn(query, conf))
+
+  private val distinct =
+    OperatorQuery.all.find(_.name == "distinct of rows that only come").get
+
+  for ((provider, conf) <- Share.ofWays(RunningQueries.Providers, "spread"))
+    test(s"${distinct.name}, spread over partitions, state $provider") {
+      goesOn(distinct, conf + ("spark.sql.changelog.aggregate.distinctSplit.enabled" -> "true"))
+    }
+
+  private def goesOn(query: OperatorQuery, conf: Map[String, String]): Unit = {
     // readers of state know no blanks in paths
     val life = new Life(query.copy(name = query.name.replaceAll("\\W+", "-")), conf)
     life.run()
@@ -89,7 +99,14 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
       metadata.select("numPartitions").collect().map(_.getInt(0)).toSeq
     }
 
-    /** The entries of all operators, but for what is found by time. */
+    private def byKind(entry: Row): Seq[Row] = {
+      val value = entry.getStruct(1)
+      val kinds = value.getLong(0)
+      val bits = (0 until 64).map(1L << _).filter(bit => (kinds & bit) != 0)
+      bits.map(bit => Row(entry.getStruct(0), Row.fromSeq(bit +: value.toSeq.tail)))
+    }
+
+    /** The entries of all operators, but for what is found by time. Of values each kind of them stands by itself. */
     private def entriesIn(checkpoint: Path): Set[(Long, Row)] = {
       val session = newSession()
       val metadata = session.read.format("state-metadata").load(checkpoint.toString)
@@ -98,7 +115,9 @@ class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
       operators.toSet.filterNot(row => byTime(row.getString(1))).flatMap { row: Row =>
         val state = session.read.format("statestore").option("operatorId", row.getLong(0))
         val entries = state.load(checkpoint.toString).select("key", "value").collect()
-        entries.map(row.getLong(0) -> _)
+        val all =
+          if (row.getString(1) == "changelogDistinct") entries.flatMap(byKind) else entries
+        all.map(row.getLong(0) -> _)
       }
     }
   }

@@ -8,44 +8,10 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.changelog.testing.RowMultiset
 
 /** Who follows a view that gets another query sees the rows that differ, and no others go and come. */
-trait AlteredRowsTests extends ViewTest {
-  private val counts = "SELECT n, count(*) AS customers, sum(total) AS total FROM v GROUP BY n"
-
-  private def version: Long = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Version").toLong
-
+trait AlteredRowsTests extends FollowedViewTest {
   private def alter(query: String): Unit = {
     run(s"ALTER MATERIALIZED VIEW v AS $query")
     check(query)
-  }
-
-  /** What a statement does to the view, as its followers see it: rows as texts, with a sign. */
-  private def changesOf(statement: => Any, columns: String*): Seq[String] = {
-    val before = version
-    statement
-    val changes = spark.sql(s"SELECT * FROM changes('v', from_version => ${before + 1})")
-    val shown = if (columns.isEmpty) spark.table("v").columns.toSeq else columns
-    changes
-      .selectExpr(
-        "if(_change_type IN ('insert', 'update_postimage'), '+', '-')",
-        s"to_json(struct(${shown.mkString(", ")}))")
-      .collect()
-      .map(row => row.getString(0) + row.getString(1).replaceAll("[{}\"]", ""))
-      .sorted
-      .toSeq
-  }
-
-  private def lastRefresh(columns: String*): Row = {
-    val refreshes = spark.sql("SHOW REFRESHES OF v")
-    refreshes.select(columns.head, columns.tail: _*).head()
-  }
-
-  private def counted: Row = lastRefresh("rows_written", "rows_taken_back")
-
-  private def checkSecond(rowsRead: Option[Long] = None): Unit = {
-    run("REFRESH MATERIALIZED VIEW second INCREMENTAL STRICT")
-    check(counts, "second")
-    val read = spark.sql("SHOW REFRESHES OF second").select("rows_read").head().getLong(0)
-    rowsRead.foreach(rows => assert(read == rows))
   }
 
   testEach("rows that another query has not go, and those that it has besides come") {

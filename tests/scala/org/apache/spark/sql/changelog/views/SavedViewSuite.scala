@@ -285,10 +285,14 @@ class SavedViewSuite
     test(s"a view is put back whole or not at all, whenever the process ends, in $format") {
       val after = threeBatches(format)
       run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 0")
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
       endingEverywhere("RESTORE MATERIALIZED VIEW v TO SAVEPOINT early")(refresh("v")) {
         assert(Seq(after(0), after(2)).contains(held("v")))
-        refresh("v")
+        refresh("second")
+        assert(held("second") == rows(counts))
+        refresh("v", "second")
         check("v", totals)
+        check("second", counts)
       }
     }
 
@@ -331,13 +335,15 @@ class SavedViewSuite
       val other = s"$totals HAVING count(*) > 1"
       threeBatches(format)
       run(s"CREATE MATERIALIZED VIEW w USING $format AS $other")
+      run(s"CREATE MATERIALIZED VIEW second USING $format AS $counts")
       val both = Set(held("v"), held("w"))
       endingEverywhere("ALTER MATERIALIZED VIEW v SWAP WITH w")(()) {
         Seq("v", "w").foreach(view => assert(both.contains(held(view)), view))
         // one may get other state before the other is looked at
         run("REFRESH MATERIALIZED VIEW v FULL")
-        refresh("w", "v")
+        refresh("w", "v", "second")
         assert(Set(held("v"), held("w")) == both)
+        check("second", counts)
         Seq("v", "w").foreach(view => assert(run(s"VERIFY MATERIALIZED VIEW $view").isEmpty))
       }
     }

@@ -12,6 +12,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{HashPartitioner, TaskContext}
 
 import org.apache.spark.sql.changelog.compat.{StateStores, StoredStore, WholeStores}
+import org.apache.spark.sql.changelog.execution.aggregate.MovedDistinctValues
 import org.apache.spark.sql.changelog.execution.time.MovedTimedRows
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.state.PagedStateProvider
@@ -70,14 +71,17 @@ private[evolution] class MovedState(
         val entriesBefore =
           StoredEntries(whole, id, version, columns, stateIds.map(_(partition)))
         entriesBefore.flatMap { entry =>
-          val targets =
+          val moved =
             if (isPlaced(form, entry.key)) {
               entries.add(1)
-              if (wasIn(entry.key) != partition) misplaced.add(1)
-              Seq(isIn(entry.key))
-            } else if (isShared(form, entry.key)) 0 until numPartitions
+              val parts = partsOf(form, entry)
+              if (parts.exists(wasIn(_) != partition)) misplaced.add(1)
+              parts.map(part => isIn(part) -> part)
+            } else if (isShared(form, entry.key)) (0 until numPartitions).map(_ -> entry)
             else Nil
-          targets.map(_ -> (entry.key.copy().getBytes, entry.value.copy().getBytes))
+          moved.map { case (target, part) =>
+            target -> (part.key.copy().getBytes, part.value.copy().getBytes)
+          }
         }
       }
       // a number is its own hash
@@ -116,19 +120,32 @@ private[evolution] object MovedState {
    */
   final case class Moved(entries: Long, misplaced: Long, stateIds: Seq[String])
 
-  /** Whether an entry belongs to one partition. */
+  private def isTimed(form: EntryPlacement.Form): Boolean = form match {
+    case EntryPlacement.Timed | EntryPlacement.TimedByRow => true
+    case EntryPlacement.Single | _: EntryPlacement.OfKinds => false
+  }
+
+  /** Whether an entry, or each part of it, belongs to one partition. */
   private def isPlaced(form: EntryPlacement.Form, key: UnsafeRow): Boolean =
-    form == EntryPlacement.Single || MovedTimedRows.isRow(key)
+    !isTimed(form) || MovedTimedRows.isRow(key)
 
   /** Whether all partitions are to have an entry. */
   private def isShared(form: EntryPlacement.Form, key: UnsafeRow): Boolean =
-    form != EntryPlacement.Single && MovedTimedRows.isClock(key)
+    isTimed(form) && MovedTimedRows.isClock(key)
+
+  /** What of an entry belongs to one partition. */
+  private def partsOf(form: EntryPlacement.Form, entry: UnsafeRowPair): Seq[UnsafeRowPair] =
+    form match {
+      case _: EntryPlacement.OfKinds => MovedDistinctValues.byKind(entry)
+      case _ => Seq(entry)
+    }
 
   private def writerOf(
       form: EntryPlacement.Form,
       columns: StateStores.Columns,
       state: StateStore): UnsafeRowPair => Unit = form match {
     case EntryPlacement.Single => entry => state.put(entry.key, entry.value)
+    case _: EntryPlacement.OfKinds => MovedDistinctValues.add(_, state)
     case timed =>
       val notesTimes = timed == EntryPlacement.TimedByRow
       new MovedTimedRows(columns.key, state, notesTimes).add(_)

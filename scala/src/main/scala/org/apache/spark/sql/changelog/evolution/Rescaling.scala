@@ -7,8 +7,8 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
 import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
 import org.apache.spark.sql.changelog.compat._
@@ -19,9 +19,10 @@ import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
 /**
  * A query that goes on with its state spread over another number of partitions.
  *
- * Each entry is read once and written once; what it says is not looked at. It belongs to the partition to which a
- * shuffle sends its rows, and each operator has noted what they are shuffled by ([[EntryPlacement]]). Whether all
- * entries are where that says, among as many partitions as there were, is checked for each of them.
+ * Each entry is read once and written once. What it says is not looked at, but for the kinds of rows that share it,
+ * where those are shuffled by themselves. It belongs to the partition to which a shuffle sends its rows, and each
+ * operator has noted what they are shuffled by ([[EntryPlacement]]). Whether all entries are where that says, among
+ * as many partitions as there were, is checked for each of them.
  *
  * Spark's own way (`StreamingCheckpointManager`) knows Spark's operators only, and metadata of operators as of
  * RocksDB with several tables. Of Spark's operators in a query it is asked where their entries belong.
@@ -103,7 +104,10 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       numPartitions,
       store => {
         val known = placement(store)
-        known.partitionOf(_)
+        numPartitions => {
+          val partitionOf = known.partitionOf(numPartitions)
+          entry => partitionOf(entry.key)
+        }
       })
   }
 
@@ -192,11 +196,11 @@ object Rescaling {
  * @param partitions
  *   how many it is to have
  * @param placing
- *   for a store gives for a number of partitions the one that a key belongs to
+ *   for a store gives for a number of partitions the one that an entry belongs to
  */
 private[evolution] final case class MovedOperator(
     stored: StoredOperator,
     shown: String,
     form: EntryPlacement.Form,
     partitions: Int,
-    placing: StoredStore => (Int => UnsafeRow => Int))
+    placing: StoredStore => (Int => UnsafeRowPair => Int))

@@ -11,6 +11,7 @@ import org.json4s.jackson.JsonMethods.{compact, parse, pretty, render}
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
@@ -36,14 +37,24 @@ private[changelog] final case class EntryPlacement(
   /** How many partitions there are where those that are shuffled have so many. */
   def partitionsOf(shuffled: Int): Int = if (by.isEmpty) 1 else shuffled
 
-  /** Gives the partition that a key belongs to, of so many. */
-  def partitionOf(numPartitions: Int): UnsafeRow => Int =
-    if (by.isEmpty) _ => 0
-    else {
-      val number = HashPartitioning(by, numPartitions).partitionIdExpression
-      val numberOf = UnsafeProjection.create(Seq(number))
-      key => numberOf(key).getInt(0)
-    }
+  /** Gives the partition that an entry belongs to, of so many. One that is [[OfKinds]] is of one kind here. */
+  def partitionOf(numPartitions: Int): UnsafeRowPair => Int = form match {
+    case _ if by.isEmpty => _ => 0
+    case kinds: OfKinds =>
+      val shuffled = UnsafeProjection.create(by)
+      val columns = by.zipWithIndex.map { case (column, index) =>
+        BoundReference(index, column.dataType, nullable = true)
+      }
+      val partitionOf = EntryPlacement.partitionOf(columns, numPartitions)
+      entry => {
+        val row = shuffled(entry.key)
+        row.setInt(kinds.place, kinds.numberOf(row.getInt(kinds.place), entry.value.getLong(0)))
+        partitionOf(row)
+      }
+    case _ =>
+      val partitionOf = EntryPlacement.partitionOf(by, numPartitions)
+      entry => partitionOf(entry.key)
+  }
 
   def toJson: String = {
     val parts = by.map {
@@ -53,7 +64,7 @@ private[changelog] final case class EntryPlacement(
     }
     pretty(
       render(
-        ("version" -> Version) ~ ("by" -> JArray(parts.toList)) ~ ("form" -> form.toString) ~
+        ("version" -> Version) ~ ("by" -> JArray(parts.toList)) ~ formToJson(form) ~
           ("hindrance" -> hindrance)))
   }
 }
@@ -73,7 +84,49 @@ private[changelog] object EntryPlacement {
   /** The same, where a row is also asked at which times it is there. */
   case object TimedByRow extends Form
 
-  private val forms = Seq(Single, Timed, TimedByRow)
+  /**
+   * Each is of one kind of rows or of several, which the first column of its value tells by a bit each. Rows of
+   * each kind are shuffled by themselves, by the number of the kind.
+   *
+   * @param place
+   *   where the number is among what they are shuffled by; of an entry it is that of the first of its kinds
+   * @param numbers
+   *   those of kinds that have entries together, in the order of the bits
+   */
+  final case class OfKinds(place: Int, numbers: Seq[Seq[Int]]) extends Form {
+
+    /** The number of the kind whose bit is set, of those of which `first` is the first. */
+    def numberOf(first: Int, bit: Long): Int =
+      numbers.find(_.head == first).get(java.lang.Long.numberOfTrailingZeros(bit))
+  }
+
+  private val plainForms = Seq(Single, Timed, TimedByRow)
+  private val OfKindsName = "OfKinds"
+
+  private def formToJson(form: Form): JObject = form match {
+    case OfKinds(place, numbers) =>
+      ("form" -> OfKindsName) ~ ("place" -> place) ~ ("numbers" -> numbers)
+    case plain => JObject("form" -> JString(plain.toString))
+  }
+
+  private def formOf(json: JValue): Form = {
+    val JString(name) = json \ "form": @unchecked
+    if (name == OfKindsName) {
+      val JInt(place) = json \ "place": @unchecked
+      val JArray(numbers) = json \ "numbers": @unchecked
+      OfKinds(
+        place.toInt,
+        numbers.map { together =>
+          for { JArray(all) <- List(together); JInt(number) <- all } yield number.toInt
+        })
+    } else plainForms.find(_.toString == name).getOrElse(throw new NoSuchElementException(name))
+  }
+
+  private def partitionOf(by: Seq[Expression], numPartitions: Int): UnsafeRow => Int = {
+    val number = HashPartitioning(by, numPartitions).partitionIdExpression
+    val numberOf = UnsafeProjection.create(Seq(number))
+    row => numberOf(row).getInt(0)
+  }
 
   /** A type within a field keeps the collations of texts when it is written. */
   private def field(dataType: DataType) = StructField("key", dataType)
@@ -112,7 +165,6 @@ private[changelog] object EntryPlacement {
     val JInt(version) = json \ "version": @unchecked
     require(version == Version, s"version $version is not $Version")
     val JArray(parts) = json \ "by": @unchecked
-    val JString(form) = json \ "form": @unchecked
     val by = parts.map { part =>
       part \ "value" match {
         case JInt(value) => Literal(value.toInt)
@@ -124,7 +176,7 @@ private[changelog] object EntryPlacement {
     }
     EntryPlacement(
       by,
-      forms.find(_.toString == form).getOrElse(throw new NoSuchElementException(form)),
+      formOf(json),
       (json \ "hindrance").toOption.collect { case JString(why) => why })
   }
 

@@ -4,7 +4,7 @@
 package org.apache.spark.sql.changelog.optimizer
 
 import org.apache.spark.sql.catalyst.expressions.Alias
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
 
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, CanonicalValue}
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
@@ -45,8 +45,14 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
     case other => other
   }
 
-  private def lines(node: AnnotatedPlan, texts: LogicalPlan => String): Seq[String] =
-    line(node, texts) +: inputs(node).flatMap(lines(_, texts))
+  /** A projection shows in what reads its columns, and a batch may have one where the query by itself has none. */
+  private def lines(node: AnnotatedPlan, texts: LogicalPlan => String): Seq[String] = {
+    val below = inputs(node).flatMap(lines(_, texts))
+    node.plan match {
+      case _: Project => below
+      case _ => line(node, texts) +: below
+    }
+  }
 
   private def line(node: AnnotatedPlan, texts: LogicalPlan => String): String = {
     val replacedBy = node.requiredKey.map(key => node.plan.output.map(key.contains))

@@ -106,7 +106,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val shown = rows.select(columns: _*)
     how match {
       case Replacement.Anew => remake(view, shown)
-      case Replacement.OfDifference(key) if DeltaDifference.isPossible(shown.schema) =>
+      // all rows differ from those of an empty table
+      case Replacement.OfDifference(key)
+          if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
         if (difference.isEmpty) inPlace(view, session)(showSame(view, difference.added))
         else inPlace(view, rows.sparkSession)(difference.merge())

@@ -23,10 +23,7 @@ case class KeptView(
   /** What it is called in statements. */
   def sql: String = name.quotedString
 
-  /** Whether its columns have the same names and types. */
-  def hasColumnsOf(other: KeptView): Boolean = columns == other.columns
-
-  /** Whether its first columns have these. */
+  /** Whether its first columns have the same names and types. */
   def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
 
   private def columns: Seq[(String, DataType)] =

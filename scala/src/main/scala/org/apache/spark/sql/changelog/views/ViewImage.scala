@@ -23,13 +23,16 @@ import org.apache.spark.sql.changelog.savepoints._
  *   what it was then
  * @param checkpoint
  *   what holds the state of that batch
+ * @param key
+ *   columns that identify a row, if any are known to
  */
 class ViewImage private (
     session: SparkSession,
     val view: KeptView,
     val batch: Long,
     checkpoint: ForkableCheckpoint,
-    val rows: DataFrame) {
+    val rows: DataFrame,
+    val key: Option[Seq[String]]) {
   import ViewImage._
 
   /** When the batch was begun, in ms: all that was delivered by then is in the rows. */
@@ -42,7 +45,8 @@ class ViewImage private (
   def write(folder: Path): Unit = {
     fork(Savepoint.checkpointIn(folder))
     rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
-    val noted = Noted(view.name.nameParts, view.definition.toProperties, view.schema.json, batch)
+    val noted =
+      Noted(view.name.nameParts, view.definition.toProperties, view.schema.json, batch, key)
     file(session, folder).write(Serialization.write(noted))
   }
 }
@@ -54,7 +58,8 @@ object ViewImage {
       name: Seq[String],
       properties: Map[String, String],
       schema: String,
-      batch: Long)
+      batch: Long,
+      key: Option[Seq[String]])
 
   /** A view at one of the moments that it can go back to. */
   def apply(session: SparkSession, view: KeptView, at: Moment): ViewImage = at match {
@@ -84,7 +89,7 @@ object ViewImage {
         session.read.schema(schema).format(formatOf(view)).load(rowsIn(folder).toString)
       val checkpoint =
         new ForkableCheckpoint(session, Savepoint.checkpointIn(folder), shown(view))
-      new ViewImage(session, view, noted.batch, checkpoint, rows)
+      new ViewImage(session, view, noted.batch, checkpoint, rows, noted.key)
     }
 
   /** A view after a batch of its own, which need not be the one that it shows. */
@@ -111,7 +116,7 @@ object ViewImage {
         "the rows that the view had after it are no longer there",
         possible)
     }
-    new ViewImage(query.session, view, checked, checkpoint, rows)
+    new ViewImage(query.session, view, checked, checkpoint, rows, query.key)
   }
 
   private def shown(view: KeptView): String = s"the view ${view.sql}"

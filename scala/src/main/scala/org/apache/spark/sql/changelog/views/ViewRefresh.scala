@@ -9,11 +9,9 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.functions.{col, count_if}
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
@@ -209,41 +207,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
           readAll(staged, report)
           storage.staged(staged).getOrElse(none(staged.schema))
         } else query.rows
-      show(staged, rows, how, report)
+      new ReplaceRows(session, storage, report)(staged, rows, how)
     } catch {
       case error: Throwable =>
         ViewStorage.discard(session, staged)
         throw error
     }
     ViewStorage.retire(session, staged, view)
-  }
-
-  private def show(
-      staged: KeptView,
-      rows: DataFrame,
-      how: Replacement,
-      report: RefreshReport): Unit = {
-    // formats know how many rows they hold
-    def tellAll(): Unit = report.wrote(session.table(view.sql).count())
-    how match {
-      case Replacement.OfDifference(_) =>
-        val before = storage.version(view)
-        storage.replace(staged, rows, how)
-        // the rows are shown, even if somebody has switched off that changes are told
-        try tell(storage.changes(staged, before + 1, None), report)
-        catch { case NonFatal(_) => tellAll() }
-      case _ =>
-        storage.replace(staged, rows, how)
-        tellAll()
-    }
-  }
-
-  /** How many rows those who follow the view see come and go. */
-  private def tell(changes: DataFrame, report: RefreshReport): Unit = {
-    val kinds = Seq(RowKind.Insert, RowKind.UpdateAfter).map(RowKind.ChangeTypes(_))
-    val comes = col(RowKind.ChangeTypeColumnName).isin(kinds: _*)
-    val counted = changes.agg(count_if(comes), count_if(!comes)).head()
-    report.changed(counted.getLong(0), counted.getLong(1))
   }
 
   /** So that later refreshes can be compared with what this one cost. */

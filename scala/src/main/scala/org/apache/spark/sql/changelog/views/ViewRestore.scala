@@ -33,15 +33,16 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
       storage.settle(view)
       try {
         image.fork(restored.definition.checkpoint)
-        val how = if (restored.hasColumnsOf(view)) Replacement.OfAll else Replacement.Anew
+        val how =
+          if (restored.beginsWithColumnsOf(view)) Replacement.OfDifference(image.key)
+          else Replacement.Anew
         val rows = storage.stage(restored, image.rows, image.batch)
-        storage.replace(restored, rows, how)
+        new ReplaceRows(session, storage, report)(restored, rows, how)
       } catch {
         case error: Throwable =>
           ViewStorage.discard(session, restored)
           throw error
       }
-      report.wrote(session.table(view.sql).count())
       ViewStorage.retire(session, restored, view)
     }
 }

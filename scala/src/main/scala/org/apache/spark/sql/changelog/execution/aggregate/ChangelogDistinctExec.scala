@@ -191,13 +191,10 @@ final case class DistinctLayout(
 
   /**
    * Where entries are whose rows are shuffled by group, table and all values. A hash passes over values
-   * that are NULL, so that of the entry's own is enough.
+   * that are NULL, so that of the entry's own is enough. Kinds that share entries have tables of their own.
    */
   def placedByValue: EntryPlacement =
-    if (shared.distinct.size < shared.size) {
-      EntryPlacement.unknown(
-        "DISTINCT values that differ in their FILTER alone are kept together")
-    } else if (!values.forall(value => UnsafeRowUtils.isBinaryStable(value.dataType))) {
+    if (!values.forall(value => UnsafeRowUtils.isBinaryStable(value.dataType))) {
       EntryPlacement.unknown("of its DISTINCT values only what they are compared by is kept")
     } else {
       val group = placedByGroup.by
@@ -207,7 +204,13 @@ final case class DistinctLayout(
       val ofValues = key.drop(first).zipWithIndex.map { case (value, index) =>
         BoundReference(first + index, value.dataType, nullable = true)
       }
-      EntryPlacement((group :+ table) ++ ofValues)
+      val sharing =
+        shared.distinct.map(first =>
+          shared.indices.filter(shared(_) == first).map(firstTable + _))
+      val form =
+        if (sharing.forall(_.size == 1)) EntryPlacement.Single
+        else EntryPlacement.OfKinds(group.size, sharing)
+      EntryPlacement((group :+ table) ++ ofValues, form)
     }
 
   private def tableOfEntry: NamedExpression = {

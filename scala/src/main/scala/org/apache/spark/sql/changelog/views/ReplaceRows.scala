@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.{col, count_if}
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.views.history.RefreshReport
+
+/** Shows the rows of another generation of a view, and reports how many have been written and taken back. */
+private[views] class ReplaceRows(
+    session: SparkSession,
+    storage: ViewStorage,
+    report: RefreshReport) {
+
+  def apply(staged: KeptView, rows: DataFrame, how: Replacement): Unit = how match {
+    case Replacement.OfDifference(_) =>
+      val before = storage.version(staged)
+      storage.replace(staged, rows, how)
+      // the rows are shown, even if somebody has switched off that changes are told
+      try tell(storage.changes(staged, before + 1, None))
+      catch { case NonFatal(_) => tellAll(staged) }
+    case _ =>
+      storage.replace(staged, rows, how)
+      tellAll(staged)
+  }
+
+  /** Formats know how many rows they hold. */
+  private def tellAll(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
+
+  /** How many rows those who follow the view see come and go. */
+  private def tell(changes: DataFrame): Unit = {
+    val kinds = Seq(RowKind.Insert, RowKind.UpdateAfter).map(RowKind.ChangeTypes(_))
+    val comes = col(RowKind.ChangeTypeColumnName).isin(kinds: _*)
+    val counted = changes.agg(count_if(comes), count_if(!comes)).head()
+    report.changed(counted.getLong(0), counted.getLong(1))
+  }
+}
