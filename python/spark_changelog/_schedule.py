@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -73,11 +73,23 @@ class Schedule:
             return False
         return view.behind is None or view.behind >= lag / 2
 
-    def wait(self, views: Iterable[tuple[View, float]], now: float, longest: float) -> float:
+    def waiting(self, views: Iterable[View]) -> set[str]:
+        """Return the views that wait for one that fails; they come after those that they read."""
+        stopped: set[str] = set()
+        found = set()
+        for view in views:
+            if stopped.intersection(view.reads):
+                found.add(view.name)
+            if view.name in found or self.attempts(view.name).failures:
+                stopped.add(view.name)
+        return found
+
+    def wait(self, views: Sequence[tuple[View, float]], now: float, longest: float) -> float:
         """Return how long nothing will be due."""
+        waiting = self.waiting(view for view, _ in views)
         pauses = [longest]
         for view, lag in views:
-            if view.status != "RUNNING":
+            if view.status != "RUNNING" and view.name not in waiting:
                 due = 0.0 if view.behind is None else lag / 2 - view.behind
                 pauses.append(max(due, self.attempts(view.name).again_at - now))
         return max(0.1, min(pauses))

@@ -99,19 +99,17 @@ class _Runner:
 
     def _round(self) -> list[tuple[View, float]]:
         """Refresh what is due, and return the views as they are then."""
-        behind: set[str] = set()
-        for view, lag in self._schedule.ordered(self._views()):
+        views = self._schedule.ordered(self._views())
+        for view, lag in views:
             if self._stop.is_set():
                 break
-            if behind.intersection(view.reads):
-                behind.add(view.name)
-            elif self._schedule.is_due(view, lag, time.monotonic()):
+            waiting = self._schedule.waiting(view for view, _ in views)
+            is_due = self._schedule.is_due(view, lag, time.monotonic())
+            if is_due and view.name not in waiting:
                 self._refresh(view, lag)
-            if self._schedule.attempts(view.name).failures:
-                behind.add(view.name)
         views = self._schedule.ordered(self._views())
         if self._status is not None:
-            self._tell(self._status, views, behind)
+            self._tell(self._status, views)
         return views
 
     def _refresh(self, view: View, lag: float) -> None:
@@ -162,9 +160,10 @@ class _Runner:
             ).collect()
         ]
 
-    def _tell(self, status: str, views: list[tuple[View, float]], behind: set[str]) -> None:
+    def _tell(self, status: str, views: list[tuple[View, float]]) -> None:
         """Replace the view that others query, in one step of the catalog."""
-        rows = [self._row(view, lag, behind) for view, lag in views]
+        waiting = self._schedule.waiting(view for view, _ in views)
+        rows = [self._row(view, lag, waiting) for view, lag in views]
         values = ", ".join(rows) or f"({', '.join(['NULL'] * 7)})"
         some = "" if rows else " WHERE false"
         columns = (
@@ -178,14 +177,14 @@ class _Runner:
             f"FROM VALUES {values} AS t({STATUS_COLUMNS}){some}"
         )
 
-    def _row(self, view: View, lag: float, behind: set[str]) -> str:
+    def _row(self, view: View, lag: float, waiting: set[str]) -> str:
         attempts = self._schedule.attempts(view.name)
         failures = attempts.failures
         if view.status == "RUNNING" or attempts.elsewhere:
             state = "RUNNING"
         elif failures:
             state = "FAILED"
-        elif view.name in behind:
+        elif view.name in waiting:
             state = "WAITING"
         else:
             state = "WITHIN LAG" if view.is_within(lag) else "BEHIND"

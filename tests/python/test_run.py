@@ -74,6 +74,23 @@ def test_a_view_that_another_process_keeps_is_left_to_it() -> None:
     assert not schedule.attempts("v").elsewhere
 
 
+def test_nothing_is_done_for_a_view_that_waits_for_another_one() -> None:
+    schedule = Schedule()
+    late = [
+        (view("a", 10, behind=100), 10.0),
+        (view("b", 10, behind=100, reads=("a",)), 10.0),
+        (view("c", 10, behind=100, reads=("b",)), 10.0),
+    ]
+    assert schedule.waiting(view for view, _ in late) == set()
+    for _ in range(6):
+        schedule.failed("a", now=0)
+    assert schedule.waiting(view for view, _ in late) == {"b", "c"}
+    assert schedule.wait(late, now=0, longest=30) == 30
+    assert schedule.wait(late, now=20, longest=30) == 12
+    schedule.succeeded("a")
+    assert schedule.waiting(view for view, _ in late) == set()
+
+
 @pytest.fixture
 def views(spark: SparkSession) -> Iterator[None]:
     """Make a view, one that reads it, and one that is to fail."""

@@ -147,6 +147,29 @@ def test_a_table_of_hive_is_compared_with_a_copy(jar: Path, tmp_path: Path) -> N
     assert lines == ["Bern\t3", "Oslo\t1", "Rome\t7"]
 
 
+def test_files_are_followed_by_their_list(jar: Path, tmp_path: Path) -> None:
+    lines = sql(
+        jar,
+        tmp_path,
+        """
+        CREATE TABLE rides (city STRING, fare INT) USING parquet;
+        CREATE TABLE cities (city STRING, country STRING) USING orc;
+        INSERT INTO rides VALUES ('Oslo', 1), ('Rome', 7);
+        INSERT INTO cities VALUES ('Oslo', 'NO'), ('Rome', 'IT');
+        CREATE MATERIALIZED VIEW fares AS
+        SELECT country, sum(fare) AS total FROM rides JOIN cities USING (city) GROUP BY ALL;
+        INSERT INTO rides VALUES ('Oslo', 2), ('Bern', 3);
+        INSERT INTO cities VALUES ('Bern', 'CH');
+        REFRESH MATERIALIZED VIEW fares INCREMENTAL STRICT;
+        SELECT * FROM fares ORDER BY country;
+        VERIFY MATERIALIZED VIEW fares;
+        DROP MATERIALIZED VIEW fares;
+        """,
+        catalog="hive",
+    )
+    assert lines == ["CH\t3", "IT\t7", "NO\t3"]
+
+
 def test_spark_submit(jar: Path, tmp_path: Path) -> None:
     changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
     lines = [json.dumps({"op": op, "city": city}) for op, city in changes]

@@ -77,6 +77,40 @@ class AnewOnlyIfAskedSuite
     }
   }
 
+  test("a changed query does without what a stream has forgotten, or is refused") {
+    val counts = "SELECT customer, count(*) AS n"
+    create(s"$counts FROM STREAM orders GROUP BY customer")
+    val written = new File(warehouse, "orders").listFiles()
+    run("INSERT INTO orders VALUES (3, 1)")
+    run("REFRESH MATERIALIZED VIEW v")
+    written.foreach(file => assert(file.delete()))
+    for {
+      statement <- Seq(
+        "ALTER MATERIALIZED VIEW v",
+        "CREATE OR REPLACE MATERIALIZED VIEW v USING delta")
+      query <- Seq(
+        s"$counts, max(id) AS latest FROM STREAM orders GROUP BY customer",
+        "SELECT count(*) AS n FROM STREAM orders")
+    } {
+      val error = checkError("CHANGELOG_VIEW_NOT_ALTERED")(run(s"$statement AS $query"))
+      assert(error.getMessageParameters.get("obstacle").contains("orders"), error)
+      assert(run("SELECT * FROM v ORDER BY customer") == Seq(Row(1, 2L), Row(2, 1L)))
+    }
+    run(s"ALTER MATERIALIZED VIEW v AS $counts FROM STREAM orders GROUP BY customer HAVING n > 1")
+    assert(run("SELECT * FROM v") == Seq(Row(1, 2L)))
+    run("INSERT INTO orders VALUES (4, 2)")
+    run("REFRESH MATERIALIZED VIEW v")
+    assert(run("SELECT * FROM v ORDER BY customer") == Seq(Row(1, 2L), Row(2, 2L)))
+  }
+
+  test("a view that read no stream is computed anew for a query that does") {
+    create("SELECT country, count(*) AS n FROM customers GROUP BY country")
+    run(
+      "ALTER MATERIALIZED VIEW v AS SELECT customer, count(*) AS n FROM STREAM orders GROUP BY customer")
+    assert(run("SELECT * FROM v ORDER BY customer") == Seq(Row(1, 1L), Row(2, 1L)))
+    assert(run("SHOW REFRESHES OF v").head.getAs[String]("mode") == "full")
+  }
+
   test("a query over views and tables is computed anew where it has to be") {
     create("SELECT customer, count(*) AS n FROM STREAM orders GROUP BY customer")
     val query = "SELECT country, n FROM v JOIN customers USING (customer)"

@@ -11,7 +11,9 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 
 import org.scalatest.BeforeAndAfterEach
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -136,6 +138,30 @@ class FollowedTablesSuite
     }
   }
 
+  test("a comment on a nested field is no other column") {
+    run(s"CREATE TABLE orders (id INT, place STRUCT<city: STRING, street: STRING>) $feed")
+    run("INSERT INTO orders VALUES (1, struct('Oslo', 'A')), (2, struct('Rome', 'B'))")
+    create("SELECT id, place FROM orders")
+    run("ALTER TABLE orders ALTER COLUMN place.city COMMENT 'where it is'")
+    run("UPDATE orders SET id = 3 WHERE id = 1")
+    check("SELECT id, place FROM orders")
+  }
+
+  test("a change feed may be switched on and off under a view") {
+    make(noFeed, noFeed)
+    create(revenue)
+    for ((on, id) <- Seq(true -> 11, false -> 12, true -> 13)) {
+      run(s"UPDATE orders SET amount = $id WHERE id = 2")
+      run(s"ALTER TABLE orders SET TBLPROPERTIES (delta.enableChangeDataFeed = $on)")
+      run(s"INSERT INTO orders VALUES ($id, 2, 1)")
+      run("UPDATE orders SET customer = 3 - customer WHERE customer < 3")
+      run("DELETE FROM orders WHERE id = 3")
+      check(revenue)
+      run(s"INSERT INTO orders VALUES (3, 1, $id)")
+      check(revenue)
+    }
+  }
+
   test("commits and files that are gone are told, and all is read again") {
     make("USING delta TBLPROPERTIES (delta.checkpointInterval = 2)", noFeed)
     create(revenue)
@@ -236,6 +262,10 @@ class FollowedTablesSuite
           checkError("CHANGELOG_STREAM_OF_CHANGED_TABLE")(run("REFRESH MATERIALIZED VIEW v"))
         // Delta's own advice loses changes
         assert(!error.getMessage.contains("skipChangeCommits"), error.getMessage)
+        run("START MATERIALIZED VIEW v")
+        eventually(timeout(Span(60, Seconds)))(assert(facts("Status") == "FAILED"))
+        assert(facts("Failure").contains("CHANGELOG_STREAM_OF_CHANGED_TABLE"), facts)
+        run("STOP MATERIALIZED VIEW v")
         run("DROP MATERIALIZED VIEW v")
     }
   }

@@ -30,8 +30,11 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
       "spark.sql.warehouse.dir" -> warehouse.getPath,
       "spark.sql.sources.default" -> "parquet"))
 
-  /** As users would have it: with generated code, all of which is kept. */
-  private def manyRows = Map("spark.sql.codegen.cache.maxEntries" -> "20000")
+  /** As users would have it: with generated code, all of which is kept, and state that needs no heap. */
+  private def manyRows = Map(
+    "spark.sql.codegen.cache.maxEntries" -> "20000",
+    "spark.sql.streaming.stateStore.providerClass" -> "io.sparkchangelog.PagedStateStoreProvider",
+    "spark.sql.streaming.stateStore.maintenanceInterval" -> "60s")
 
   private lazy val tpch = new Tpch(spark, home.toAbsolutePath, scale)
 

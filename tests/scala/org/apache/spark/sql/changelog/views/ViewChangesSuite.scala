@@ -46,7 +46,9 @@ trait ViewChangesTests extends ViewTest {
         .trigger(Trigger.AvailableNow())
         .start(s"$folder/out$from".replaceAll("[ =>]", ""))
         .awaitTermination()
-      val out = spark.read.parquet(s"$folder/out$from".replaceAll("[ =>]", ""))
+      val written = "_change_type STRING, _commit_version BIGINT, customer STRING, total BIGINT"
+      val out =
+        spark.read.schema(written).parquet(s"$folder/out$from".replaceAll("[ =>]", ""))
       out.select("_change_type", "_commit_version", "customer", "total").collect().toSeq
     }
     deliver("+I 1 Ada 30", "+I 2 Ben 20")
@@ -70,6 +72,14 @@ trait ViewChangesTests extends ViewTest {
         Seq("_change_type", "_commit_version", "_commit_timestamp"))
     same(fold(taken("")), rows)
     same(taken(s", from_version => ${first + 1}"), last)
+    // which has begun before there was anything to take
+    val later = s", from_version => ${second + 1}"
+    assert(taken(later).isEmpty)
+    deliver("+I 4 Ada 5")
+    run("REFRESH MATERIALIZED VIEW v")
+    val expected = run(s"SELECT $columns FROM changes('v'$later)")
+    assert(expected.nonEmpty)
+    same(taken(later), expected)
     run("REFRESH MATERIALIZED VIEW v FULL")
     same(fold(taken("")), rows)
   }

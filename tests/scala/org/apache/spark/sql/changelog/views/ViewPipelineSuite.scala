@@ -18,7 +18,7 @@ trait ViewPipelineTests extends ViewTest {
   }
 
   /** State of each view, in the order in which they were refreshed. */
-  private def refreshed(sql: String): Seq[String] =
+  protected def refreshed(sql: String): Seq[String] =
     spark.sql(sql).selectExpr("concat(name, ' ', state)").collect().map(_.getString(0)).toSeq
 
   protected def make(): Unit = {
@@ -171,10 +171,42 @@ class SnapshotViewPipelineSuite extends ViewPipelineTests {
       }
       assert(run("SHOW REFRESHES OF second").head.getAs[Long]("rows_read") == 1)
       checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW v"))
-      // a common table hides the view
+      // a common table hides the view, but not in its own query
+      val same = "WITH v AS (SELECT customer, total FROM v WHERE n = 1) SELECT * FROM v"
+      run(s"CREATE OR REPLACE MATERIALIZED VIEW second AS $same")
+      checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW v"))
+      deliver("+I 3 Eve 7")
+      run("REFRESH MATERIALIZED VIEW second WITH UPSTREAM")
+      check(same, "second")
       run(
         s"CREATE OR REPLACE MATERIALIZED VIEW second AS WITH v AS (SELECT 1 AS a) SELECT * FROM v")
       run("DROP MATERIALIZED VIEW v")
     } finally spark.sql("DROP VIEW between")
+  }
+
+  test("temporary views in between are looked through, those of data frames too") {
+    create(totals)
+    spark.sql("CREATE TEMPORARY VIEW rich AS SELECT * FROM v WHERE total > 10")
+    spark.sql("CREATE TEMPORARY VIEW known AS SELECT * FROM rich WHERE customer IS NOT NULL")
+    spark.table("v").filter("total > 10").createOrReplaceTempView("framed")
+    spark.sql("SELECT * FROM v").createOrReplaceGlobalTempView("shared")
+    try
+      for (temporary <- Seq("known", "framed", "global_temp.shared")) {
+        // its name comes before that of the view that it reads
+        create(s"SELECT count(*) AS n FROM $temporary", name = "a_third")
+        checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW v"))
+        deliver("+I 1 Ada 30", "+I 2 Ben 20")
+        assert(
+          refreshed("REFRESH MATERIALIZED VIEWS IN default") ==
+            Seq("v REFRESHED", "a_third REFRESHED"))
+        assert(run("SELECT n FROM a_third").head.getLong(0) == 2)
+        deliver("-D 1 Ada 30", "-D 2 Ben 20")
+        run("REFRESH MATERIALIZED VIEWS")
+        run("DROP MATERIALIZED VIEW a_third")
+      }
+    finally {
+      Seq("rich", "known", "framed").foreach(name => spark.sql(s"DROP VIEW $name"))
+      spark.sql("DROP VIEW global_temp.shared")
+    }
   }
 }

@@ -7,8 +7,13 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{DataSource, FileFormat}
-import org.apache.spark.sql.execution.streaming.runtime.{SerializedOffset, StreamingRelation}
+import org.apache.spark.sql.execution.streaming.runtime.{
+  FileStreamSourceLog,
+  SerializedOffset,
+  StreamingRelation
+}
 
 /** What sources of Spark's first kind would give a batch, as plans that nobody has run. */
 object SourceBatches {
@@ -22,6 +27,18 @@ object SourceBatches {
   /** Whether a source goes through files, all of whose rows are given. */
   def readsFiles(source: DataSource): Boolean =
     classOf[FileFormat].isAssignableFrom(source.providingClass)
+
+  /**
+   * The files that such a source has given, as it has noted.
+   *
+   * @param folder
+   *   its own, in a checkpoint
+   */
+  def filesGiven(session: SparkSession, folder: Path): Seq[Path] =
+    new FileStreamSourceLog(FileStreamSourceLog.VERSION, session, folder.toString)
+      .allFiles()
+      .map(_.sparkPath.toPath)
+      .toSeq
 
   /**
    * All that a source gives between two offsets.

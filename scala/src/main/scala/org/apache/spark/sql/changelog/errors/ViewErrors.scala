@@ -104,6 +104,22 @@ object ViewErrors {
       Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle),
       cause)
 
+  /**
+   * @param reason
+   *   why the changed query can't go on
+   * @param obstacle
+   *   why all is not computed anew for it
+   */
+  def notAltered(
+      view: TableIdentifier,
+      reason: String,
+      obstacle: String,
+      cause: Throwable): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_NOT_ALTERED",
+      Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle),
+      cause)
+
   def notFound(view: TableIdentifier, isOther: Boolean): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_NOT_FOUND",

@@ -87,6 +87,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val snapshots = new CheckSnapshots(begun, known, refused)
   snapshots.checkNew(written)
   snapshots.checkThere(reads.all)
+  new CheckFilesThere(session, begun, refused)(reads.all)
 
   /**
    * Makes the checkpoint with which the changed query begins.

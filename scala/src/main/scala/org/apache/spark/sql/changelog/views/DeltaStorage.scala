@@ -194,9 +194,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     if (from > last) read(last).limit(0) else read(from)
   }
 
+  /** Delta refuses a version that there is not yet: then what comes after it is taken of what comes after the newest. */
   override def changeStream(view: KeptView, from: Option[Long]): DataFrame = {
     val feed = session.readStream.option("readChangeFeed", "true")
-    from.fold(feed)(feed.option("startingVersion", _)).table(view.sql)
+    from.fold(feed.table(view.sql)) { from =>
+      val begun = feed.option("startingVersion", math.min(from, version(view))).table(view.sql)
+      begun.where(col("_commit_version") >= from)
+    }
   }
 
   override def alter(view: KeptView, definition: ViewDefinition): Unit = {

@@ -11,35 +11,48 @@ import org.apache.spark.sql.changelog.views.changes.ChangesFunction
 
 /** The names of the tables and views that a parsed query reads, in any of its parts. */
 object NamesRead {
-  def apply(query: LogicalPlan): Seq[Seq[String]] = {
-    val found = relations(query).map(_.multipartIdentifier) ++ ofChanges(query)
-    // a common table hides what else has its name
-    val common = withs(query).flatMap(_.cteRelations).map(_._1.toLowerCase).toSet
-    found.filterNot(parts => parts.size == 1 && common.contains(parts.head.toLowerCase)).distinct
-  }
+  def apply(query: LogicalPlan): Seq[Seq[String]] = all(query, Set.empty) {
+    case (relation: UnresolvedRelation, hidden) =>
+      Seq(relation.multipartIdentifier).filterNot(isHidden(_, hidden))
+    case (call: UnresolvedTableValuedFunction, _)
+        if call.name.last.equalsIgnoreCase(ChangesFunction.Name) =>
+      ChangesFunction
+        .view(call.functionArgs)
+        .map(CatalystSqlParser.parseMultipartIdentifier)
+        .toSeq
+  }.distinct
 
   /** The tables of a parsed query, as it names them. */
   def relations(query: LogicalPlan): Seq[UnresolvedRelation] =
-    all(query) { case relation: UnresolvedRelation => relation }
+    all(query, Set.empty) { case (relation: UnresolvedRelation, _) => Seq(relation) }
 
-  /** The views of which it reads `changes`. */
-  private def ofChanges(query: LogicalPlan): Seq[Seq[String]] =
-    all(query) {
-      case call: UnresolvedTableValuedFunction
-          if call.name.last.equalsIgnoreCase(ChangesFunction.Name) =>
-        ChangesFunction.view(call.functionArgs).map(CatalystSqlParser.parseMultipartIdentifier)
-    }.flatten
+  /** Whether a name is that of a common table, which hides what else has it. */
+  def isHidden(parts: Seq[String], hidden: Set[String]): Boolean =
+    parts.size == 1 && hidden.contains(parts.head.toLowerCase)
 
-  private def withs(query: LogicalPlan): Seq[UnresolvedWith] =
-    all(query) { case tables: UnresolvedWith => tables }
+  /**
+   * The names that common tables hide: in the query of each of them, which sees those before it, and in the
+   * query that they are for.
+   *
+   * @param hidden
+   *   those that are hidden around it
+   */
+  def hiddenBy(tables: UnresolvedWith, hidden: Set[String]): (Seq[Set[String]], Set[String]) = {
+    val names = tables.cteRelations.map { case (name, _, _) => name.toLowerCase }
+    val before = names.scanLeft(hidden)(_ + _)
+    (if (tables.allowRecursion) before.tail else before.init, before.last)
+  }
 
-  /** What is found among all nodes of a query, those of its common tables too. */
-  private def all[T](query: LogicalPlan)(found: PartialFunction[LogicalPlan, T]): Seq[T] =
-    query.collectWithSubqueries(found) ++ commonTables(query).flatMap(all(_)(found))
-
-  /** Common tables of a query, which are no children of its nodes. */
-  private def commonTables(query: LogicalPlan): Seq[LogicalPlan] =
-    query.collectWithSubqueries { case tables: UnresolvedWith =>
-      tables.cteRelations.map(_._2)
-    }.flatten
+  /** What is found at all nodes of a query, by what is hidden there. */
+  private def all[T](query: LogicalPlan, hidden: Set[String])(
+      found: PartialFunction[(LogicalPlan, Set[String]), Seq[T]]): Seq[T] = query match {
+    case tables: UnresolvedWith =>
+      val (ofTables, inside) = hiddenBy(tables, hidden)
+      tables.cteRelations.zip(ofTables).flatMap { case ((_, table, _), hidden) =>
+        all(table, hidden)(found)
+      } ++ all(tables.child, inside)(found)
+    case other =>
+      found.applyOrElse[(LogicalPlan, Set[String]), Seq[T]]((other, hidden), _ => Nil) ++
+        (other.children ++ other.subqueries).flatMap(all(_, hidden)(found))
+  }
 }

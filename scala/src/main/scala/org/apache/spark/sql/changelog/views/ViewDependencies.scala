@@ -7,16 +7,17 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.catalog.CatalogTableType
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.catalog.{CatalogTableType, TemporaryViewRelation}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
  * Which views read which, as their texts say: nothing is analyzed, so a view whose sources are gone
- * is no obstacle. Spark's own views in between are looked through.
+ * is no obstacle. Spark's own views in between are looked through, also temporary ones that this session has.
  */
 class ViewDependencies(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
@@ -76,25 +77,65 @@ class ViewDependencies(session: SparkSession) {
     known.getOrElseUpdate(view, names(view.definition))
 
   private def names(definition: ViewDefinition): Set[TableIdentifier] =
-    names(definition.query, definition.namespace, Set.empty)
+    names(definition.query, definition.namespace, Set.empty, temporaryView)
 
-  /** @param seen Spark's own views that are being looked through */
+  /**
+   * @param seen
+   *   Spark's own views that are being looked through
+   * @param temporary
+   *   what names of temporary views stand for, which hide what else has them
+   */
   private def names(
       query: String,
       namespace: Seq[String],
-      seen: Set[TableIdentifier]): Set[TableIdentifier] = {
+      seen: Set[TableIdentifier],
+      temporary: Seq[String] => Option[TemporaryViewRelation]): Set[TableIdentifier] = {
     val parsed: Option[LogicalPlan] = Try(
       session.sessionState.sqlParser.parsePlan(query)).toOption
-    val found = parsed.toSeq.flatMap(NamesRead(_)).flatMap(identify(_, namespace)).toSet
-    found.flatMap { name =>
-      if (byName.contains(name) || seen.contains(name)) Set(name)
-      else {
-        ofSpark(name).fold(Set(name)) { case (text, namespace) =>
-          names(text, namespace, seen + name)
-        }
+    parsed.toSeq.flatMap(NamesRead(_)).toSet[Seq[String]].flatMap { parts =>
+      temporary(parts) match {
+        case Some(view) => ofTemporary(view, seen)
+        case None => identify(parts, namespace).toSet.flatMap(ofPermanent(_, seen))
       }
     }
   }
+
+  private def temporaryView(parts: Seq[String]): Option[TemporaryViewRelation] =
+    session.sessionState.catalog.getRawLocalOrGlobalTempView(parts)
+
+  private def ofTemporary(
+      view: TemporaryViewRelation,
+      seen: Set[TableIdentifier]): Set[TableIdentifier] = view.plan match {
+    case Some(plan) => tablesOf(plan).flatMap(ofPermanent(_, seen))
+    case None =>
+      val definition = view.tableMeta
+      val others = definition.viewReferredTempViewNames.toSet
+      definition.viewText.toSet.flatMap((text: String) =>
+        names(
+          text,
+          definition.viewCatalogAndNamespace,
+          seen,
+          parts => if (others(parts)) temporaryView(parts) else None))
+  }
+
+  /** What an analyzed query reads, as that of a data frame. */
+  private def tablesOf(plan: LogicalPlan): Set[TableIdentifier] = {
+    val tables = plan.collectWithSubqueries {
+      case view: View => Some(view.desc.identifier)
+      case table: LogicalRelation => table.catalogTable.map(_.identifier)
+    }
+    tables.flatten.filter(_.database.nonEmpty).map(normal).toSet
+  }
+
+  private def ofPermanent(
+      name: TableIdentifier,
+      seen: Set[TableIdentifier]): Set[TableIdentifier] =
+    if (byName.contains(name) || seen.contains(name)) Set(name)
+    else {
+      ofSpark(name).fold(Set(name)) { case (text, namespace) =>
+        names(text, namespace, seen + name, _ => None)
+      }
+    }
 
   private def ofSpark(name: TableIdentifier): Option[(String, Seq[String])] =
     Try(session.sessionState.catalog.getTableMetadata(name)).toOption

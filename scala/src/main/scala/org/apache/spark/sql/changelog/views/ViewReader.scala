@@ -13,7 +13,8 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   FunctionTableSubqueryArgumentExpression,
-  NamedArgumentExpression
+  NamedArgumentExpression,
+  PlanExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.{
   LogicalPlan,
@@ -70,28 +71,28 @@ class ViewReader(session: SparkSession) {
   /** The parsed query, in which views are replaced by what reads their changes. */
   def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
 
-  /** @param common the names of common table expressions, which hide views of the same name */
-  private def replace(plan: LogicalPlan, common: Set[String]): LogicalPlan = {
-    val hidden = common ++ plan.collectWithSubqueries { case query: UnresolvedWith =>
-      query.cteRelations.map(_._1.toLowerCase)
-    }.flatten
-    plan.transformDownWithSubqueries {
-      case query: UnresolvedWith =>
-        query.copy(cteRelations = query.cteRelations.map { case (name, alias, depth) =>
-          (name, alias.copy(child = replace(alias.child, hidden)), depth)
-        })
-      case named @ NamedStream(relation: UnresolvedRelation) =>
-        read(relation, hidden)(changesOf).getOrElse(named)
-      case relation: UnresolvedRelation => read(relation, hidden)(changesOf).getOrElse(relation)
-      case other =>
-        other.transformExpressions {
-          case named @ NamedArgumentExpression(
-                name,
-                table: FunctionTableSubqueryArgumentExpression)
-              if name.equalsIgnoreCase(FunctionArguments.Snapshot) =>
-            named.copy(value = table.withNewPlan(withRows(table.plan, hidden)))
-        }
-    }
+  /** @param hidden the names of common table expressions, which hide views of the same name */
+  private def replace(plan: LogicalPlan, hidden: Set[String]): LogicalPlan = plan match {
+    case tables: UnresolvedWith =>
+      val (ofTables, inside) = NamesRead.hiddenBy(tables, hidden)
+      tables.copy(
+        child = replace(tables.child, inside),
+        cteRelations =
+          tables.cteRelations.zip(ofTables).map { case ((name, table, depth), hidden) =>
+            (name, table.copy(child = replace(table.child, hidden)), depth)
+          })
+    case named @ NamedStream(relation: UnresolvedRelation) =>
+      read(relation, hidden)(changesOf).getOrElse(named)
+    case relation: UnresolvedRelation => read(relation, hidden)(changesOf).getOrElse(relation)
+    case other =>
+      other.mapChildren(replace(_, hidden)).transformExpressions {
+        case named @ NamedArgumentExpression(name, table: FunctionTableSubqueryArgumentExpression)
+            if name.equalsIgnoreCase(FunctionArguments.Snapshot) =>
+          named.copy(value = table.withNewPlan(withRows(table.plan, hidden)))
+        case subquery: PlanExpression[_] =>
+          val query = subquery.asInstanceOf[PlanExpression[LogicalPlan]]
+          query.withNewPlan(replace(query.plan, hidden))
+      }
   }
 
   /** The query of a snapshot, in which views are replaced by their rows; they are not among [[views]]. */
@@ -105,13 +106,12 @@ class ViewReader(session: SparkSession) {
   private def read(relation: UnresolvedRelation, hidden: Set[String])(
       rows: KeptView => LogicalPlan): Option[LogicalPlan] = {
     val parts = relation.multipartIdentifier
-    if (parts.size == 1 && isHidden(parts.head, hidden)) None
+    if (NamesRead.isHidden(parts, hidden) || isTemporary(parts)) None
     else find(parts).map(view => SubqueryAlias(parts.last, rows(view)))
   }
 
-  private def isHidden(name: String, hidden: Set[String]): Boolean =
-    hidden.contains(name.toLowerCase) ||
-      session.sessionState.catalog.getRawTempView(name).isDefined
+  private def isTemporary(parts: Seq[String]): Boolean =
+    parts.size == 1 && session.sessionState.catalog.getRawTempView(parts.head).isDefined
 
   private def find(parts: Seq[String]): Option[KeptView] =
     try catalog.find(catalog.identify(parts))

@@ -7,15 +7,14 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
-import org.apache.spark.sql.changelog.sources.tables.SharedMoments
+import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
 import org.apache.spark.sql.changelog.views.history.{
   RefreshError,
@@ -140,30 +139,36 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   /**
    * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
-   * that can't be, or keeps nothing, all is computed anew.
+   * that can't be, or keeps nothing, all is computed anew, unless rows would be gone then.
    */
   def evolve(before: KeptView): Unit = {
-    val wasRefreshed = history.lastSuccess.nonEmpty
+    val obstacle = if (history.lastSuccess.isEmpty) None else obstacleToAnew(before)
     history.remember { report =>
       report.isFor("full", RefreshReason.Replaced)
       storage.settle(before)
       val isDone =
-        try query.isStreaming && goesOn(before, report)
+        try query.isStreaming && goesOn(before, obstacle.nonEmpty, report)
         catch {
           // as a table may no longer have what the state was made of
-          case NonFatal(error) if !wasRefreshed || mayComputeAnew =>
-            report.isFor("full", RefreshError(session, error))
+          case NonFatal(error) =>
+            val reason = RefreshError(session, error)
+            obstacle.foreach(why => throw ViewErrors.notAltered(view.name, reason, why, error))
+            report.isFor("full", reason)
             false
         }
       if (!isDone) compute(replacing(before), report)
     }
   }
 
-  /** Not of a feed that begins with a snapshot, unasked: it may have become another, and the feed lack what is between. */
-  private def mayComputeAnew: Boolean =
-    query.obstacleToAnew.isEmpty || query.analyzed.collectWithSubqueries {
-      case stream if InitialSnapshotData.rowsOf(stream).nonEmpty => stream
-    }.isEmpty
+  /** Why rows may not be computed anew that were those of another query. */
+  private def obstacleToAnew(before: KeptView): Option[String] =
+    try {
+      if (before.definition.policy == RefreshPolicy.Full) None
+      else new ViewQuery(session, before.definition).obstacleToAnew
+    } catch {
+      // as a table that it read may be gone
+      case _: AnalysisException => query.obstacleToAnew
+    }
 
   /** Its table holds other rows, or is made anew where it is to be another one. */
   private def replacing(before: KeptView): Replacement = {
@@ -176,9 +181,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     else Replacement.OfDifference(if (query.isStreaming) query.key else None)
   }
 
-  private def goesOn(before: KeptView, report: RefreshReport): Boolean = {
+  private def goesOn(before: KeptView, mustGoOn: Boolean, report: RefreshReport): Boolean = {
     val evolution = new ViewEvolution(query, before)
-    val isUsed = evolution.keepsState || !mayComputeAnew
+    val isUsed = evolution.keepsState || mustGoOn
     if (isUsed) {
       report.isFor("evolved", evolution.summary)
       compute(replacing(before), report, evolution.prepare)
@@ -256,7 +261,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** The sources of a query may have other columns than when the view was made. */
   private def checkSchema(): Unit = {
     def columns(schema: StructType) =
-      schema.fields.map(field => s"${field.name} ${field.dataType.sql}").toSeq
+      schema.map(field => s"${field.name} ${TableVersion.ofRows(field.dataType).sql}")
     val stored = columns(view.schema)
     val found = columns(query.schema)
     if (stored != found) throw ViewErrors.schemaChanged(view.name, stored, found)

@@ -99,7 +99,8 @@ class ViewStatus(session: SparkSession, view: KeptView) {
 
   /** Why the last refresh failed, or the next one will. */
   def failure: Option[String] = misread.orElse(RunningViews.last(view) match {
-    case Some(query) => query.exception.map(RefreshError(session, _))
+    case Some(query) =>
+      query.exception.map(error => RefreshError(session, RefreshFailure(error).error))
     case None =>
       last.flatMap(record => record.error.map(error => s"${time(record.finished)}, $error"))
   })

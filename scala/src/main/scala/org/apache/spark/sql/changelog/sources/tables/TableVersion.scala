@@ -12,7 +12,7 @@ import org.json4s._
 import org.json4s.jackson.Serialization
 
 import org.apache.spark.sql.execution.streaming.Offset
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 /**
  * A table at one moment, as an offset of a stream.
@@ -60,9 +60,15 @@ object TableVersion {
 
   /** A text that two schemas have in common if their columns have the same names and types, in order. */
   def fingerprint(schema: StructType): String = {
-    val columns = schema.map(field => s"${field.name} ${field.dataType.json}")
+    val columns = schema.map(field => s"${field.name} ${ofRows(field.dataType).json}")
     val sum = new CRC32
     sum.update(columns.mkString(",").getBytes(UTF_8))
     f"${schema.size}-${sum.getValue}%08x"
+  }
+
+  /** A type without what may be said of nested fields beside it, such as comments: no row tells of it. */
+  def ofRows(dataType: DataType): DataType = dataType.asNullable.transformRecursively {
+    case struct: StructType =>
+      StructType(struct.map(field => StructField(field.name, ofRows(field.dataType))))
   }
 }
