@@ -49,7 +49,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val changed: LogicalPlan = SparkRules.inlineCommonTables(written).children.head
   private val lowered: LogicalPlan = LowerSources(changed)
   private val planned: LogicalPlan = AssignStateInfo.outsideOfQuery(session) {
-    session.sessionState.optimizer.execute(lowered)
+    session.withActive(session.sessionState.optimizer.execute(lowered))
   }
   private val changedRecord: QueryRecord = {
     val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
@@ -87,6 +87,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val snapshots = new CheckSnapshots(begun, known, refused)
   snapshots.checkNew(written)
   snapshots.checkThere(reads.all)
+  new CheckRowsOfTheirTime(record, changedRecord, kept, refused)(reads)
 
   /**
    * Makes the checkpoint with which the changed query begins.
