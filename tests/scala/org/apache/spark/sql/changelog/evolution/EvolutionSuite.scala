@@ -400,8 +400,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     refused("an earlier version began it")
   }
 
-  private def refused(life: QueryLife, changes: DataFrame, held: Option[DataFrame] = None)(
-      reason: String): Unit = {
+  private def refused(
+      life: QueryLife,
+      changes: org.apache.spark.sql.DataFrame,
+      held: Option[DataFrame] = None)(reason: String): Unit = {
     val into = life.anotherCheckpoint()
     val error = checkError("CHANGELOG_EVOLUTION_NOT_POSSIBLE") {
       evolution(life, changes).prepare(new Path(into.toUri), held)
@@ -429,6 +431,117 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       "what is older than the watermark has been forgotten")
     assert(
       evolution(life, changes(counts.replace("AS n", "+ 1 AS n"))).operators.forall(_.isKept))
+  }
+
+  /** A query that has run. */
+  private def begun(first: String, conf: Map[String, String] = Map.empty): QueryLife = {
+    val query = life()
+    query.run(query.changes(first, conf))
+    query
+  }
+
+  private val rowsOfT = "from_changelog(TABLE(t_changes)) o"
+  private val looked =
+    s"SELECT o.id, r.w FROM $rowsOfT JOIN lookup(TABLE(SELECT * FROM u)) r ON o.g = r.g"
+
+  test("rows that were joined by lookup are not joined once more") {
+    val query = begun(looked)
+    val further = looked.replace("r.w", "r.w, o.v")
+    Seq(further, s"SELECT w, count(*) AS n FROM ($looked) GROUP BY w").foreach { changed =>
+      refused(query, query.changes(changed))("ChangelogLookupJoin")
+      refused(query, query.changes(changed))("with the table of lookup as it is now")
+    }
+    val held = spark.sql("SELECT 1 AS id, 10 AS w")
+    refused(query, query.changes(further), Some(held))("would begin anew")
+
+    // the state of a query with lookup is not known for that of another
+    val counts = s"SELECT w, count(*) AS n FROM ($looked) GROUP BY w"
+    val grouped = begun(counts)
+    refused(grouped, grouped.changes(s"$counts HAVING count(*) > 1"))("ChangelogLookupJoin")
+
+    // one that is new joins what has come
+    val rows = begun(s"SELECT o.id, o.g FROM $rowsOfT")
+    assert(evolution(rows, rows.changes(looked)).operators.map(_.state) == Seq("rebuilt"))
+  }
+
+  test("rows that have left by ROW_TTL don't come back") {
+    val counts = "SELECT /*+ ROW_TTL(t, '3 days') */ g, count(*) AS n FROM t GROUP BY g"
+    val query = begun(counts)
+    val most = query.changes(counts.replace("AS n", "AS n, max(v) AS m"))
+    refused(query, most)("ChangelogRowTtl")
+    refused(query, most)("rows that have left by ROW_TTL would come back")
+    val large = query.changes(s"$counts HAVING count(*) > 1")
+    assert(evolution(query, large).operators.map(_.state) == Seq("kept", "kept"))
+
+    // the hint can be left out, and rows can have it from now on
+    val without = counts.replace("/*+ ROW_TTL(t, '3 days') */ ", "")
+    assert(evolution(query, query.changes(without)).operators.map(_.state).head == "rebuilt")
+    val plain = begun(without)
+    assert(
+      evolution(plain, plain.changes(counts)).operators.map(_.state).toSet ==
+        Set("rebuilt", "dropped"))
+  }
+
+  test("what was forgotten by a TTL doesn't come back") {
+    val hinted = "SELECT /*+ STATE_TTL(t, '3 days') */ g, sum(v) AS s FROM t GROUP BY g"
+    for {
+      (sql, conf) <- Seq(
+        hinted -> Map.empty[String, String],
+        sums -> Map("spark.sql.changelog.state.ttl" -> "36h"))
+    } {
+      val query = begun(sql, conf)
+      refused(query, query.changes(sql.replace("AS s", "AS s, max(v) AS m"), conf))(
+        "what it has forgotten by a TTL would come back")
+      val without = query.changes(s"$sums HAVING sum(v) > 8")
+      assert(evolution(query, without).operators.exists(_.state == "rebuilt"))
+    }
+    val plain = begun(sums)
+    assert(evolution(plain, plain.changes(hinted)).operators.nonEmpty)
+  }
+
+  test("rows that have met a table which is not followed don't meet it once more") {
+    spark.sql("CREATE TABLE names (g STRING, name STRING) USING parquet")
+    spark.sql("INSERT INTO names VALUES ('a', 'Ada'), ('b', 'Ben')")
+    try {
+      val named = "SELECT t.id, d.name FROM t JOIN names d ON t.g = d.g"
+      val last = "SELECT id, (SELECT max(name) FROM names) AS last FROM t"
+      Seq(named, last).foreach { sql =>
+        val query = begun(sql)
+        val further = query.changes(sql.replace("id,", "id, v,"))
+        refused(query, further)("names")
+        refused(query, further)("once more, as it is now")
+      }
+      val counts = s"SELECT name, count(*) AS n FROM ($named) GROUP BY name"
+      val query = begun(counts)
+      val large = query.changes(s"SELECT * FROM ($counts) WHERE n > 1")
+      assert(evolution(query, large).operators.map(_.state) == Seq("kept"))
+      refused(query, query.changes(counts.replace("AS n", "AS n, max(id) AS m")))("names")
+      // it stands above what is kept, and rows meet it there
+      val above = s"SELECT a.g, a.s, d.name FROM ($sums) a LEFT JOIN names d ON a.g = d.g"
+      val joined = begun(above)
+      refused(joined, joined.changes(above.replace("a.s,", "a.s, a.s + 1 AS x,")))("names")
+      // one that is new, and rows that stay as they are
+      val plain = begun(sums)
+      assert(evolution(plain, plain.changes(above)).operators.map(_.state) == Seq("kept"))
+      val values =
+        "SELECT t.id, d.name FROM t JOIN VALUES ('a', 'Ada') AS d(g, name) ON t.g = d.g"
+      val ofValues = begun(values)
+      assert(evolution(ofValues, ofValues.changes(s"$values WHERE t.id > 1")).operators.isEmpty)
+    } finally spark.sql("DROP TABLE names")
+  }
+
+  test("so it is with a table of a connector of Spark's second kind") {
+    val folder = QuickFileSystem.temporaryDirectory().getPath + "/names"
+    spark.sql("SELECT 'a' AS g, 'Ada' AS name").write.parquet(folder)
+    val query = life()
+    def changes(columns: String): DataFrame = {
+      val session = query.session(Map("spark.sql.sources.useV1SourceList" -> ""))
+      session.read.parquet(folder).createOrReplaceTempView("names")
+      session.sql(
+        s"SELECT * FROM to_changelog(TABLE(SELECT $columns FROM t JOIN names d ON t.g = d.g))")
+    }
+    query.run(changes("id, name"))
+    refused(query, changes("id, v, name"))("once more, as it is now")
   }
 
   test("a target that only takes inserts can't go on") {

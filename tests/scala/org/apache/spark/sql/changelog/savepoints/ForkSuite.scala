@@ -290,9 +290,9 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
       read: () => DataFrame): Unit = {
     val life = new QueryLife(spark, t, u)
     val sums = "SELECT g, sum(v) AS s FROM t GROUP BY g"
-    def run(checkpoint: Path): Unit = {
+    def run(checkpoint: Path, sql: String = sums): Unit = {
       val query = life
-        .changes(sums)
+        .changes(sql)
         .writeStream
         .format(format)
         .options(options)
@@ -328,26 +328,58 @@ class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     checkError("CHANGELOG_SINK_NOT_AT_FORK", "forked" -> "2", "held" -> "3")(run(again))
 
     // the table follows
-    val restored = life.anotherCheckpoint()
-    val session = life.session()
+    def evolve(from: Path, sql: String, hasTarget: Boolean = true): Path = {
+      val into = life.anotherCheckpoint()
+      val session = life.session()
+      session
+        .createDataFrame(read().collect().toList.asJava, read().schema)
+        .createOrReplaceTempView("held")
+      val target = if (hasTarget) "TARGET held" else ""
+      session
+        .sql(
+          s"EVOLVE CHECKPOINT '$from' INTO '$into' $target AS " +
+            s"SELECT * FROM to_changelog(TABLE($sql))")
+        .collect()
+      into
+    }
     val held = rows(read())
-    session
-      .createDataFrame(read().collect().toList.asJava, read().schema)
-      .createOrReplaceTempView("held")
-    session
-      .sql(
-        s"EVOLVE CHECKPOINT '$fork' INTO '$restored' TARGET held AS " +
-          s"SELECT * FROM to_changelog(TABLE($sums))")
-      .collect()
+    val restored = evolve(fork, sums)
     assert(rows(read()) == held)
     run(restored)
     equal()
     life.add(t, "-D 1 a 1 10")
     run(restored)
     equal()
+
+    // a changed query goes on from where the table was, and not after the query before has written more
+    val large = s"$sums HAVING sum(v) > 1"
+    val late = evolve(restored, large)
+    val all = evolve(restored, large, hasTarget = false)
+    life.add(t, "+I 6 e 1 1")
+    run(restored)
+    equal()
+    val before = rows(read())
+    checkError("CHANGELOG_SINK_NOT_AT_FORK", "forked" -> "3", "held" -> "4")(run(late, large))
+    // nor is the table empty, to which all rows come
+    checkError("CHANGELOG_SINK_NOT_EMPTY", "held" -> "4")(run(all, large))
+    assert(rows(read()) == before)
+    val forked = life.anotherCheckpoint()
+    spark.sql(s"FORK CHECKPOINT '$restored' INTO '$forked'").collect()
+    checkError("CHANGELOG_SINK_NOT_EMPTY", "held" -> "4") {
+      run(evolve(forked, large, hasTarget = false), large)
+    }
+    val inTime = evolve(restored, large)
+    Seq("+I 7 f 1 7", "+I 8 f 1 1").foreach { change =>
+      run(inTime, large)
+      assert(rows(read()) == life.expected(large))
+      life.add(t, change)
+    }
+    run(inTime, large)
+    assert(rows(read()) == life.expected(large))
   }
 
-  test("Delta tells whether a table is at the batch from which a fork goes on") {
+  test(
+    "Delta tells whether a table is at the batch from which a fork, or a changed query, goes on") {
     val path = QuickFileSystem.temporaryDirectory().getPath + "/sums"
     val options = Map("path" -> path, "createTable" -> "true")
     checkTarget("changelog-table", options, () => spark.read.format("delta").load(path))

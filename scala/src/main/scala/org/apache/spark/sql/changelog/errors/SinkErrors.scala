@@ -76,6 +76,23 @@ object SinkErrors {
         "forked" -> forked.toString,
         "held" -> held.toString))
 
+  /**
+   * A target holds rows of the query that another one was before, and that one brings all of its own.
+   *
+   * @param origin
+   *   the query that has written them
+   * @param held
+   *   the last batch of it that the target holds
+   */
+  def notEmpty(
+      sink: String,
+      table: String,
+      origin: String,
+      held: Long): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_SINK_NOT_EMPTY",
+      Map("sink" -> sink, "table" -> table, "origin" -> origin, "held" -> held.toString))
+
   def memoryLost(sink: String, table: String, batch: Long): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_SINK_MEMORY_LOST",

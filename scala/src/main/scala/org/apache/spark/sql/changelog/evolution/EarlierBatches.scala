@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.evolution
 
 import org.apache.hadoop.conf.Configuration
 
-import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, ForkedFrom}
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, QueryOrigin}
 import org.apache.spark.sql.changelog.identity.TakenOver
 import org.apache.spark.sql.changelog.sources.StreamedRows
 
@@ -36,8 +36,8 @@ private[evolution] class EarlierBatches(
   /** The batch with which its checkpoint begins, whose files are of the query before, or were written with it. */
   private def begins: Long = {
     val takenOver = TakenOver.file(begun.checkpoint, hadoopConf).find().map(TakenOver.fromJson)
-    val forked = ForkedFrom.read(begun.checkpoint, hadoopConf).headOption
-    (takenOver.map(_.batch) ++ forked.map(_.batch)).maxOption.getOrElse(-1L)
+    val origin = QueryOrigin.read(begun.checkpoint, hadoopConf).headOption
+    (takenOver.map(_.batch) ++ origin.flatMap(_.batch)).maxOption.getOrElse(-1L)
   }
 
   private def rowsOf(batch: Long): Option[Long] = {

@@ -49,7 +49,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val changed: LogicalPlan = SparkRules.inlineCommonTables(written).children.head
   private val lowered: LogicalPlan = LowerSources(changed)
   private val planned: LogicalPlan = AssignStateInfo.outsideOfQuery(session) {
-    session.sessionState.optimizer.execute(lowered)
+    session.withActive(session.sessionState.optimizer.execute(lowered))
   }
   private val changedRecord: QueryRecord = {
     val operators = RewrittenOperators.in(planned, SourceNames.byNumber(changed))
@@ -88,6 +88,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   snapshots.checkNew(written)
   snapshots.checkThere(reads.all)
   new CheckFilesThere(session, begun, refused)(reads.all)
+  new CheckRowsOfTheirTime(record, changedRecord, kept, refused)(reads)
 
   /**
    * Makes the checkpoint with which the changed query begins.

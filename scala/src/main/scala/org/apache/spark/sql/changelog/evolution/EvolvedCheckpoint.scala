@@ -7,6 +7,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
+import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, TakenOver}
 
@@ -44,8 +45,19 @@ private[evolution] class EvolvedCheckpoint(
       .file(folder, hadoopConf)
       .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
+    QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originHeld else originsGone)
     StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
     writeLogs(new StreamLogs(session, folder), empty)
+  }
+
+  /** What the target has been told holds the rows after the last batch, whatever it has held before. */
+  private def originHeld: Seq[QueryOrigin] =
+    begun.logs.queryId.map(QueryOrigin(_, Some(begun.batch))).toSeq
+
+  /** The first batch brings all rows: none of an earlier query may be there. */
+  private def originsGone: Seq[QueryOrigin] = {
+    val earlier = QueryOrigin.read(begun.checkpoint, hadoopConf).map(_.queryId)
+    (begun.logs.queryId ++ earlier).map(QueryOrigin(_, None)).toSeq
   }
 
   /** @param empty which files count of the operators that begin */

@@ -45,6 +45,15 @@ private[evolution] class FirstBatchReads(
   /** What is read for any of them, or for the result. */
   def all: Seq[Read] = in(plan).distinct
 
+  /** The nodes that compute rows in it, of what is read. */
+  def computed: Seq[LogicalPlan] = computedIn(plan)
+
+  private def computedIn(plan: LogicalPlan): Seq[LogicalPlan] = plan match {
+    case operator: KeepsState if emitting(operator.operatorId) => Nil
+    case reading: SharedReading => parts.get(reading.changes).toSeq.flatMap(computedIn)
+    case other => other +: (other.children ++ other.subqueries).flatMap(computedIn)
+  }
+
   private def in(plan: LogicalPlan): Seq[Read] = plan match {
     // what gives these is another child of the same node
     case _: ReplayedVersion => Nil

@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
+import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.EvolutionErrors
@@ -123,7 +123,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
     staged.make { folder =>
       // it is the same query: sinks know which of its batches they have
-      val same = Seq("metadata", "sources", "offsets", "commits", ForkedFrom.Place)
+      val same = Seq("metadata", "sources", "offsets", "commits", QueryOrigin.Place)
       same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
       val settings = begun.record.settings + (Rescaling.Partitions -> numPartitions.toString)

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.identity
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
 
+import org.apache.spark.sql.changelog.plans.StateTable
+
 /**
  * What a checkpoint says of a node that keeps state.
  *
@@ -38,6 +40,9 @@ private[changelog] final case class OperatorRecord(
 
   /** The kinds of its tables, such as `rows`, which must be the same too; columns may be renamed. */
   def kinds: Seq[String] = tables.map(_.takeWhile(_.isLetter))
+
+  /** Whether it forgets what nothing has changed for some time. */
+  def hasTtl: Boolean = tables.exists(StateTable.hasTtl)
 
   /** What it keeps, for people. */
   def kept: String = s"${ids.mkString(", ")}: $shown keeps ${tables.mkString("; ")}"

@@ -39,8 +39,13 @@ object StateTable {
   def boundedBy(bound: String, ttl: Long): String =
     if (ttl == 0) bound else s"$bound, ${forgotten(ttl)}"
 
-  private val Forgets = Seq("watermark", "forgotten")
+  /** Whether a table, as it is shown, has a TTL. */
+  def hasTtl(shown: String): Boolean = shown.contains(Forgotten)
+
+  private val Forgotten = "forgotten"
+
+  private val Forgets = Seq("watermark", Forgotten)
 
   private def forgotten(ttl: Long): String =
-    s"forgotten ${Utils.msDurationToString(ttl)} after its last change"
+    s"$Forgotten ${Utils.msDurationToString(ttl)} after its last change"
 }

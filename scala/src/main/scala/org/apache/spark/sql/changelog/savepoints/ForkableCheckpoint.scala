@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.util.ThreadUtils
 
-import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, ForkedFrom, StagedFolder}
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, QueryOrigin, StagedFolder}
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.{EvolutionErrors, SavepointErrors}
 import org.apache.spark.sql.changelog.identity.TakenOver
@@ -139,8 +139,9 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
     StreamLogs.writeIdentity(new Path(staged, "metadata"), hadoopConf)
     if (noted) {
       val origins =
-        logs.queryId.map(ForkedFrom(_, batch)).toSeq ++ ForkedFrom.read(checkpoint, hadoopConf)
-      ForkedFrom.write(staged, hadoopConf, origins)
+        logs.queryId.map(QueryOrigin(_, Some(batch))).toSeq ++
+          QueryOrigin.read(checkpoint, hadoopConf)
+      QueryOrigin.write(staged, hadoopConf, origins)
     }
   }
 

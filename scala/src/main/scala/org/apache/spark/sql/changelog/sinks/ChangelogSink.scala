@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
+import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
@@ -45,19 +45,23 @@ abstract class ChangelogSink(val format: String) extends Sink {
   protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] = None
 
   /**
-   * Refuses a target with later rows than those from which a query goes on.
+   * Refuses a target with later rows than those from which a query goes on, or with any if it begins with none.
    *
    * @param origins
-   *   where the query was forked from, the nearest first
+   *   the queries that it goes back to, the nearest first
    */
-  def checkOrigins(session: SparkSession, origins: Seq[ForkedFrom]): Unit = {
+  def checkOrigins(session: SparkSession, origins: Seq[QueryOrigin]): Unit = {
     val written = origins.iterator.flatMap { origin =>
       lastBatchOf(session, origin.queryId).map(origin -> _)
     }
-    // a batch that changes nothing may not have been noted
-    written.nextOption().filter { case (origin, held) => held > origin.batch }.foreach {
-      case (origin, held) =>
-        throw SinkErrors.notAtFork(format, targetName, origin.queryId, origin.batch, held)
+    written.nextOption().foreach { case (QueryOrigin(origin, last), held) =>
+      last match {
+        case None => throw SinkErrors.notEmpty(format, targetName, origin, held)
+        // a batch that changes nothing may not have been noted
+        case Some(batch) if held > batch =>
+          throw SinkErrors.notAtFork(format, targetName, origin, batch, held)
+        case _ =>
+      }
     }
   }
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
-import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, ForkedFrom}
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, QueryOrigin}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 import org.apache.spark.sql.changelog.identity.{
   CheckSameQuery,
@@ -95,7 +95,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
       sink.accept(write.inputQuery.output, query)
       val classic = castToImpl(session)
       val checkpoint = new Path(write.resolvedCheckpointLocation)
-      val origins = ForkedFrom.read(checkpoint, classic.sessionState.newHadoopConf())
+      val origins = QueryOrigin.read(checkpoint, classic.sessionState.newHadoopConf())
       sink.checkOrigins(classic, origins)
     case _ =>
   }

@@ -15,8 +15,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, LookupJoin, LookupTable, RowTtl}
-import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWay}
+import org.apache.spark.sql.changelog.plans.ChangelogOutput
+import org.apache.spark.sql.changelog.sources.RowsOfTheirTime
+import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
  * The query of a view, in a session of its own that has the settings the view was made with and,
@@ -108,19 +109,16 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Whether rows leave it for when they came, which nobody knows later. */
   lazy val forgetsRows: Boolean =
-    analyzed.collectWithSubqueries { case hint: RowTtl => hint }.nonEmpty
+    rowsOfTheirTime.contains(RowsOfTheirTime.Leave)
 
   /** Whether its rows are those of the time they came at: computed anew, they would be others. */
-  def rowsDependOnTheirTime: Boolean =
-    forgetsRows || analyzed.collectWithSubqueries {
-      case table: LookupTable => table
-      case join: LookupJoin => join
-      case table if isStreaming && isMet(table) => table
-    }.nonEmpty
+  def rowsDependOnTheirTime: Boolean = rowsOfTheirTime.exists {
+    case _: RowsOfTheirTime.Meet => isStreaming
+    case _ => true
+  }
 
-  /** Whether rows meet a table as it is when they come. */
-  private def isMet(plan: LogicalPlan): Boolean =
-    FollowedTables.isTable(plan) && !FollowedTables.isFixed(plan)
+  private def rowsOfTheirTime: Seq[RowsOfTheirTime] =
+    analyzed.collectWithSubqueries { case RowsOfTheirTime(why) => why }
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   def key: Option[Seq[String]] = kept.key

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.DataSource
 import org.apache.spark.sql.sources.StreamSinkProvider
 import org.apache.spark.sql.streaming.OutputMode
 
-import org.apache.spark.sql.changelog.checkpoint.ForkedFrom
+import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.{
   ChangelogBatch,
@@ -61,7 +61,7 @@ class FanOutSink(session: SparkSession, options: SinkOptions)
   override protected def check(input: SinkInput): Unit =
     sinks.foreach(sink => sink.accept(input.copy(sink = sink.format)))
 
-  override def checkOrigins(session: SparkSession, origins: Seq[ForkedFrom]): Unit =
+  override def checkOrigins(session: SparkSession, origins: Seq[QueryOrigin]): Unit =
     sinks.foreach(_.checkOrigins(session, origins))
 
   override def write(batch: ChangelogBatch): Unit = {
