@@ -194,11 +194,14 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     if (from > last) read(last).limit(0) else read(from)
   }
 
-  /** Delta refuses a version that there is not yet: then what comes after it is taken of what comes after the newest. */
+  /**
+   * Delta refuses a version that there is not yet, and another one to begin with when a stream goes on. So it always
+   * begins with the one before.
+   */
   override def changeStream(view: KeptView, from: Option[Long]): DataFrame = {
     val feed = session.readStream.option("readChangeFeed", "true")
     from.fold(feed.table(view.sql)) { from =>
-      val begun = feed.option("startingVersion", math.min(from, version(view))).table(view.sql)
+      val begun = feed.option("startingVersion", math.max(from - 1, 0)).table(view.sql)
       begun.where(col("_commit_version") >= from)
     }
   }
