@@ -35,8 +35,13 @@ class EventEvolutionPropertySuite extends EvolutionProperties(numSeeds = 4) {
     else if (drawn.snapshot.isDefined && drawn.reads("t2") && random.nextInt(6) == 0)
       withOtherSnapshot(program, at)
     else {
-      val (first, second) = edited(oracle, program, random, Seq("t1", "t2"))
-      val changed = ChangedProgram(program.copy(sql = first), second, at)
+      val pair = edited(oracle, program, random, Seq("t1", "t2"))
+      val changed = ChangedProgram(
+        program.copy(sql = pair.first),
+        pair.second,
+        at,
+        mode = pair.mode,
+        key = pair.key)
       foreseen(oracle, variant, withTarget(oracle, changed, random))
     }
   }

@@ -19,6 +19,12 @@ import org.apache.spark.sql.changelog.testing.grammar.Grammar
  */
 abstract class EvolutionProperties(numSeeds: Int)
     extends QueryProperties(numSeeds, Grammar.Wide) {
+
+  /** So that all rows which are read of files are counted. */
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.sql.json.filterPushdown.enabled" -> "false",
+    "spark.sql.parquet.filterPushdown" -> "false")
+
   private val outcomes = mutable.LinkedHashMap.empty[String, Int].withDefaultValue(0)
 
   /** Draws the other query; what is drawn depends on nothing but the program. */
@@ -34,7 +40,7 @@ abstract class EvolutionProperties(numSeeds: Int)
       variant: Variant): Unit = {
     val random = new Random(s"${program.sql} ${program.steps}".hashCode.toLong)
     val lived = lasting(variant)
-    val changed = disturbed(random, change(oracle, program, lived, random))
+    val changed = rescaled(program, disturbed(random, change(oracle, program, lived, random)))
     val outcome =
       try changed.check(oracle, lived)
       catch {
@@ -45,7 +51,12 @@ abstract class EvolutionProperties(numSeeds: Int)
       }
     count("pairs")
     count(outcome.refusal.fold("went on")(reason => s"refused: …${reason.split(", ").last}"))
-    if (outcome.refusal.isEmpty && changed.keepsTarget) count("went on with rows of a target")
+    if (outcome.refusal.isEmpty) {
+      if (changed.keepsTarget) count("went on with rows of a target")
+      if (changed.mode != "retract") count(s"went on in mode ${changed.mode}")
+    }
+    val partitions = changed.partitionsBefore ++ changed.partitionsAfter
+    if (partitions.nonEmpty) count("other numbers of partitions", partitions.size)
     outcome.endings.foreach(ending => count(s"ended $ending"))
     val (kept, others) = outcome.fates.partition(_.isKept)
     count("operators that kept their state", kept.size)
@@ -53,6 +64,18 @@ abstract class EvolutionProperties(numSeeds: Int)
   }
 
   private def count(what: String, times: Int = 1): Unit = outcomes(what) += times
+
+  /** What is drawn beside all else, so that this stays what it is. */
+  protected def beside(program: Program, what: String): Random =
+    new Random(s"$what ${program.sql} ${program.steps}".hashCode.toLong)
+
+  /** Lets state be spread over another number of partitions. */
+  private def rescaled(program: Program, changed: ChangedProgram): ChangedProgram = {
+    val random = beside(program, "partitions")
+    def number(choices: Int*) =
+      if (random.nextInt(4) == 0) Some(choices(random.nextInt(choices.size))) else None
+    changed.copy(partitionsBefore = number(3, 4), partitionsAfter = number(2, 5))
+  }
 
   /** Lets processes end. */
   private def disturbed(random: Random, changed: ChangedProgram): ChangedProgram = {
@@ -73,20 +96,37 @@ abstract class EvolutionProperties(numSeeds: Int)
     Seq(one, other).forall(schema => schema.fieldNames.distinct.length == schema.size)
   }
 
-  /** Draws another query that is one edit apart, and which of the two is first. */
+  /** Draws two queries that are one edit apart: the program's and another one, or two over the program's. */
   protected def edited(
       oracle: Oracle,
       program: Program,
       random: Random,
-      tables: Seq[String]): (String, String) = {
-    val edit = new RandomEdit(random, tables)
+      tables: Seq[String]): EditedQueries = {
     val result = resultOf(oracle, program)
-    val other = Iterator
-      .continually(edit(program.sql, result))
-      .find(sql => sql != program.sql && oracle.accepts(program.copy(sql = sql)))
-      .get
-    if (random.nextInt(3) == 0) (other, program.sql) else (program.sql, other)
+    val beside = this.beside(program, "pair")
+    if (beside.nextBoolean()) {
+      val edit = new RandomEdit(random, tables)
+      ordered(
+        random,
+        accepted(oracle, program, EditedQueries(program.sql, edit(program.sql, result))))
+    } else {
+      val pairs = new RandomPair(beside, tables)
+      ordered(beside, accepted(oracle, program, pairs(program.sql, result)))
+    }
   }
+
+  /** The first of those drawn that are two queries. */
+  private def accepted(oracle: Oracle, program: Program, drawn: => EditedQueries): EditedQueries =
+    Iterator
+      .continually(drawn)
+      .find { pair =>
+        pair.first != pair.second &&
+        Seq(pair.first, pair.second).forall(sql => oracle.accepts(program.copy(sql = sql)))
+      }
+      .get
+
+  private def ordered(random: Random, pair: EditedQueries): EditedQueries =
+    if (random.nextInt(3) == 0) pair.reversed else pair
 
   /** The columns of a query that was accepted. */
   protected def resultOf(oracle: Oracle, program: Program): StructType = {

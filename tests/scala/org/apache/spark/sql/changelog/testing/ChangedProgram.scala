@@ -15,7 +15,12 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.evolution.{EstimatedFate, Evolution, OperatorFate}
+import org.apache.spark.sql.changelog.evolution.{
+  EstimatedFate,
+  Evolution,
+  OperatorFate,
+  Rescaling
+}
 
 /**
  * A program whose query becomes another one on the way.
@@ -38,6 +43,14 @@ import org.apache.spark.sql.changelog.evolution.{EstimatedFate, Evolution, Opera
  *   if its checkpoint is made by a process that ends on the way, when: after this share of the changes to files
  * @param firstBatchEnds
  *   if the process ends in which its first batch is run, after how many changes to files
+ * @param mode
+ *   in which both queries give their changes
+ * @param key
+ *   in mode `upsert`, what identifies a row of either
+ * @param partitionsBefore
+ *   in how many partitions the first query goes on before it becomes the other one, if those are others
+ * @param partitionsAfter
+ *   in how many the other one goes on after its first batch
  */
 final case class ChangedProgram(
     program: Program,
@@ -48,17 +61,23 @@ final case class ChangedProgram(
     changedFeeds: Option[Seq[Feed]] = None,
     foreseen: ChangedProgram.Foreseen = ChangedProgram.GoesOn,
     preparationEnds: Option[Double] = None,
-    firstBatchEnds: Option[Int] = None) {
+    firstBatchEnds: Option[Int] = None,
+    mode: String = "retract",
+    key: Seq[String] = Nil,
+    partitionsBefore: Option[Int] = None,
+    partitionsAfter: Option[Int] = None) {
   import ChangedProgram._
 
   private val feeds = changedFeeds.getOrElse(program.feeds)
 
   /** Compares with batch Spark after every batch, and what was said of the first batch with what that has read. */
   def check(oracle: Oracle, variant: Variant): Outcome = oracle.sessions.withConf(variant.conf) {
-    val run = new ProgramRun(oracle.sessions, program, variant, compares = true)
+    val run = new ProgramRun(oracle.sessions, program, inMode(variant), compares = true)
     try {
       val after = begin(run)
+      partitionsBefore.foreach(rescale(run, _))
       val outcome = change(run, after)
+      partitionsAfter.foreach(rescale(run, _))
       // where it can't go on, or has not, the query before does
       after.drop(outcome.steps).foreach(run.step)
       outcome
@@ -68,7 +87,7 @@ final case class ChangedProgram(
   /** What would become of the operators. */
   def fates(oracle: Oracle, variant: Variant): Seq[OperatorFate] =
     oracle.sessions.withConf(variant.conf) {
-      val run = new ProgramRun(oracle.sessions, program, variant, compares = false)
+      val run = new ProgramRun(oracle.sessions, program, inMode(variant), compares = false)
       try {
         begin(run)
         var fates = Seq.empty[OperatorFate]
@@ -78,6 +97,17 @@ final case class ChangedProgram(
         fates
       } finally run.stop()
     }
+
+  private def inMode(variant: Variant): Variant = variant.copy(mode = mode, key = key)
+
+  /** Spreads the state over another number of partitions, if there is any. */
+  private def rescale(run: ProgramRun, partitions: Int): Unit = if (run.hasBegun) {
+    run.goOnFrom { (session, from, into) =>
+      new Rescaling(session, new HadoopPath(from.toUri), partitions)
+        .write(new HadoopPath(into.toUri))
+      ()
+    }
+  }
 
   /** Makes the steps before the other query; there is one batch at least. Returns those that are left. */
   private def begin(run: ProgramRun): Seq[Step] = {
@@ -146,10 +176,34 @@ final case class ChangedProgram(
     if (refusal.isEmpty) {
       run.step(Step(Map.empty[String, Seq[Change]]))
       checkRead(said, run.progress)
+      if (!HasStaticRows.unanchored.matches(changed)) checkReadOfSources(said, run.progress)
       if (foreseen == KeepsAll) checkNothingRead(run.progress)
     }
     if (firstRun.exists(_.hasEnded)) endings :+= "in the first batch"
     Outcome(said.map(_.fate), refusal, endings, steps)
+  }
+
+  /**
+   * Fails if the first batch has read fewer rows of sources than were said to be read for one of the operators, or others
+   * where the query has one reading of one source. It tells none where Spark can't say of which source rows are.
+   */
+  private def checkReadOfSources(
+      said: Seq[EstimatedFate],
+      progress: Seq[StreamingQueryProgress]): Unit = {
+    val ofSources =
+      said.filter(_.fate.from == "the sources, from their beginning").flatMap(_.rows)
+    val names =
+      (program.feeds.map(_.name) ++ program.views.keys).mkString("\\b(?:", "|", ")\\b").r
+    val readsOnce = names.findAllIn(changed).size == 1 &&
+      program.feeds.exists(feed => s"\\b${feed.name}\\b".r.findFirstIn(changed).nonEmpty)
+    progress.filter(_.stateOperators.nonEmpty).minByOption(_.batchId).foreach { first =>
+      val read = first.numInputRows
+      if (read > 0) {
+        assert(ofSources.forall(_ <= read), s"$read rows of sources were read, of $said")
+        if (readsOnce)
+          assert(ofSources.forall(_ == read), s"$read rows of sources were read, of $said")
+      }
+    }
   }
 
   /** How often files are changed to make a checkpoint. */
@@ -164,6 +218,9 @@ final case class ChangedProgram(
     val how = Seq(
       if (keepsTarget) Some("with its rows") else None,
       if (fails) Some("failing at first") else None,
+      if (mode == "retract") None else Some((mode +: key).mkString(" ")),
+      partitionsBefore.map(number => s"in $number partitions before"),
+      partitionsAfter.map(number => s"in $number partitions afterwards"),
       preparationEnds.map(share => s"ended after $share of its preparation"),
       firstBatchEnds.map(changes => s"ended after $changes changes of its first batch"),
       changedFeeds.map(feeds => s"reading ${feeds.mkString(", ")}")).flatten
@@ -173,6 +230,9 @@ final case class ChangedProgram(
 
 object ChangedProgram {
   private val Condition = "CHANGELOG_EVOLUTION_NOT_POSSIBLE"
+
+  /** What gives rows that are no source's: the words of queries, and functions of them. */
+  private val HasStaticRows = "\\b(?:VALUES|near|copies)\\b".r
 
   /** What is to become of a query that is changed. */
   sealed trait Foreseen {

@@ -105,7 +105,7 @@ object RandomEdit {
     "(?<!NOT )EXISTS \\(" -> "NOT EXISTS (").map { case (word, other) => word.r -> other }
 
   /** Whether values that are equal are the same, so that it doesn't matter which of them is taken. */
-  private def isExact(dataType: DataType): Boolean = dataType match {
+  private[testing] def isExact(dataType: DataType): Boolean = dataType match {
     case _: IntegralType | StringType | DateType | TimestampType | BooleanType => true
     case _ => false
   }

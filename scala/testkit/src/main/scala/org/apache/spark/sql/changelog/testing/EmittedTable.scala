@@ -21,8 +21,10 @@ private[testing] class EmittedTable(variant: Variant) {
 
   def rows: RowMultiset = if (isUpsert) RowMultiset.of(upserted.values) else replayed
 
-  /** Begins with rows, in a table whose changes are no upserts. */
-  def begin(rows: Iterable[Row]): Unit = rows.foreach(replayed.add(_, 1))
+  /** Begins with rows, in the columns that it has. */
+  def begin(rows: Iterable[Row]): Unit =
+    if (isUpsert) rows.foreach(row => upserted(keyOf(row)) = row)
+    else rows.foreach(replayed.add(_, 1))
 
   /** Replays the changes of a batch. */
   def add(changes: Seq[Change]): Unit =

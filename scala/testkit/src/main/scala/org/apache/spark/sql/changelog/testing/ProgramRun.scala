@@ -136,7 +136,24 @@ private[testing] class ProgramRun(
     failsNext = fails
     endsNext = ends
     result = new EmittedTable(variant)
-    held.foreach(rows => result.begin(inColumns(rows, changes.schema.init).collect()))
+    held.foreach { rows =>
+      result.columns = changes.columns.toSeq.init
+      result.begin(inColumns(rows, changes.schema.init).collect())
+    }
+  }
+
+  /**
+   * Lets the query go on with another checkpoint.
+   *
+   * @param make
+   *   makes that, in a session, of the one before
+   */
+  def goOnFrom(make: (SparkSession, Path, Path) => Unit): Unit = {
+    stopQuery()
+    val next = home.resolve(s"checkpoint-${numChanges + 1}")
+    make(sessions.next(), checkpoint, next)
+    numChanges += 1
+    checkpoint = next
   }
 
   /** The rows of a table that has got other columns: NULL, where it had none of the name. */
