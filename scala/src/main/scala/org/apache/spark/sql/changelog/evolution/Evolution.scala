@@ -97,11 +97,13 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    *   where it is made, at once: a folder that is not there yet, or is empty
    * @param held
    *   what the target holds. Then the first batch brings what differs from it, and else all rows
+   * @param noted
+   *   whether its sink is to ask the target whose rows it holds
    */
-  def prepare(into: Path, held: Option[DataFrame]): Unit = {
+  def prepare(into: Path, held: Option[DataFrame], noted: Boolean = true): Unit = {
     held.foreach(_ => checkTakesBack())
-    new EvolvedCheckpoint(session, begun, changedRecord, kept, known, into).write(
-      held.map(inColumns))
+    new EvolvedCheckpoint(session, begun, changedRecord, kept, known, into)
+      .write(held.map(inColumns), noted)
   }
 
   private def checkTakesBack(): Unit = changed.collect {

@@ -33,7 +33,13 @@ private[evolution] class EvolvedCheckpoint(
   private val staged = new StagedCheckpoint(session, begun.checkpoint, into)
   private val first = begun.batch + 1
 
-  def write(held: Option[DataFrame]): Unit = staged.make { folder =>
+  /**
+   * @param held
+   *   what the target holds, if the first batch is to bring what differs
+   * @param noted
+   *   whether it is written down where it comes from, for sinks to know whose rows a target holds
+   */
+  def write(held: Option[DataFrame], noted: Boolean): Unit = staged.make { folder =>
     copySources()
     kept.numbers.foreach { case (number, old) => copyState(old, number) }
     val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
@@ -45,7 +51,9 @@ private[evolution] class EvolvedCheckpoint(
       .file(folder, hadoopConf)
       .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
-    QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originHeld else originsGone)
+    if (noted) {
+      QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originHeld else originsGone)
+    }
     StreamLogs.writeIdentity(new Path(folder, "metadata"), hadoopConf)
     writeLogs(new StreamLogs(session, folder), empty)
   }

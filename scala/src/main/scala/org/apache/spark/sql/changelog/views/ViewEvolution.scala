@@ -37,8 +37,9 @@ class ViewEvolution(query: ViewQuery, before: KeptView) {
         rows,
         record.millis / 1000.0))
 
-  /** Makes the checkpoint with which the changed query begins. */
-  def prepare(checkpoint: Path): Unit = evolution.prepare(checkpoint, held = None)
+  /** Makes the checkpoint with which the changed query begins. The view itself knows whose rows it shows. */
+  def prepare(checkpoint: Path): Unit =
+    evolution.prepare(checkpoint, held = None, noted = false)
 
   /** Whether anything of what was kept is of use. */
   def keepsState: Boolean = numKept > 0
