@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.delta.DeltaLog
 
-import org.apache.spark.sql.changelog.parser.{ChangelogParser, RefusedStatement}
+import org.apache.spark.sql.changelog.parser.ChangelogParser
 
 /** Views get other names and properties, and go on; their columns are called as they are told. */
 trait AlteredViewTests extends ViewTest {
@@ -147,12 +147,31 @@ class DeltaAlteredViewSuite extends AlteredViewTests {
     make("PARTITIONED BY (n)", "OR REPLACE")
     assert(detail("partitionColumns") == Seq("n"))
     check(totals)
+  }
+
+  test("delta: a view is clustered as its statement says, and stays so") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
     // Delta's parser takes it for partitioning, if it comes first
     val parser = new ChangelogParser(spark.sessionState.sqlParser)
-    def creation(how: String) =
-      parser.parsePlan(s"CREATE MATERIALIZED VIEW v USING delta $how AS $totals")
-    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
-      Dataset.ofRows(spark, creation("COMMENT 'as we like' CLUSTER BY (n)")))
-    assert(!creation("COMMENT 'CLUSTER BY'").isInstanceOf[RefusedStatement])
+    def make(how: String, replace: String = "OR REPLACE") =
+      Dataset.ofRows(
+        spark,
+        parser.parsePlan(s"CREATE $replace MATERIALIZED VIEW v USING delta $how AS $totals"))
+    make("COMMENT 'CLUSTER BY (total)' CLUSTER BY (`customer`, n)", replace = "")
+    assert(detail("clusteringColumns") == Seq("customer", "n"))
+    deliver("+I 3 Eve 30")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    assert(detail("clusteringColumns") == Seq("customer", "n"))
+    run("ALTER TABLE v CLUSTER BY (total)")
+    run(s"ALTER MATERIALIZED VIEW v AS SELECT total, customer FROM ($totals)")
+    assert(detail("clusteringColumns") == Seq("total"))
+    make("CLUSTER BY (n)")
+    check(totals)
+    assert(detail("clusteringColumns") == Seq("n") && detail("partitionColumns").isEmpty)
+    deliver("-D 3 Eve 30")
+    run("REFRESH MATERIALIZED VIEW v")
+    check(totals)
+    make("COMMENT 'CLUSTER BY (total)'")
+    assert(detail("clusteringColumns").isEmpty)
   }
 }

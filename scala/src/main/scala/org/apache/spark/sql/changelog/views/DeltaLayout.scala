@@ -8,6 +8,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{
+  ClusterByTransform,
   Expressions,
   IdentityTransform,
   NamedReference,
@@ -18,14 +19,19 @@ import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
-/** How the Delta table of a view is partitioned when it is made. */
+/** How the Delta table of a view is partitioned, or clustered, when it is made. */
 class DeltaLayout(view: KeptView) {
   private val partitioned: Seq[NamedReference] = view.layout.collect {
     case IdentityTransform(column) => column
   }
 
+  private val clustered: Seq[NamedReference] = view.layout.collect {
+    case ClusterByTransform(columns) =>
+      columns
+  }.flatten
+
   view.layout.foreach {
-    case IdentityTransform(_) =>
+    case IdentityTransform(_) | ClusterByTransform(_) =>
     case other =>
       throw ViewErrors.clauseNotSupported(
         view.sql,
@@ -33,16 +39,25 @@ class DeltaLayout(view: KeptView) {
         "Name columns, and compute in the query what they should hold.")
   }
 
-  /** The clause of a `CREATE TABLE`. */
+  /** The clauses of a `CREATE TABLE`. */
   def sql: String =
-    if (partitioned.nonEmpty) s"PARTITIONED BY (${list(partitioned)})"
-    else ""
+    Seq("PARTITIONED BY" -> partitioned, "CLUSTER BY" -> clustered)
+      .collect { case (clause, columns) if columns.nonEmpty => s"$clause (${list(columns)})" }
+      .mkString(" ")
 
+  /** Delta takes no clustering so: see [[cluster]]. */
   def apply(writer: CreateTableWriter[Row]): CreateTableWriter[Row] =
     if (partitioned.nonEmpty) {
       val columns = partitioned.map(column => col(quoted(column)))
       writer.partitionedBy(columns.head, columns.tail: _*)
     } else writer
+
+  /** For a table whose rows have all been replaced: Delta forgets then how it was clustered. */
+  def cluster(session: SparkSession): Unit =
+    if (clustered.nonEmpty) {
+      session.sql(s"ALTER TABLE ${view.sql} CLUSTER BY (${list(clustered)})")
+      ()
+    }
 
   private def list(columns: Seq[NamedReference]): String = columns.map(quoted).mkString(", ")
 
@@ -52,16 +67,15 @@ class DeltaLayout(view: KeptView) {
 
 object DeltaLayout {
 
-  /** How the table of a view is partitioned, by those of its columns that `columns` has too. */
+  /** How the table of a view is partitioned or clustered, by those of its columns that `columns` has too. */
   def of(session: SparkSession, view: KeptView, columns: StructType): Seq[Transform] =
     if (view.definition.provider != "delta") Nil
     else {
-      session
-        .sql(s"DESCRIBE DETAIL ${view.sql}")
-        .select("partitionColumns")
-        .head()
-        .getSeq[String](0)
-        .filter(columns.fieldNames.contains(_))
-        .map(Expressions.identity)
+      val detail = session.sql(s"DESCRIBE DETAIL ${view.sql}")
+      val row = detail.select("partitionColumns", "clusteringColumns").head()
+      def names(index: Int) = row.getSeq[String](index).filter(columns.fieldNames.contains(_))
+      val clustered = names(1).map(name => Expressions.column(quoteIdentifier(name)))
+      names(0).map(Expressions.identity) ++
+        Option.when(clustered.nonEmpty)(ClusterByTransform(clustered))
     }
 }

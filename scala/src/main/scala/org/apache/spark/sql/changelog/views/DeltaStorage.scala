@@ -113,17 +113,21 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         if (difference.isEmpty) inPlace(view, session)(showSame(view, difference.added))
         else inPlace(view, rows.sparkSession)(difference.merge())
       case _ =>
+        val layout = DeltaLayout.of(session, view, shown.schema)
         val writer = shown.writeTo(view.sql).option("mergeSchema", "true")
         inPlace(view, rows.sparkSession)(writer.overwrite(lit(true)))
+        new DeltaLayout(view.copy(layout = layout)).cluster(session)
     }
   }
 
   private def remake(view: KeptView, rows: DataFrame): Unit = {
-    val writer = new DeltaLayout(view)(rows.writeTo(view.sql).using("delta"))
+    val layout = new DeltaLayout(view)
+    val writer = layout(rows.writeTo(view.sql).using("delta"))
     val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
       writer.tableProperty(key, value)
     }
     noting(view, rows.sparkSession)(made.createOrReplace())
+    layout.cluster(session)
   }
 
   private def inPlace(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {

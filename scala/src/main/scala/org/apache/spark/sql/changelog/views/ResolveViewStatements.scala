@@ -41,7 +41,8 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
   private def leavesOutFirstRules: Boolean =
     SQLConf.get.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
 
-  private def isInPipeline: Boolean = StackWalker.getInstance.walk[Boolean](
+  /** Whether a pipeline's definition is being read, whose statements are Spark's. */
+  def isInPipeline: Boolean = StackWalker.getInstance.walk[Boolean](
     _.anyMatch(_.getClassName.startsWith("org.apache.spark.sql.pipelines.")))
 
   /** The command for a `CREATE`, as far as its name is known. */

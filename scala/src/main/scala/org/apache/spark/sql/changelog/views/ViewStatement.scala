@@ -7,6 +7,7 @@ import scala.util.matching.Regex
 
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.connector.expressions.{ClusterByTransform, Expressions}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
@@ -25,9 +26,12 @@ class ViewStatement(parser: ParserInterface) {
     LeadingComments.replaceFirstIn(sqlText, "") match {
       case Explain(form, create) =>
         explained(parse(withoutReplace(create)), ExplainFormat(Option(form).getOrElse("TEXT")))
-      case CreateClustered(name) =>
-        // the parser of a format may take it for partitioning
-        throw ViewErrors.clauseNotSupported(name, "CLUSTER BY", "Use PARTITIONED BY, or neither.")
+      case CreateClustered(before, columns, after) if !ResolveViewStatements.isInPipeline =>
+        // the parser of a format may take the clause for partitioning
+        val text = s"$before $after"
+        apply(text, parse)
+          .orElse(ResolveViewStatements.creation(parse(text), replace = false))
+          .map(clustered(_, columns))
       case CreateOrReplace() =>
         val text = LeadingComments.replaceFirstIn(sqlText, "")
         creation(parse(withoutReplace(text)), replace = true)
@@ -69,6 +73,13 @@ class ViewStatement(parser: ParserInterface) {
         Some(ShowKeptViews(Option(database).map(parts(_).last), Option(pattern)))
       case _ => None
     }
+
+  private def clustered(plan: LogicalPlan, columns: String): LogicalPlan = plan match {
+    case create: CreateKeptView =>
+      val names = Column.findAllIn(columns).map(name => Expressions.column(name.trim)).toSeq
+      create.copy(layout = create.layout :+ ClusterByTransform(names))
+    case other => other
+  }
 
   /** The text of another query for a view. */
   private def altered(name: String, query: String, parse: String => LogicalPlan): String =
@@ -113,8 +124,10 @@ object ViewStatement {
   val Kind: String = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
   private val NamePart = """(?:`(?:[^`]|``)+`|\w+)"""
 
+  private val NameOnly = s"""$NamePart(?:\\s*\\.\\s*$NamePart)*"""
+
   /** A name of one part or several, as a group. */
-  val Name: String = s"""($NamePart(?:\\s*\\.\\s*$NamePart)*)"""
+  val Name: String = s"($NameOnly)"
 
   /** What may stand before a statement. */
   val LeadingComments: Regex = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
@@ -123,7 +136,8 @@ object ViewStatement {
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON|HTML|SVG)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
   private val Quoted = """(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`)"""
   private val CreateClustered =
-    s"""(?is)CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$Name(?:$Quoted|(?!\\bAS\\b)[^'"`])*?\\bCLUSTER\\s+BY\\b.*""".r
+    s"""(?is)(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$NameOnly(?:$Quoted|(?!\\bAS\\b)[^'"`])*?)\\bCLUSTER\\s+BY\\s*\\(((?:$Quoted|[^()'"`])*)\\)(.*)""".r
+  private val Column = """(?:`(?:[^`]|``)*`|[^,`])+""".r
   private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =
