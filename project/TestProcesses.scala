@@ -8,7 +8,7 @@ object TestProcesses {
   val atOnce = 3
 
   /** More than at once, so that none has much to do when the others have ended. */
-  val inAll = 12
+  val inAll = 15
 
   /** The suites that take longest, the longest first: a minute and more each. */
   private val longest = Seq(

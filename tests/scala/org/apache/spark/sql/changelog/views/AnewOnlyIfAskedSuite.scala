@@ -84,14 +84,11 @@ class AnewOnlyIfAskedSuite
     run("INSERT INTO orders VALUES (3, 1)")
     run("REFRESH MATERIALIZED VIEW v")
     written.foreach(file => assert(file.delete()))
-    for {
-      statement <- Seq(
-        "ALTER MATERIALIZED VIEW v",
-        "CREATE OR REPLACE MATERIALIZED VIEW v USING delta")
-      query <- Seq(
-        s"$counts, max(id) AS latest FROM STREAM orders GROUP BY customer",
-        "SELECT count(*) AS n FROM STREAM orders")
-    } {
+    for ((statement, query) <- Seq(
+        "ALTER MATERIALIZED VIEW v" ->
+          s"$counts, max(id) AS latest FROM STREAM orders GROUP BY customer",
+        "CREATE OR REPLACE MATERIALIZED VIEW v USING delta" ->
+          "SELECT count(*) AS n FROM STREAM orders")) {
       val error = checkError("CHANGELOG_VIEW_NOT_ALTERED")(run(s"$statement AS $query"))
       assert(error.getMessageParameters.get("obstacle").contains("orders"), error)
       assert(run("SELECT * FROM v ORDER BY customer") == Seq(Row(1, 2L), Row(2, 1L)))

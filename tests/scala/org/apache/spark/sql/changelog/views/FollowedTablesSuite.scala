@@ -158,7 +158,7 @@ class FollowedTablesSuite
       run("DELETE FROM orders WHERE id = 3")
       check(revenue)
       run(s"INSERT INTO orders VALUES (3, 1, $id)")
-      check(revenue)
+      if (!on) check(revenue)
     }
   }
 
