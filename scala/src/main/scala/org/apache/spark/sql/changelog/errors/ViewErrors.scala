@@ -99,10 +99,7 @@ object ViewErrors {
       reason: String,
       obstacle: String,
       cause: Throwable): AnalysisException =
-    analysis(
-      "CHANGELOG_VIEW_NOT_COMPUTED_ANEW",
-      Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle),
-      cause)
+    notAnew("CHANGELOG_VIEW_NOT_COMPUTED_ANEW", view, reason, obstacle, cause)
 
   /**
    * @param reason
@@ -115,8 +112,16 @@ object ViewErrors {
       reason: String,
       obstacle: String,
       cause: Throwable): AnalysisException =
+    notAnew("CHANGELOG_VIEW_NOT_ALTERED", view, reason, obstacle, cause)
+
+  private def notAnew(
+      condition: String,
+      view: TableIdentifier,
+      reason: String,
+      obstacle: String,
+      cause: Throwable): AnalysisException =
     analysis(
-      "CHANGELOG_VIEW_NOT_ALTERED",
+      condition,
       Map("view" -> view.quotedString, "reason" -> reason, "obstacle" -> obstacle),
       cause)
 
