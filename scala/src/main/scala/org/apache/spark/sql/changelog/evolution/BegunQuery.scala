@@ -8,6 +8,7 @@ import scala.util.Try
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
@@ -15,7 +16,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{LoggedBatch, StreamLogs, WholeStores}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, SourceNames}
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
@@ -90,6 +91,13 @@ private[evolution] class BegunQuery(
 
   /** In how many partitions it keeps its state. */
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
+
+  /** Which of [[QueryRecord.streams]] a stream of a changed query is; none if it is new. */
+  def placeOf(stream: LogicalPlan): Option[Int] =
+    Some(record.streams.indexOf(SourceNames(stream).head)).filter(_ >= 0)
+
+  /** The folder in which one of its sources has noted what it has given. */
+  def folderOf(source: Int): Path = new Path(checkpoint, s"sources/$source")
 
   /** Up to where one of its sources was read, as that puts it, if it was; none where sources have names. */
   def endOf(source: Int): Option[Option[String]] =

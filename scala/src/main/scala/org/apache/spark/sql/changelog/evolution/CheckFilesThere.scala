@@ -11,7 +11,6 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.compat.SourceBatches
-import org.apache.spark.sql.changelog.identity.SourceNames
 
 /**
  * Refuses a changed query that reads files anew of which some are gone: Spark's source would give the rows of
@@ -30,10 +29,9 @@ private[evolution] class CheckFilesThere(
   def apply(reads: Seq[Read]): Unit = for {
     case Read.OfStream(stream) <- reads
     source <- SourceBatches.sourceOf(stream) if SourceBatches.readsFiles(source)
-    place = begun.record.streams.indexOf(SourceNames(stream).head) if place >= 0
+    place <- begun.placeOf(stream)
   } {
-    val entries =
-      SourceBatches.filesGiven(session, new Path(begun.checkpoint, s"sources/$place"))
+    val entries = SourceBatches.filesGiven(session, begun.folderOf(place))
     val gone = entries.groupBy(_.getParent).flatMap { case (folder, files) =>
       val there = namesIn(folder)
       files.filterNot(file => there(file.getName))

@@ -57,8 +57,6 @@ private[evolution] class CheckSnapshots(
   private def isSnapshot(stream: LogicalPlan): Boolean =
     InitialSnapshotData.rowsOf(stream).nonEmpty
 
-  private def isCopied(stream: LogicalPlan): Boolean = {
-    val place = begun.record.streams.indexOf(SourceNames(stream).head)
-    place >= 0 && begun.endOf(place).flatten.exists(InitialSnapshotData.isCopied)
-  }
+  private def isCopied(stream: LogicalPlan): Boolean =
+    begun.placeOf(stream).flatMap(begun.endOf(_).flatten).exists(InitialSnapshotData.isCopied)
 }

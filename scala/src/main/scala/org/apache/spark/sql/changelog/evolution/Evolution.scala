@@ -86,8 +86,9 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   }
   private val snapshots = new CheckSnapshots(begun, known, refused)
   snapshots.checkNew(written)
-  snapshots.checkThere(reads.all)
-  new CheckFilesThere(session, begun, refused)(reads.all)
+  private val allRead = reads.all
+  snapshots.checkThere(allRead)
+  new CheckFilesThere(session, begun, refused)(allRead)
   new CheckRowsOfTheirTime(record, changedRecord, kept, refused)(reads)
 
   /**

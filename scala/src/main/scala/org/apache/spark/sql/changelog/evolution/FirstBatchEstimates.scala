@@ -5,8 +5,6 @@ package org.apache.spark.sql.changelog.evolution
 
 import java.util.Locale
 
-import org.apache.hadoop.fs.Path
-
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 
@@ -59,14 +57,14 @@ private[evolution] class FirstBatchEstimates(
   private def count(read: Read, entries: Map[Long, Long]): Option[Long] = read match {
     case Read.OfState(operator) => entries.get(kept.numbers(operator))
     case Read.OfStream(stream) =>
-      val place = begun.record.streams.indexOf(nameOf(stream))
-      // one that is new comes with a later batch
-      if (place < 0) Some(0L)
-      else {
-        begun.endOf(place).flatMap {
-          case Some(end) => rowsOf(place, stream).between(None, end)
-          case None => Some(0L)
-        }
+      begun.placeOf(stream) match {
+        case Some(place) =>
+          begun.endOf(place).flatMap {
+            case Some(end) => rowsOf(place, stream).between(None, end)
+            case None => Some(0L)
+          }
+        // one that is new comes with a later batch
+        case None => Some(0L)
       }
     case Read.OfTable(rows) => RowCounts(session, rows)
   }
@@ -80,7 +78,7 @@ private[evolution] class FirstBatchEstimates(
   private def nameOf(stream: LogicalPlan): String = SourceNames(stream).head
 
   private def rowsOf(place: Int, stream: LogicalPlan): StreamedRows =
-    new StreamedRows(session, stream, new Path(begun.checkpoint, s"sources/$place"))
+    new StreamedRows(session, stream, begun.folderOf(place))
 
   private lazy val pace: Pace = {
     val cores = math.min(session.sparkContext.defaultParallelism, begun.numPartitions)
