@@ -33,6 +33,7 @@ object Dependencies {
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
     ("org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test)
       .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
+    ("org.apache.spark" %% "spark-pipelines" % sparkVersion % Test).intransitive(),
     delta % Test,
     iceberg % Test,
     "com.h2database" % "h2" % "2.3.232" % Test,

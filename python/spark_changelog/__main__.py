@@ -29,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _parser().error(f"--conf {setting}: name=value is expected")
         builder = builder.config(name, value)
     spark = configure(builder).getOrCreate()
+    # once more, as Spark has done so: its own handler cancels the refresh that is under way
+    _stop_by_signal(stop)
     try:
         run(
             spark,

@@ -69,9 +69,22 @@ class Schedule:
 
     def is_due(self, view: View, lag: float, now: float) -> bool:
         """Whether half of its lag has passed, so that a refresh may take the other half."""
-        if view.status == "RUNNING" or now < self.attempts(view.name).again_at:
-            return False
-        return view.behind is None or view.behind >= lag / 2
+        return self.is_free(view, now) and (view.behind is None or view.behind >= lag / 2)
+
+    def is_free(self, view: View, now: float) -> bool:
+        """Whether it may be refreshed: nobody keeps it, and it has not failed a moment ago."""
+        return view.status != "RUNNING" and now >= self.attempts(view.name).again_at
+
+    def due(self, views: Sequence[tuple[View, float]], now: float) -> set[str]:
+        """Return the views that are due, and those that they read, whose age would add to theirs.
+
+        Each comes after those that it reads.
+        """
+        found = {view.name for view, lag in views if self.is_due(view, lag, now)}
+        for view, _ in reversed(views):
+            if view.name in found:
+                found.update(view.reads)
+        return found
 
     def waiting(self, views: Iterable[View]) -> set[str]:
         """Return the views that wait for one that fails; they come after those that they read."""

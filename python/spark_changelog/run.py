@@ -32,8 +32,8 @@ def run(
 ) -> None:
     """Keep every view with a property ``changelog.lag`` no older than that, until told to stop.
 
-    A view is refreshed when half of its lag has passed, after those that it reads, which may
-    be no older than it may. One that fails is tried again after 1, 2, 4, … seconds, at most 5
+    A view is refreshed when half of its lag has passed, just after those that it reads, which
+    may be no older than it may. One that fails is tried again after 1, 2, 4, … seconds, at most 5
     minutes; meanwhile the views that read it wait, and all others go on. Views that ``START``
     keeps up to date, in this process or another, are left to it.
 
@@ -100,12 +100,13 @@ class _Runner:
     def _round(self) -> list[tuple[View, float]]:
         """Refresh what is due, and return the views as they are then."""
         views = self._schedule.ordered(self._views())
+        due = self._schedule.due(views, time.monotonic())
         for view, lag in views:
             if self._stop.is_set():
                 break
             waiting = self._schedule.waiting(view for view, _ in views)
-            is_due = self._schedule.is_due(view, lag, time.monotonic())
-            if is_due and view.name not in waiting:
+            is_free = self._schedule.is_free(view, time.monotonic())
+            if view.name in due and is_free and view.name not in waiting:
                 self._refresh(view, lag)
         views = self._schedule.ordered(self._views())
         if self._status is not None:

@@ -91,6 +91,19 @@ def test_nothing_is_done_for_a_view_that_waits_for_another_one() -> None:
     assert schedule.waiting(view for view, _ in late) == set()
 
 
+def test_what_a_view_reads_is_due_just_before_it() -> None:
+    schedule = Schedule()
+    views = [
+        (view("a", 10, behind=1), 10.0),
+        (view("b", 10, behind=1, reads=("a",)), 10.0),
+        (view("c", 10, behind=5, reads=("b",)), 10.0),
+        (view("d", 10, behind=1, reads=("a",)), 10.0),
+    ]
+    assert schedule.due(views, now=0) == {"a", "b", "c"}
+    schedule.failed("c", now=0)
+    assert schedule.due(views, now=0) == set()
+
+
 @pytest.fixture
 def views(spark: SparkSession) -> Iterator[None]:
     """Make a view, one that reads it, and one that is to fail."""
@@ -207,7 +220,10 @@ raise SystemExit(main(sys.argv[2:]))
 )
 
 
-def test_the_command_keeps_views_until_sigterm(jar: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_keeps_views_until_it_is_told_to_stop(
+    jar: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     settings = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -270,7 +286,7 @@ for statement in sys.argv[2].split(";"):
         assert "incremental, 1 rows read" in refreshed
         # a round tells others when it is over
         next(line for line in process.stdout if "default.v:" in line)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         rest = process.stdout.read()
         assert process.wait(timeout=60) == 0, (tmp_path / "errors").read_text()
     assert rest.rstrip().endswith("stopped")

@@ -38,17 +38,17 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
   private val updateAll = "UPDATE facts SET t = sha2(t, 256)"
 
   /** How it was done, and bytes that had changed and in all. */
-  private def refresh(more: String = ""): (String, Option[Long], Long) = {
-    run(s"REFRESH MATERIALIZED VIEW v $more")
+  private def refresh(more: String = "", view: String = "v"): (String, Option[Long], Long) = {
+    run(s"REFRESH MATERIALIZED VIEW $view $more")
     val last = spark
-      .sql("SHOW REFRESHES OF v")
+      .sql(s"SHOW REFRESHES OF $view")
       .selectExpr("mode", "estimate.bytes_changed", "estimate.bytes_in_all")
       .head()
     (last.getString(0), Option(last.getAs[java.lang.Long](1)).map(_.longValue), last.getLong(2))
   }
 
-  private def check(): Unit = {
-    val kept = RowMultiset.of(run("SELECT * FROM v"))
+  private def check(view: String = "v"): Unit = {
+    val kept = RowMultiset.of(run(s"SELECT * FROM $view"))
     assert(kept == RowMultiset.of(run(query)))
   }
 
@@ -111,6 +111,26 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     run(updateAll)
     assert(refresh()._1 == "incremental")
     check()
+  }
+
+  test("of a view that is kept in Delta it is known how much has changed, too") {
+    make(feed)
+    create("SELECT id, t FROM facts", using = "delta")
+    create(query.replace("facts", "v"), "w")
+    run("DELETE FROM facts WHERE id = 1")
+    assert(refresh()._1 == "incremental")
+    val (mode, few, all) = refresh(view = "w")
+    assert(mode == "incremental" && few.get < 10000 && all > 1500000, (few, all))
+    assert(refresh(view = "w")._2.contains(0L))
+    run(updateAll)
+    assert(refresh()._1 == "incremental")
+    assert(refresh(view = "w")._1 == "full")
+    check("w")
+    run("DELETE FROM facts WHERE id = 2")
+    refresh()
+    assert(refresh(view = "w")._1 == "incremental")
+    check("w")
+    assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
   }
 
   test("costs are not asked where all anew would give other rows, or nobody knows") {

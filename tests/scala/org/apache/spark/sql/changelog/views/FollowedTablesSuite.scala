@@ -48,8 +48,8 @@ class FollowedTablesSuite
     run(s"CREATE MATERIALIZED VIEW v USING delta $more AS $query")
 
   /** After a refresh the view equals its query, and was not computed anew. */
-  private def check(query: String, how: String = "incremental"): Unit = {
-    run("REFRESH MATERIALIZED VIEW v")
+  private def check(query: String, how: String = "incremental", more: String = ""): Unit = {
+    run(s"REFRESH MATERIALIZED VIEW v $more")
     assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
     assert(facts("Last refresh").contains(s", $how,"), facts)
   }
@@ -252,6 +252,33 @@ class FollowedTablesSuite
     assert(facts("Plan").startsWith("computed anew"), facts)
   }
 
+  test("a policy by which nothing is computed anew is kept to, however it came to be") {
+    run("CREATE TABLE orders (id INT, v VARIANT) USING parquet")
+    run("INSERT INTO orders VALUES (1, parse_json('1'))")
+    // as variants can't be compared with a copy
+    val copies = "TBLPROPERTIES ('changelog.follow' = 'copies')"
+    create("SELECT id FROM orders", copies)
+    check("SELECT id FROM orders", "full")
+    Seq("incremental", "incremental strict").foreach { policy =>
+      run(s"ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.refreshPolicy' = '$policy')")
+      checkError("CHANGELOG_VIEW_NOT_INCREMENTAL")(run("REFRESH MATERIALIZED VIEW v"))
+    }
+    check("SELECT id FROM orders", "full", "FULL")
+  }
+
+  test("whether tables are followed may be altered") {
+    make(feed, feed)
+    create(revenue)
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.follow' = 'streams')")
+    run("INSERT INTO orders VALUES (7, 2, 8)")
+    check(revenue, "full")
+    assert(facts("Plan").startsWith("computed anew"))
+    run("ALTER MATERIALIZED VIEW v UNSET TBLPROPERTIES ('changelog.follow')")
+    check(revenue, "full")
+    run("INSERT INTO orders VALUES (8, 2, 8)")
+    check(revenue)
+  }
+
   test("STREAM of a table whose rows change names the change feed") {
     make(feed, noFeed)
     Seq("DELETE FROM orders WHERE id = 1", "UPDATE orders SET amount = 0 WHERE id = 2").foreach {
@@ -265,7 +292,11 @@ class FollowedTablesSuite
         run("START MATERIALIZED VIEW v")
         eventually(timeout(Span(60, Seconds)))(assert(facts("Status") == "FAILED"))
         assert(facts("Failure").contains("CHANGELOG_STREAM_OF_CHANGED_TABLE"), facts)
-        run("STOP MATERIALIZED VIEW v")
+        run("REFRESH MATERIALIZED VIEW v FULL")
+        assert(facts("Status") == "IDLE" && !facts.contains("Failure"), facts)
+        val states = spark.sql("SHOW REFRESHES OF v").selectExpr("concat(mode, ' ', state)")
+        assert(
+          states.take(2).map(_.getString(0)).toSeq == Seq("full SUCCEEDED", "started FAILED"))
         run("DROP MATERIALIZED VIEW v")
     }
   }

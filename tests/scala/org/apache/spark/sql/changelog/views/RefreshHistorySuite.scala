@@ -55,6 +55,17 @@ trait RefreshHistoryTests extends ViewTest {
     assert(told.getDouble(1) > 0 && told.getMap[String, String](5).size == 1, told)
   }
 
+  testEach("views that one statement refreshes are as of one moment, as what they read") {
+    create(totals)
+    create("SELECT count(*) AS customers FROM v", name = "second")
+    run("REFRESH MATERIALIZED VIEWS")
+    val moments = Seq("v", "second").map { name =>
+      val told: Map[String, String] = facts(s"DESCRIBE MATERIALIZED VIEW $name")
+      told("As of")
+    }
+    assert(moments.distinct.size == 1, moments)
+  }
+
   testEach("a refresh that fails is told until one succeeds") {
     deliver("+I 1 Ada 30")
     create(totals)

@@ -31,7 +31,7 @@ trait ViewChangesTests extends ViewTest {
 
   private def rows: Seq[Row] = run("SELECT customer, total FROM v")
 
-  private def version: Long = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Version").toLong
+  protected def version: Long = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Version").toLong
 
   private def same(found: Seq[Row], expected: Seq[Row]): Unit =
     assert(RowMultiset.of(found) == RowMultiset.of(expected))
@@ -84,6 +84,25 @@ trait ViewChangesTests extends ViewTest {
     same(fold(taken("")), rows)
   }
 
+  testEach("each version tells when it was made") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    // some file systems tell whole seconds
+    val began = System.currentTimeMillis() / 1000 * 1000
+    create(totals, "TBLPROPERTIES ('changelog.retention' = '1 hour')")
+    deliver("+I 3 Ada 1")
+    run("REFRESH MATERIALIZED VIEW v")
+    val ended = System.currentTimeMillis()
+    deliver("-D 2 Ben 20")
+    run("REFRESH MATERIALIZED VIEW v")
+    val versions =
+      run("SELECT DISTINCT _commit_version, _commit_timestamp FROM changes('v') ORDER BY 1")
+    val times = versions.map(_.getTimestamp(1).getTime)
+    assert(versions.map(_.getLong(0)).distinct.size == versions.size && versions.size > 2)
+    assert(
+      times == times.sorted && times.head >= began && times.last <= System.currentTimeMillis())
+    assert(times.init.last <= ended)
+  }
+
   private lazy val folder = QuickFileSystem.temporaryDirectory().getPath
 }
 
@@ -92,6 +111,26 @@ class DeltaViewChangesSuite extends ViewChangesTests {
 }
 
 class SnapshotViewChangesSuite extends ViewChangesTests {
+
+  test("what was shown stays for as long as is said, also where all is computed anew") {
+    deliver("+I 1 Ada 30")
+    create(totals, "TBLPROPERTIES ('changelog.retention' = '1 hour')")
+    val before = version
+    val reader = spark.newSession().table("v")
+    reader.queryExecution.executedPlan
+    for (id <- 2 to 4) {
+      deliver(s"+I $id Ada 1")
+      run("REFRESH MATERIALIZED VIEW v FULL")
+    }
+    assert(reader.collect().map(_.getLong(1)).toSeq == Seq(1L))
+    assert(run(s"SELECT * FROM changes('v', from_version => ${before + 1})").size == 6)
+    def generations = new ViewCatalog(spark).get(Seq("v")).definition.home.toUri.getPath
+    val folders = new java.io.File(generations).list().count(_.length == 36)
+    assert(folders == 4)
+    run("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.retention' = '1 millisecond')")
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    assert(new java.io.File(generations).list().count(_.length == 36) == 2)
+  }
 
   test("versions whose rows are gone, and what is no version, are refused") {
     deliver("+I 1 Ada 30")
@@ -103,6 +142,8 @@ class SnapshotViewChangesSuite extends ViewChangesTests {
     }
     checkError("CHANGELOG_VIEW_VERSION_GONE", "version" -> "0", "newest" -> "3")(
       run("SELECT * FROM changes('v')"))
+    checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "to_version")(
+      spark.sql("SELECT * FROM STREAM changes('v', from_version => 2, to_version => 3)"))
     checkError("CHANGELOG_ARGUMENT_INVALID", "argument" -> "from_version")(
       run("SELECT * FROM changes('v', 'x')"))
     checkError("CHANGELOG_VIEW_NOT_FOUND")(run("SELECT * FROM changes('orders')"))

@@ -58,6 +58,21 @@ trait ViewPipelineTests extends ViewTest {
     assert(run("SELECT sum(n) FROM v").head.getLong(0) == 4)
   }
 
+  testEach("those of one database are refreshed alone") {
+    run("CREATE DATABASE apart")
+    try {
+      create(totals)
+      create(totals.replace("STREAM orders", "STREAM default.orders"), name = "apart.v")
+      deliver("+I 1 Ada 30")
+      assert(refreshed("REFRESH MATERIALIZED VIEWS IN apart") == Seq("v REFRESHED"))
+      assert(run("SELECT n FROM apart.v").size == 1 && run("SELECT n FROM v").isEmpty)
+      assert(run("SHOW MATERIALIZED VIEWS IN apart").size == 1)
+    } finally {
+      run("DROP MATERIALIZED VIEW IF EXISTS apart.v")
+      run("DROP DATABASE apart")
+    }
+  }
+
   testEach("a view that others read stays, unless they go as well") {
     make()
     def refused(sql: String) =
@@ -119,9 +134,41 @@ trait ViewPipelineTests extends ViewTest {
 
 class DeltaViewPipelineSuite extends ViewPipelineTests {
   override protected def provider = "delta"
+
+  test("a view over one whose log has lost what it has not read is computed anew") {
+    create(totals, "TBLPROPERTIES (delta.checkpointInterval = 2)")
+    val query = "SELECT sum(total) AS total FROM v"
+    create(query, name = "second")
+    (1 to 5).foreach { id =>
+      deliver(s"+I $id Ada $id")
+      run("REFRESH MATERIALIZED VIEW v")
+    }
+    val log = new File(warehouse, "v/_delta_log")
+    val read = run("SHOW REFRESHES OF second").size
+    val gone = log.listFiles().filter(_.getName.contains("00002."))
+    assert(gone.nonEmpty && read == 1 && log.list().exists(_.endsWith("4.checkpoint.parquet")))
+    gone.foreach(file => assert(file.delete()))
+    checkError("CHANGELOG_TABLE_FILES_GONE")(run("REFRESH MATERIALIZED VIEW second INCREMENTAL"))
+    run("REFRESH MATERIALIZED VIEW second")
+    check(query, "second")
+    assert(spark.sql("SHOW REFRESHES OF second").select("mode").head().getString(0) == "full")
+  }
 }
 
 class SnapshotViewPipelineSuite extends ViewPipelineTests {
+
+  test("a view over one of which another column has got another type is computed anew") {
+    deliver("+I 1 Ada 30", "+I 2 Ben 20")
+    create(totals)
+    val query = "SELECT customer, n FROM v"
+    create(query, name = "second")
+    run(s"ALTER MATERIALIZED VIEW v AS ${totals.replace("sum(amount)", "avg(amount)")}")
+    run("REFRESH MATERIALIZED VIEW second")
+    check(query, "second")
+    deliver("+I 3 Eve 1")
+    run("REFRESH MATERIALIZED VIEWS")
+    check(query, "second")
+  }
 
   test("a view that fails leaves the others right") {
     make()

@@ -3,11 +3,14 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.File
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
+
+import org.apache.commons.io.FileUtils
 
 import org.apache.spark.sql.changelog.testing.RowMultiset
 
@@ -32,8 +35,15 @@ class ViewTurnsSuite extends ViewTest {
     run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
   }
 
-  /** Begins the second statement while the first one runs, and waits for both. */
-  private def atOnce(first: String, second: String)(between: => Any): Unit = {
+  /**
+   * Begins the second statement while the first one runs, and waits for both.
+   *
+   * @param between
+   *   what is done before the second begins
+   * @param after
+   *   what is done when it waits
+   */
+  private def atOnce(first: String, second: String)(between: => Any)(after: => Any): Unit = {
     hold()
     run("UPDATE plain SET amount = 5 WHERE customer = 'Ada'")
     val begun = Future(spark.sql(first))
@@ -44,6 +54,7 @@ class ViewTurnsSuite extends ViewTest {
     val view = new ViewCatalog(spark).get(Seq("v"))
     while (!ViewTurns.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
     assert(!next.isCompleted && !begun.isCompleted, next.value)
+    after
     released.countDown()
     Seq(begun, next).foreach(Await.result(_, 180.seconds))
   }
@@ -55,11 +66,11 @@ class ViewTurnsSuite extends ViewTest {
       def holds(name: String) =
         assert(RowMultiset.of(run(s"SELECT * FROM $name")) == RowMultiset.of(run(query)))
       val lag = "SET TBLPROPERTIES ('changelog.lag' = '5 minutes')"
-      atOnce("REFRESH MATERIALIZED VIEW v FULL", s"ALTER MATERIALIZED VIEW v $lag")(())
+      atOnce("REFRESH MATERIALIZED VIEW v FULL", s"ALTER MATERIALIZED VIEW v $lag")(())(())
       holds("v")
       assert(new ViewCatalog(spark).get(Seq("v")).definition.lag.contains(300000L))
       run("UPDATE plain SET amount = 1")
-      atOnce("REFRESH MATERIALIZED VIEW v FULL", "ALTER MATERIALIZED VIEW v RENAME TO w")(())
+      atOnce("REFRESH MATERIALIZED VIEW v FULL", "ALTER MATERIALIZED VIEW v RENAME TO w")(())(())
       holds("w")
       // nobody has to wait for a turn that has moved
       run("UPDATE plain SET amount = 8")
@@ -68,13 +79,46 @@ class ViewTurnsSuite extends ViewTest {
     }
   }
 
+  test("a statement that has waited for a view that is dropped leaves nothing of it") {
+    make()
+    Seq("DROP MATERIALIZED VIEW v", "ALTER MATERIALIZED VIEW v RENAME TO w").foreach { goes =>
+      run("UPDATE plain SET amount = 1")
+      create(query)
+      var last: Future[Any] = Future.unit
+      atOnce("REFRESH MATERIALIZED VIEW v", goes)(()) {
+        last = Future(spark.cloneSession().sql("REFRESH MATERIALIZED VIEW v"))
+        // it has found the view by then
+        Thread.sleep(3000)
+      }
+      checkError("CHANGELOG_VIEW_NOT_FOUND")(Await.result(last, 180.seconds))
+      assert(!new File(warehouse, "v").exists())
+      create(query)
+      run("DROP MATERIALIZED VIEW v")
+      run("DROP MATERIALIZED VIEW IF EXISTS w")
+    }
+  }
+
+  test("nobody waits for who could not give a view another name") {
+    make()
+    create(query)
+    val taken = new File(warehouse, "w")
+    assert(taken.mkdirs() && new File(taken, "somebodys").createNewFile())
+    try intercept[Exception](run("ALTER MATERIALIZED VIEW v RENAME TO w"))
+    finally FileUtils.deleteDirectory(taken)
+    val began = System.nanoTime
+    run("REFRESH MATERIALIZED VIEW v")
+    // as long as a lease
+    assert((System.nanoTime - began) / 1000000000 < 50)
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+  }
+
   Seq("", "FULL").foreach { how =>
     test(s"a second REFRESH $how begins when the first has ended") {
       make()
       create(query)
       atOnce("REFRESH MATERIALIZED VIEW v", s"REFRESH MATERIALIZED VIEW v $how") {
         run("UPDATE plain SET amount = 7 WHERE customer = 'Ada'")
-      }
+      }(())
       assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
       val told = run("SHOW REFRESHES OF v").map(row => (row.getString(2), row.getString(4)))
       val mode = if (how == "FULL") "full" else "incremental"

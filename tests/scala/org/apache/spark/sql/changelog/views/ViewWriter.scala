@@ -16,10 +16,10 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  * Makes views and keeps them current over files of changes, in a process of its own that a test may
  * kill, and with a catalog that outlives it.
  *
- * What to do comes by standard input: the session's settings, how, the folder of the files, whether these are
- * `changes`, or else the format of tables that hold all rows, and then for each view its name and the statement that makes it, over
- * tables as [[ArrivingTable]] names them. It
- * first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
+ * What to do comes by standard input: the session's settings, how (`refresh`, the first time `full`, or `run`),
+ * the folder of the files, whether these are `changes`, or else the format of tables that hold all rows, and
+ * then for each view its name and the statement that makes it, over tables as [[ArrivingTable]] names them.
+ * It first tells where the progress of the views there are is noted, and their rows, `name` and JSON, then
  * `started`; after refreshes, between which views get another number of partitions, the same again, and
  * `finished`.
  */
@@ -30,7 +30,7 @@ object ViewWriter {
     val spark = ChildProcess.spark(
       lines.next(),
       SparkSession.builder().master("local[2]").enableHiveSupport())
-    val runs = lines.next() == "run"
+    val how = lines.next()
     val feeds = Path.of(lines.next())
     lines.next() match {
       case "changes" => nameChanges(spark, feeds)
@@ -41,12 +41,12 @@ object ViewWriter {
     println("started")
     views.foreach { case (name, statement) =>
       spark.sql(statement)
-      if (runs) spark.sql(s"START MATERIALIZED VIEW $name")
+      if (how == "run") spark.sql(s"START MATERIALIZED VIEW $name")
     }
-    if (runs) spark.streams.awaitAnyTermination()
-    def refresh(): Unit =
-      views.foreach { case (name, _) => spark.sql(s"REFRESH MATERIALIZED VIEW $name") }
-    refresh()
+    if (how == "run") spark.streams.awaitAnyTermination()
+    def refresh(more: String = ""): Unit =
+      views.foreach { case (name, _) => spark.sql(s"REFRESH MATERIALIZED VIEW $name $more") }
+    refresh(if (how == "full") "FULL" else "")
     views.foreach { case (name, _) => spread(spark, name) }
     refresh()
     tell(spark, views.map(_._1))

@@ -6,6 +6,8 @@ package org.apache.spark.sql.changelog.views
 import java.io.File
 import java.nio.file.Files
 
+import org.apache.commons.io.FileUtils
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.catalog.{
   CreateTableEvent,
@@ -349,6 +351,44 @@ class SnapshotViewsSuite extends ViewTests {
       "stored" -> "op STRING, id INT, customer STRING, amount INT",
       "found" -> "op STRING, id INT, customer STRING, amount INT, note STRING")(
       run("REFRESH MATERIALIZED VIEW v"))
+    checkError("CHANGELOG_VIEW_SCHEMA_CHANGED")(run("REFRESH MATERIALIZED VIEW v FULL"))
+  }
+
+  test("it also keeps them where all is computed anew") {
+    Seq("delta", "parquet").foreach { format =>
+      spark.sql("CREATE TABLE plain (a INT, b INT) USING json")
+      spark.sql("INSERT INTO plain VALUES (1, 2)")
+      val policy = "TBLPROPERTIES ('changelog.refreshPolicy' = 'full')"
+      run(s"CREATE MATERIALIZED VIEW v USING $format $policy AS SELECT * FROM plain")
+      for (columns <- Seq("a INT", "a INT, b INT, c INT", "a INT, b STRING")) {
+        spark.sql("DROP TABLE plain")
+        spark.sql(s"CREATE TABLE plain ($columns) USING json")
+        checkError("CHANGELOG_VIEW_SCHEMA_CHANGED", "stored" -> "a INT, b INT")(
+          run("REFRESH MATERIALIZED VIEW v"))
+        assert(run("SELECT a, b FROM v") == Seq(Row(1, 2)))
+      }
+      run("DROP MATERIALIZED VIEW v")
+      spark.sql("DROP TABLE plain")
+    }
+  }
+
+  test("what is left of a view that was being dropped is not another one's") {
+    deliver("+I 1 Ada 30")
+    create(totals)
+    run("REFRESH MATERIALIZED VIEW v")
+    run("CREATE SAVEPOINT s OF MATERIALIZED VIEW v")
+    val left = new ViewCatalog(spark).get(Seq("v"))
+    // as if the process had ended then
+    spark.sessionState.catalog.dropTable(left.name, ignoreIfNotExists = false, purge = false)
+    create(totals, "TBLPROPERTIES ('changelog.refreshPolicy' = 'incremental')")
+    check(totals)
+    assert(run("SHOW REFRESHES OF v").size == 1)
+    assert(run("SHOW SAVEPOINTS OF MATERIALIZED VIEW v").isEmpty)
+    val home = new File(left.definition.home.toUri.getPath)
+    assert(new ViewCatalog(spark).get(Seq("v")).definition.home.getName == s"${home.getName}-2")
+    // which may be somebody else's
+    assert(home.list().nonEmpty)
+    FileUtils.deleteDirectory(home)
   }
 
   test("what nobody reads any more goes, what somebody may read stays") {

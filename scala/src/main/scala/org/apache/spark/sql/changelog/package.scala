@@ -62,7 +62,7 @@ package org.apache.spark.sql
  *                status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
- *                lineage, plans, savepoints, sinks, sources
+ *                identity, lineage, plans, savepoints, sinks, sources
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 
 import org.apache.spark.sql.changelog.identity.CanonicalValue.digest
 import org.apache.spark.sql.changelog.plans._
+import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 
 /**
  * Writes plans so that two that compute the same at two starts of a query are the same.
@@ -86,7 +87,8 @@ private[changelog] object CanonicalPlan {
       case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
       case LogicalRelation(_, _, Some(table), _, _) => ofTable(table.identifier, plan)
       case LogicalRelation(files: HadoopFsRelation, _, None, _, _) =>
-        leaf(files.location.rootPaths.map(_.toString).sorted.mkString("files ", " ", ""), plan)
+        val paths = files.location.rootPaths.map(_.toString).sorted
+        leaf(paths.mkString("files ", " ", versionOf(plan)), plan)
       case hive: HiveTableRelation => ofTable(hive.tableMeta.identifier, hive)
       case relation: DataSourceV2Relation =>
         leaf(
@@ -110,7 +112,11 @@ private[changelog] object CanonicalPlan {
     }
 
     private def ofTable(table: TableIdentifier, plan: LogicalPlan): Described =
-      leaf(s"table ${table.unquotedString}", plan)
+      leaf(s"table ${table.unquotedString}${versionOf(plan)}", plan)
+
+    /** That of a table which is read as it was. */
+    private def versionOf(plan: LogicalPlan): String =
+      FollowedTables.fixedVersion(plan).fold("")(version => s" version $version")
 
     private def leaf(name: String, plan: LogicalPlan): Described = {
       numSources += 1

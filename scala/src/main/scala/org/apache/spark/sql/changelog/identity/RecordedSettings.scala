@@ -51,6 +51,22 @@ private[changelog] object RecordedSettings {
       optional.flatMap(entry => conf.getConf(entry).map(entry.key -> _.toString))
   }
 
+  /**
+   * Lets `conf` have the defaults of settings that decide what expressions give, but for those of the names `known`.
+   * They are set, for tasks would find those of the session that has begun the statement.
+   */
+  def forgetMeaning(conf: SQLConf, known: Set[String]): Unit = {
+    val names = meaning.map(_.key).toSet
+    val found = conf.getAllConfs.keys.filter(key => names(key) || key.startsWith(Legacy))
+    found.filterNot(known).foreach { key =>
+      conf.unsetConf(key)
+      Option(ConfigEntry.findEntry(key))
+        .map(_.defaultValueString)
+        .filter(_ != ConfigEntry.UNDEFINED)
+        .foreach(conf.setConfString(key, _))
+    }
+  }
+
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
   def use(recorded: Map[String, String], conf: SQLConf): Unit = {
     val settings = before ++ recorded

@@ -13,7 +13,6 @@ import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.compat.JdbcReading
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
-import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 
 /**
  * Where streams come from, without what may be secret: a format, and a path, topic or table. Of a snapshot
@@ -76,9 +75,8 @@ private[changelog] object SourceNames {
   /** What the query of a snapshot is, and what it reads. */
   private def read(rows: LogicalPlan): Seq[String] = {
     val places = rows.collectWithSubqueries { case leaf: LeafNode =>
-      val version = FollowedTables.fixedVersion(leaf).map(version => s"version $version")
       val options = JdbcReading.of(leaf).toSeq.flatMap(_.parameters)
-      version.toSeq ++ options.collect {
+      options.collect {
         case (key, value) if Database.exists(_.equalsIgnoreCase(key)) =>
           s"$key ${withoutUser(value)}"
       }.sorted

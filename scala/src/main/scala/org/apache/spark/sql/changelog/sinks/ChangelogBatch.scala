@@ -159,22 +159,22 @@ case class ChangelogBatch(
 object ChangelogBatch {
 
   /** The row of a key when the batch begins, NULL if there is none or it is not known. */
-  val Before = "_before"
+  val Before = "_changelog_before"
 
   /** The row of a key when the batch ends, NULL if there is none. */
-  val After = "_after"
+  val After = "_changelog_after"
 
   /** The row of a key when the batch ends, or when it begins if there is none then. */
-  val Newest = "_newest"
+  val Newest = "_changelog_newest"
 
   /** Whether there is no row of a key when the batch ends. */
-  val Gone = "_gone"
+  val Gone = "_changelog_gone"
 
   /** How many more there are of a row, a negative number if there are fewer. */
-  val Net = "_net"
+  val Net = "_changelog_net"
 
-  private val Taken = "_taken"
-  private val Rows = "_rows"
+  private val Taken = "_changelog_taken"
+  private val Rows = "_changelog_rows"
 
   def quoted(name: String): Column = col("`" + name.replace("`", "``") + "`")
 

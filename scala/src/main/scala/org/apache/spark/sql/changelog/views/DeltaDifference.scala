@@ -96,10 +96,10 @@ private class DeltaDifference(
 }
 
 private object DeltaDifference {
-  private val Were = "_were"
-  private val Are = "_are"
-  private val Replaced = "_replaced"
-  private val Step = "_step"
+  private val Were = "_changelog_were"
+  private val Are = "_changelog_are"
+  private val Replaced = "_changelog_replaced"
+  private val Step = "_changelog_step"
 
   /** Whether rows of these columns can be looked for in a table. */
   def isPossible(columns: StructType): Boolean =

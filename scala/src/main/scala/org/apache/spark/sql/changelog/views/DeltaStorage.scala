@@ -43,16 +43,22 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
   /**
    * Deletes the empty table of a process that has ended before the catalog knew of it, or before the
-   * table's log did. Delta would refuse to make another one in its place.
+   * table's log did, and what tells whose turn it was to write one that was dropped meanwhile. Delta would refuse to
+   * make another one in its place.
    */
   private def removeRemains(location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
+    def names(folder: Path) = files.listStatus(folder).map(_.getPath.getName).toSeq
     val log = new Path(location, LogFolder)
-    if (files.exists(log)) {
-      val isTable = files.listStatus(log).exists(_.getPath.getName.matches("\\d+\\..*"))
+    val own = new Path(location, Folder)
+    if (files.exists(own) && names(location) == Seq(Folder) && names(own) == Seq(
+        ViewLease.Folder)) {
+      files.delete(location, true)
+    } else if (files.exists(log)) {
+      val isTable = names(log).exists(_.matches("\\d+\\..*"))
       val isRemains =
         if (isTable) isUntouchedView(location)
-        else files.listStatus(location).forall(_.getPath.getName == LogFolder)
+        else names(location).forall(_ == LogFolder)
       if (isRemains) files.delete(location, true)
     }
   }

@@ -23,6 +23,9 @@ case class KeptView(
   /** What it is called in statements. */
   def sql: String = name.quotedString
 
+  /** Whether it is kept as a Delta table, whose change data feed tells its changes. */
+  def isDelta: Boolean = definition.provider.equalsIgnoreCase("delta")
+
   /** Whether its first columns have the same names and types. */
   def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
 

@@ -34,6 +34,10 @@ object RefreshFailure {
           AsksForAll(named)
         case (OtherTable, named: Throwable) =>
           AsksForAll(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
+        case (condition, named: Throwable) if condition.endsWith(OtherType) =>
+          AsksForAll(ViewErrors.readTableReplaced(firstSentence(named.getMessage)))
+        case (condition, named: Throwable) if LogGone(condition) =>
+          AsksForAll(TableErrors.filesGone(firstSentence(named.getMessage)))
         case (condition, named: Throwable) if OnlyAppends(condition) =>
           Other(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
       }
@@ -55,6 +59,14 @@ object RefreshFailure {
 
   /** A view that it reads was made anew, as when it has got other columns. */
   private val OtherTable = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
+
+  /** So is one that is kept as files, of which a snapshot has a column of another type. */
+  private val OtherType = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+
+  /** What Delta's own stream says of a log that has lost what it has not read. */
+  private val LogGone = Set(
+    "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
+    "DELTA_STREAMING_CHECK_COLUMN_MAPPING_NO_SNAPSHOT")
 
   private val OnlyAppends =
     Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")

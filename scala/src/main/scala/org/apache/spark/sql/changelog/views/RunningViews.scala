@@ -7,9 +7,10 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
-import org.apache.spark.sql.changelog.views.history.RefreshReport
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
 /** The queries that keep views current in this process, until they are stopped. */
 object RunningViews {
@@ -43,6 +44,15 @@ object RunningViews {
       running.report.ran(running.query)
       running.report
     }
+
+  /** The same, and lets the view's history know of it. */
+  def end(session: SparkSession, view: KeptView): Unit = {
+    val failure = last(view).flatMap(_.exception)
+    stop(view).foreach { report =>
+      val error = failure.map(RefreshError(session, _))
+      RefreshHistory.ofView(session, view).add(report.finished(error))
+    }
+  }
 
   /** Stops all of them, as when the process ends. */
   def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>

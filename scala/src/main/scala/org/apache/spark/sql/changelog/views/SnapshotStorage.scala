@@ -96,15 +96,14 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   /** What is shown is changed in one step. */
   override def settle(view: KeptView): Unit = ()
 
-  /** The folder a table of this name would have, unless a view that was renamed has its rows there. */
+  /**
+   * The folder a table of this name would have, unless something of a view lies there: of one that was renamed, that
+   * another catalog knows, or that was being dropped when its process ended.
+   */
   private def newHome(name: TableIdentifier): Path = {
     val path = new Path(catalog.defaultTablePath(name))
-    if (!path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)) path
-    else {
-      val taken = new ViewDependencies(session).views.map(_.definition.home.toString).toSet
-      val others = Iterator.from(2).map(number => path.suffix(s"-$number"))
-      (Iterator(path) ++ others).find(path => !taken.contains(path.toString)).get
-    }
+    val others = Iterator.from(2).map(number => path.suffix(s"-$number"))
+    (Iterator(path) ++ others).find(path => !ViewStorage.isHome(session, path)).get
   }
 
   /** Shows the same rows. */

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -26,14 +28,20 @@ class ViewCatalog(session: SparkSession) {
     val current = manager.currentCatalog.name()
     parts match {
       case Seq(table) if current == SESSION_CATALOG_NAME =>
-        TableIdentifier(table, Some(catalog.getCurrentDatabase), Some(SESSION_CATALOG_NAME))
+        named(table, catalog.getCurrentDatabase)
       case Seq(database, table)
           if current == SESSION_CATALOG_NAME || !manager.isCatalogRegistered(database) =>
-        TableIdentifier(table, Some(database), Some(SESSION_CATALOG_NAME))
-      case Seq(SESSION_CATALOG_NAME, database, table) =>
-        TableIdentifier(table, Some(database), Some(SESSION_CATALOG_NAME))
+        named(table, database)
+      case Seq(SESSION_CATALOG_NAME, database, table) => named(table, database)
       case _ => throw ViewErrors.catalogNotSupported(parts)
     }
+  }
+
+  /** As the catalog spells it: a view's batches are known by its name. */
+  private def named(table: String, database: String): TableIdentifier = {
+    def spelled(name: String) =
+      if (session.sessionState.conf.caseSensitiveAnalysis) name else name.toLowerCase(Locale.ROOT)
+    TableIdentifier(spelled(table), Some(spelled(database)), Some(SESSION_CATALOG_NAME))
   }
 
   /** The view of this name, or an error. */

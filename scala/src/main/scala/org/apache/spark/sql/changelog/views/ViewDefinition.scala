@@ -8,7 +8,8 @@ import java.util.UUID
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.CapturesConfig
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser.parseMultipartIdentifier
+import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, quoteIdentifier}
 import org.apache.spark.sql.execution.streaming.ProcessingTimeTrigger
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.Trigger
@@ -36,6 +37,8 @@ import org.apache.spark.sql.changelog.evolution.Rescaling
  *   the table properties the user gave
  * @param followsTables
  *   whether tables are followed that are read without `STREAM`
+ * @param temporaryViews
+ *   which temporary views of a session its names stand for; none if any of them
  */
 case class ViewDefinition(
     kind: ViewKind,
@@ -47,7 +50,8 @@ case class ViewDefinition(
     properties: Map[String, String],
     generation: Option[String] = None,
     otherCheckpoint: Option[String] = None,
-    followsTables: Boolean = false) {
+    followsTables: Boolean = false,
+    temporaryViews: Option[Seq[String]] = None) {
   import ViewDefinition._
 
   private val options = CaseInsensitiveMap(properties)
@@ -60,8 +64,12 @@ case class ViewDefinition(
           .propertyInvalid(Policy, text, RefreshPolicy.values.mkString("one of ", ", ", "")))
     }
 
-  /** Whether tables are to be followed that are read without `STREAM`. */
-  def wantsTables: Boolean = followed != Streams
+  /**
+   * The same with tables followed as its properties say. Rows of a streaming table stay, whatever becomes of a
+   * table they were joined with.
+   */
+  def following: ViewDefinition =
+    copy(followsTables = kind == ViewKind.MaterializedView && followed != Streams)
 
   /** Whether tables of files are compared with a copy of their rows. */
   def keepsCopies: Boolean = followed == Copies
@@ -97,12 +105,13 @@ case class ViewDefinition(
     query = other.query,
     namespace = other.namespace,
     settings = other.settings,
-    followsTables = other.followsTables)
+    followsTables = other.followsTables,
+    temporaryViews = other.temporaryViews)
 
   /** Refuses properties that can't be read. */
   def check(): ViewDefinition = {
     policy
-    wantsTables
+    followed
     trigger
     retention
     lag
@@ -160,6 +169,7 @@ case class ViewDefinition(
       generation.map(Generation -> _) ++
       otherCheckpoint.map(Checkpoint -> _) ++
       Option.when(followsTables)(FollowsTables -> "true") ++
+      temporaryViews.map(TemporaryViews -> _.map(quoteIdentifier).mkString(".")) ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
 
   /** The same, for a table that is about to show other rows. */
@@ -197,6 +207,9 @@ object ViewDefinition extends CapturesConfig {
 
   /** Views of earlier versions don't have it. */
   private val FollowsTables = Prefix + "followsTables"
+
+  /** Views of earlier versions don't have it either. */
+  private val TemporaryViews = Prefix + "temporaryViews"
 
   private val Query = Prefix + "query"
   private val Provider = Prefix + "provider"
@@ -248,7 +261,10 @@ object ViewDefinition extends CapturesConfig {
       },
       properties.get(Generation),
       properties.get(Checkpoint),
-      properties.get(FollowsTables).contains("true"))
+      properties.get(FollowsTables).contains("true"),
+      properties
+        .get(TemporaryViews)
+        .map(names => if (names.isEmpty) Nil else parseMultipartIdentifier(names)))
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {

@@ -85,6 +85,15 @@ private[views] final class ViewLease private (
     ()
   }
 
+  /** The view has another folder now, where this turn is over. */
+  def endAt(session: SparkSession, moved: KeptView): Unit = synchronized {
+    val there = Turns(session, moved, leaseMillis)
+    try if (there.last.contains(number)) there.write(number, turn.copy(hasEnded = true))
+    catch {
+      case NonFatal(error) => logWarning(log"Could not tell that a view is written", error)
+    }
+  }
+
   /** Lets others have their turn, unless a statement or a query goes on. */
   def letGo(): Unit = synchronized {
     if (statement.isEmpty && !query.exists(_.isActive)) end()
@@ -170,12 +179,11 @@ private[views] object ViewLease extends Logging {
   /** Waits until it is the turn of this process. Refuses a view that a query of another one keeps. */
   def await(session: SparkSession, view: KeptView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
-    val hadoopConf = session.sessionState.newHadoopConf()
-    val turns = new Turns(new Path(view.definition.home, Folder), hadoopConf, leaseMillis)
-    new Waiting(view, turns, leaseMillis).await()
+    val turns = Turns(session, view, leaseMillis)
+    new Waiting(session, view, turns, leaseMillis).await()
   }
 
-  private class Waiting(view: KeptView, turns: Turns, leaseMillis: Long) {
+  private class Waiting(session: SparkSession, view: KeptView, turns: Turns, leaseMillis: Long) {
     private val pause = math.max(math.min(leaseMillis / (2 * BeatsOfLease), 1000), 1)
 
     /**
@@ -191,6 +199,7 @@ private[views] object ViewLease extends Logging {
         found.contains(turn) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
       }
       if (found.forall(_.hasEnded) || isOver) {
+        checkThere()
         val next = last.getOrElse(0L) + 1
         if (turns.take(next)) new ViewLease(turns, next, leaseMillis) else await()
       } else {
@@ -203,6 +212,21 @@ private[views] object ViewLease extends Logging {
         Thread.sleep(pause)
         await(if (seen.isEmpty || saysMore) Some(turn -> System.nanoTime()) else seen)
       }
+    }
+
+    /** Meanwhile the view may have been dropped, or renamed: who takes a turn then makes its folder anew. */
+    private def checkThere(): Unit = {
+      val catalog = new ViewCatalog(session)
+      if (catalog.find(view.name).isEmpty) {
+        throw ViewErrors.notFound(view.name, catalog.exists(view.name))
+      }
+    }
+  }
+
+  private object Turns {
+    def apply(session: SparkSession, view: KeptView, leaseMillis: Long): Turns = {
+      val folder = new Path(view.definition.home, Folder)
+      new Turns(folder, session.sessionState.newHadoopConf(), leaseMillis)
     }
   }
 

@@ -5,18 +5,22 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, View}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 import org.apache.spark.sql.changelog.sources.RowsOfTheirTime
+import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
@@ -28,16 +32,35 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private val reader = new ViewReader(session)
   private val follower = new TableFollower(session, definition.keepsCopies, reader)
 
-  /** The query as it is written, in which tables are as they are. */
-  private lazy val written: LogicalPlan = {
+  /** The query as it is written, in which tables are as they are, and common tables where they are named. */
+  private lazy val resolved: LogicalPlan = {
+    val catalog = session.sessionState.catalog
+    definition.temporaryViews.flatMap(_.find(catalog.getRawTempView(_).isEmpty)).foreach { name =>
+      throw new NoSuchTableException(Seq(name))
+    }
     val parsed = session.sessionState.sqlParser.parsePlan(definition.query)
     val plan = session.sessionState.analyzer.execute(reader.replaceViews(parsed))
     if (!plan.resolved) session.sessionState.analyzer.checkAnalysis(plan)
-    SparkRules.inlineCommonTables(plan)
+    plan
   }
+
+  private lazy val written: LogicalPlan = SparkRules.inlineCommonTables(resolved)
 
   /** The views it reads by their changes. */
   def views: Set[TableIdentifier] = if (written.resolved) reader.views else Set.empty
+
+  /** The temporary views that its names stand for, also in each other's queries. */
+  def temporaryViews: Seq[String] = temporaryViewsIn(resolved).distinct
+
+  private def temporaryViewsIn(plan: LogicalPlan): Seq[String] = {
+    val found = plan.collectWithSubqueries {
+      case view: View if view.isTempView && !reader.isOfView(view) =>
+        Seq(view.desc.identifier).filter(_.database.isEmpty).map(_.table)
+      case stream: StreamingRelation =>
+        InitialSnapshotData.rowsOf(stream).toSeq.flatMap(temporaryViewsIn)
+    }
+    found.flatten
+  }
 
   /** Whether it reads a view of that name. */
   def reads(view: TableIdentifier): Boolean = views.contains(view)
@@ -152,10 +175,24 @@ object ViewQuery {
     definition.settings.foreach { case (key, value) =>
       if (session.sessionState.conf.isModifiable(key)) session.conf.set(key, value)
     }
+    RecordedSettings.forgetMeaning(session.sessionState.conf, definition.settings.keySet)
+    definition.temporaryViews.foreach(keepOnly(session, _))
+    // what was in a file that is gone would be missing among what has changed
+    session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
     val manager = session.sessionState.catalogManager
     definition.namespace.headOption.foreach(manager.setCurrentCatalog)
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)
     creator.streams.listListeners().foreach(session.streams.addListener)
     session
+  }
+
+  /** What else the session calls so would hide what the query reads. */
+  private def keepOnly(session: SparkSession, temporaryViews: Seq[String]): Unit = {
+    val catalog = session.sessionState.catalog
+    val resolver = session.sessionState.conf.resolver
+    val others = catalog.listLocalTempViews("*").map(_.table).filterNot { name =>
+      temporaryViews.exists(resolver(_, name))
+    }
+    others.foreach(catalog.dropTempView)
   }
 }

@@ -135,7 +135,7 @@ class ViewReader(session: SparkSession) {
   }
 
   private def stream(view: KeptView): DataFrame =
-    if (view.definition.provider.equalsIgnoreCase("delta")) {
+    if (view.isDelta) {
       val feed = session.readStream.option("readChangeFeed", "true").table(view.sql)
       feed.drop("_commit_version", "_commit_timestamp")
     } else {

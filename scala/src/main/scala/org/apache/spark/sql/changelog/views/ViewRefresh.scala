@@ -37,21 +37,22 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
       storage.settle(view)
+      SharedMoments.began(session).foreach(report.isAsOf)
       val policy = asked.getOrElse(view.definition.policy)
-      val mustFollow = asked.exists(_.isIncremental)
-      val isFull = policy == RefreshPolicy.Full || !query.isStreaming && !mustFollow
+      val isFull =
+        policy == RefreshPolicy.Full || !query.isStreaming && !policy.isIncremental
       val why =
         if (history.last.isEmpty) RefreshReason.New
         else if (asked.isDefined) "asked for"
         else reason
       report.isFor(if (isFull) "full" else "incremental", why)
-      if (mustFollow && !query.isStreaming) throw query.notIncremental(view.sql)
+      if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
+      checkSchema()
       if (isFull) compute(Replacement.OfAll, report)
-      else {
-        checkSchema()
-        follow(wasRefreshed, policy, report)
-      }
+      else follow(wasRefreshed, policy, report)
     }
+    // one that START began, and that has failed
+    RunningViews.end(session, view)
   }
 
   /** Why it is done as it is if nobody asks for another way. */
@@ -223,10 +224,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   /** So that later refreshes can be compared with what this one cost. */
   private def readAll(target: KeptView, report: RefreshReport): Unit =
-    if (query.followed.nonEmpty) {
-      val inputs = new ViewInputs(query.session, target.definition.checkpoint, query.followed)
-      inputs.size.foreach(size => report.readAll(size.inAll))
-    }
+    new ViewInputs(query, target.definition.checkpoint).size
+      .foreach(size => report.readAll(size.inAll))
 
   private def catchUp(
       target: KeptView,

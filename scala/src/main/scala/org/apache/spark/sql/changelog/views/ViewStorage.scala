@@ -116,21 +116,35 @@ object ViewStorage {
     val checkpoint = before.definition.checkpoint
     checkpoint.getFileSystem(session.sessionState.newHadoopConf()).delete(checkpoint, true)
     // whoever began to read rows of the last generation can go on; older ones go
-    val kept = Seq(shown, before).map(_.definition.folder.getName).toSet
-    deleteGenerations(session, before.definition.home, kept)
+    val recent = new SnapshotVersions(session, shown).shownSince(
+      System.currentTimeMillis() - shown.definition.retention)
+    val kept = Seq(shown, before).map(_.definition.folder) ++ recent
+    deleteGenerations(session, before.definition.home, kept.map(_.getName).toSet)
+  }
+
+  /** What lies in the home of a view beside generations. */
+  private val Folders = Seq(
+    RefreshHistory.Folder,
+    SnapshotVersions.Folder,
+    ViewLease.Folder,
+    Savepoints.Folder,
+    ViewSwap.Folder,
+    ViewSwap.Mark)
+
+  private def isGeneration(path: Path): Boolean = Try(UUID.fromString(path.getName)).isSuccess
+
+  /** Whether anything of a view lies in a folder. */
+  def isHome(session: SparkSession, path: Path): Boolean = {
+    val files = path.getFileSystem(session.sessionState.newHadoopConf())
+    files.exists(path) && files.listStatus(path).map(_.getPath).exists { path =>
+      isGeneration(path) || Folders.contains(path.getName)
+    }
   }
 
   /** Deletes what belongs to a view that is dropped. */
   def deleteAll(session: SparkSession, home: Path): Unit = {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    val folders = Seq(
-      RefreshHistory.Folder,
-      SnapshotVersions.Folder,
-      ViewLease.Folder,
-      Savepoints.Folder,
-      ViewSwap.Folder,
-      ViewSwap.Mark)
-    folders.foreach(folder => files.delete(new Path(home, folder), true))
+    Folders.foreach(folder => files.delete(new Path(home, folder), true))
     // what a process has left that ended while it was made
     if (files.exists(home)) {
       files
@@ -145,8 +159,7 @@ object ViewStorage {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
     if (files.exists(home)) {
       files.listStatus(home).map(_.getPath).foreach { path =>
-        val isGeneration = Try(UUID.fromString(path.getName)).isSuccess
-        if (isGeneration && !except.contains(path.getName)) files.delete(path, true)
+        if (isGeneration(path) && !except.contains(path.getName)) files.delete(path, true)
       }
       if (files.listStatus(home).isEmpty) files.delete(home, false)
     }

@@ -85,9 +85,21 @@ object ViewTurns {
   private[views] def leave(view: KeptView): Unit =
     Option(leases.remove(view.definition.home)).foreach(_.leave())
 
-  /** The statement whose turn it is moves the view: in its new place it is nobody's turn. */
-  private[views] def end(view: KeptView): Unit =
-    Option(leases.remove(view.definition.home)).foreach(_.end())
+  /**
+   * The statement whose turn it is moves the view. In its new place it is nobody's turn, but before that nobody else's.
+   */
+  private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
+    val lease = Option(leases.remove(view.definition.home))
+    lease.foreach(_.leave())
+    val moved =
+      try move
+      catch {
+        case error: Throwable =>
+          lease.foreach(_.endAt(session, view))
+          throw error
+      }
+    lease.foreach(_.endAt(session, moved))
+  }
 
   /** Whether a statement waits for another. */
   private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads

@@ -32,13 +32,13 @@ private[changelog] class RowMerge(session: SparkSession, table: String, names: S
     val updates = names.map(name => s"${quoteIdentifier(name)} = ${column("c", name)}")
     changes.createOrReplaceTempView(View)
     try {
-      session.sql(s"""
+      DeltaConflicts.passing(session.sql(s"""
         MERGE $clause INTO $table AS t USING $View AS c ON $condition
         WHEN MATCHED AND c.$Gone THEN DELETE
         WHEN MATCHED THEN UPDATE SET ${updates.mkString(", ")}
         WHEN NOT MATCHED AND NOT c.$Gone THEN
           INSERT (${names.map(quoteIdentifier).mkString(", ")})
-          VALUES (${names.map(column("c", _)).mkString(", ")})""")
+          VALUES (${names.map(column("c", _)).mkString(", ")})"""))
       ()
     } finally {
       session.catalog.dropTempView(View)

@@ -158,5 +158,5 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 }
 
 object TableSink {
-  private val There = "_there"
+  private val There = "_changelog_there"
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
 /**
  * What is called of Delta's own classes: by name, for they aren't compiled against, and need not be
@@ -52,7 +52,7 @@ private[tables] object DeltaMethods {
         .asInstanceOf[Option[AnyRef]]
         .map(call(_, "tableSizeBytes").asInstanceOf[Long])
 
-    def schema: StructType = call(metadata, "schema").asInstanceOf[StructType]
+    def columns: Columns = ofMetadata(metadata)
 
     def hasChangeFeed: Boolean = call(metadata, "configuration")
       .asInstanceOf[Map[String, String]]
@@ -99,6 +99,39 @@ private[tables] object DeltaMethods {
       call(info, "fileChangeDf").asInstanceOf[DataFrame]
     }
   }
+
+  /**
+   * The columns of a table.
+   *
+   * @param inFiles
+   *   what tells them from others of the same names in its files
+   */
+  final case class Columns(schema: StructType, inFiles: Seq[String])
+
+  private def ofMetadata(metadata: AnyRef): Columns = {
+    val schema = call(metadata, "schema").asInstanceOf[StructType]
+    val partitioning = call(metadata, "partitionColumns").asInstanceOf[Seq[String]]
+    Columns(schema, otherNames(schema) ++ partitioning.map(name => s"partitioned by $name"))
+  }
+
+  /** What columns are called in files, where that is otherwise. */
+  private def otherNames(dataType: DataType): Seq[String] = dataType match {
+    case struct: StructType =>
+      struct.flatMap { field =>
+        val name =
+          if (field.metadata.contains(PhysicalName)) Some(field.metadata.getString(PhysicalName))
+          else None
+        name.filter(_ != field.name).map(name => s"${field.name} is $name") ++
+          otherNames(field.dataType)
+      }
+    case array: ArrayType => otherNames(array.elementType)
+    case map: MapType => otherNames(map.keyType) ++ otherNames(map.valueType)
+    case _ => Nil
+  }
+
+  /** The columns that commits say the table has from then on. */
+  def columnsOf(actions: Seq[AnyRef]): Seq[Columns] =
+    actions.filter(_.getClass.getSimpleName == Metadata).map(ofMetadata)
 
   /**
    * A file that a commit adds, removes or tells changes by.
@@ -171,6 +204,8 @@ private[tables] object DeltaMethods {
   private val Added = "AddFile"
   private val Removed = "RemoveFile"
   private val Feed = "AddCDCFile"
+  private val Metadata = "Metadata"
+  private val PhysicalName = "delta.columnMapping.physicalName"
   private val Transaction = "SetTransaction"
   private val Info = "CommitInfo"
 

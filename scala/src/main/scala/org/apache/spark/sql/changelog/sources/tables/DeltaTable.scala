@@ -25,11 +25,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   override def now(): TableVersion = SharedMoments.of(session, name)(versionOf(current))
 
   private def versionOf(snapshot: DeltaMethods.Snapshot): TableVersion =
-    TableVersion(
-      name,
-      snapshot.id,
-      TableVersion.fingerprint(snapshot.schema),
-      snapshot.version.toString)
+    TableVersion(name, snapshot.id, columnsOf(snapshot.columns), snapshot.version.toString)
+
+  /** Columns of the same names may be others: in the files they have names of their own, or are not there. */
+  private def columnsOf(columns: DeltaMethods.Columns): String =
+    TableVersion.fingerprint(columns.schema, columns.inFiles: _*)
 
   override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
     start.foreach(checkFollows(_, moment))
@@ -37,14 +37,16 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
   }
 
   override def rows(at: TableVersion): LogicalPlan = {
-    val relation = FollowedTables.relationOf(session.table(name))
-    val found = DeltaMethods.snapshotOf(relation)
-    if (found.id != at.id) throw TableErrors.replaced(name, at.version)
-    if (found.version == at.number) relation
-    else {
-      val travelled = session.read.option("versionAsOf", at.version).table(name)
-      FollowedTables.relationOf(travelled)
-    }
+    checkSame(at, versionOf(current))
+    rowsOnce(at)
+  }
+
+  /** The same, whatever columns the table has got since. */
+  def rowsOnce(at: TableVersion): LogicalPlan = {
+    if (current.id != at.id) throw TableErrors.replaced(name, at.version)
+    // Delta reads a table for which no version is asked as it is when the query is optimized
+    val travelled = session.read.option("versionAsOf", at.version).table(name)
+    FollowedTables.relationOf(travelled)
   }
 
   override def size(since: TableVersion): Option[TableSize] = {
@@ -61,20 +63,36 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     }
   }
 
+  /** The same since Delta's own stream has read it; none if that was another table. */
+  def size(read: DeltaStreamOffset): Option[TableSize] = {
+    val now = versionOf(current)
+    if (now.id == read.table) size(now.at(read.version)) else None
+  }
+
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
     val relation = FollowedTables.relationOf(session.table(name))
     val found = DeltaMethods.snapshotOf(relation)
-    if (found.id != until.id) throw TableErrors.replaced(name, from.version)
+    checkSame(until, versionOf(found))
     val commits = commitsOf(found, from, until.number)
+    // those that were others meanwhile are read wrongly, if at all
+    commits.flatMap(commit => DeltaMethods.columnsOf(commit._2)).foreach { columns =>
+      if (columnsOf(columns) != until.columns) {
+        throw TableErrors.columnsChanged(name, from.version)
+      }
+    }
     val columns = relation.output.map(_.name)
     def read(byFiles: Boolean): DataFrame = found
       .changes(session, commits, byFiles)
       .select((columns :+ RowKind.ChangeTypeColumnName).map(NetRows.quoted): _*)
     val changed =
-      try read(byFiles = false)
-      catch {
-        case error: SparkThrowable if error.getCondition == DeltaTable.NoFeed =>
-          NetRows(read(byFiles = true), columns)
+      try {
+        try read(byFiles = false)
+        catch {
+          case DeltaTable.Error(DeltaTable.NoFeed) => NetRows(read(byFiles = true), columns)
+        }
+      } catch {
+        case error @ DeltaTable.Error(condition) if condition.startsWith(DeltaTable.Unlike) =>
+          throw TableErrors.changesLost(name, from.version, error.getMessage.linesIterator.next())
       }
     changed.queryExecution.analyzed
   }
@@ -103,8 +121,22 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     DeltaMethods.snapshotOf(FollowedTables.relationOf(session.table(name)))
 }
 
-private object DeltaTable {
+private[tables] object DeltaTable {
+
+  /** What a change data feed has beside the table's columns. */
+  val ColumnsOfFeed: Seq[String] =
+    Seq(RowKind.ChangeTypeColumnName, "_commit_version", "_commit_timestamp")
 
   /** What Delta says if the change data feed was off. */
   val NoFeed = "DELTA_MISSING_CHANGE_DATA"
+
+  /** How it begins to say that the table was another one at some version, as by columns that may be NULL. */
+  val Unlike = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE"
+
+  object Error {
+    def unapply(error: Throwable): Option[String] = error match {
+      case named: SparkThrowable => Option(named.getCondition)
+      case _ => None
+    }
+  }
 }

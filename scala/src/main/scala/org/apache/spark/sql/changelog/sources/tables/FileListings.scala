@@ -12,8 +12,17 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 
-/** A file at one moment. */
-private[tables] case class ListedFile(path: String, length: Long, modified: Long)
+/**
+ * A file at one moment.
+ *
+ * @param partition
+ *   the values of the columns by which the table is partitioned, for its rows; empty if there are none
+ */
+private[tables] case class ListedFile(
+    path: String,
+    length: Long,
+    modified: Long,
+    partition: String = "")
 
 /** The files a table had at the versions that are still needed, next to a checkpoint. */
 private[tables] class FileListings(folder: Path, conf: Configuration) {
@@ -21,7 +30,8 @@ private[tables] class FileListings(folder: Path, conf: Configuration) {
   private lazy val files = CheckpointFileManager.create(folder, conf)
 
   def write(version: Long, listed: Set[ListedFile]): Unit =
-    file(version).write(Serialization.write(listed.toSeq.sortBy(_.path)))
+    file(version).write(
+      Serialization.write(listed.toSeq.sortBy(file => (file.path, file.partition))))
 
   def read(version: Long): Set[ListedFile] =
     Serialization.read[Seq[ListedFile]](file(version).read()).toSet

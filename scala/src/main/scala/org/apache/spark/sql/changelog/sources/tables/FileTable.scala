@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.sources.tables
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{
@@ -13,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.{
   LogicalRelation,
   PartitionDirectory
 }
+import org.apache.spark.sql.types.{StringType, StructType, TimestampType}
 
 import org.apache.spark.sql.changelog.errors.TableErrors
 
@@ -37,15 +39,25 @@ private[tables] class FileTable(session: SparkSession, override val name: String
   private var listed: Option[Listed] = None
 
   override def now(): Listed = {
-    val found = SharedMoments.of(session, name)(list())
+    val shared = SharedMoments.of(session, name)(list())
+    // to a view with another time zone values of partitions are other moments
+    val isSame =
+      shared.zone == zone || !shared.partitionSchema.exists(_.dataType == TimestampType)
+    val found = if (isSame) shared else list().of(shared.files)
     listed = Some(found)
     found
   }
 
+  private def zone: String = session.sessionState.conf.sessionLocalTimeZone
+
   private def list(): Listed = {
     val relation = FollowedTables.current(session, name).asInstanceOf[LogicalRelation]
-    val directories = filesOf(relation).location.listFiles(Nil, Nil)
-    Listed(TableVersion.fingerprint(relation.schema), directories)
+    val files = filesOf(relation)
+    Listed(
+      TableVersion.fingerprint(relation.schema),
+      files.partitionSchema,
+      zone,
+      files.location.listFiles(Nil, Nil))
   }
 
   override def version(start: Option[TableVersion], moment: Listed): TableVersion = {
@@ -83,15 +95,13 @@ private[tables] class FileTable(session: SparkSession, override val name: String
   private def rowsOf(files: Set[ListedFile], version: String): LogicalPlan = {
     val known = listed.filter(known => files.subsetOf(known.files)).getOrElse(list())
     checkThere(files, known.files, version)
-    val some = known.directories
-      .map { directory =>
-        directory.copy(files = directory.files.filter(file => files.contains(toListed(file))))
-      }
-      .filter(_.files.nonEmpty)
     val relation =
       FollowedTables.relationOf(session.table(name)).asInstanceOf[LogicalRelation]
     val source = filesOf(relation)
-    val location = new ListedFiles(source.location.rootPaths, source.partitionSchema, some)
+    val location = new ListedFiles(
+      source.location.rootPaths,
+      source.partitionSchema,
+      known.of(files).directories)
     relation.copy(relation = source.copy(location = location)(source.sparkSession))
   }
 
@@ -109,11 +119,39 @@ private[tables] class FileTable(session: SparkSession, override val name: String
 
 private object FileTable {
 
-  /** The files of a table, by their partitions, and what tells its columns from others. */
-  case class Listed(columns: String, directories: Seq[PartitionDirectory]) {
-    lazy val files: Set[ListedFile] = directories.flatMap(_.files).map(toListed).toSet
-  }
+  /**
+   * The files of a table, by their partitions.
+   *
+   * @param columns
+   *   what tells the table's columns from others
+   * @param zone
+   *   the time zone in which values of partitions are moments
+   */
+  case class Listed(
+      columns: String,
+      partitionSchema: StructType,
+      zone: String,
+      directories: Seq[PartitionDirectory]) {
 
-  private def toListed(file: FileStatusWithMetadata): ListedFile =
-    ListedFile(file.getPath.toString, file.getLen, file.getModificationTime)
+    lazy val files: Set[ListedFile] =
+      directories.flatMap(directory => directory.files.map(listed(directory))).toSet
+
+    /** Only some of them. */
+    def of(some: Set[ListedFile]): Listed = {
+      val left = directories.map { directory =>
+        val name = listed(directory)
+        directory.copy(files = directory.files.filter(file => some.contains(name(file))))
+      }
+      copy(directories = left.filter(_.files.nonEmpty))
+    }
+
+    private def listed(directory: PartitionDirectory): FileStatusWithMetadata => ListedFile = {
+      val values = partitionSchema.zipWithIndex.map { case (field, place) =>
+        val value = directory.values.get(place, field.dataType)
+        s"${field.name}=${Cast(Literal(value, field.dataType), StringType, Some(zone)).eval()}"
+      }
+      val partition = values.mkString("/")
+      file => ListedFile(file.getPath.toString, file.getLen, file.getModificationTime, partition)
+    }
+  }
 }

@@ -42,26 +42,42 @@ object FollowedTables {
       relation: LogicalPlan,
       view: Option[String],
       keepsCopies: Boolean): Either[String, FollowedWay] =
-    if (relation.output.exists(_.name.equalsIgnoreCase(RowKind.ChangeTypeColumnName))) {
-      Left(s"it has a column ${RowKind.ChangeTypeColumnName}")
-    } else if (relation.output.size != numColumns(relation)) {
-      Left("the query reads columns that say in which file a row is")
-    } else {
-      val name =
-        nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
-      relation match {
-        case Files(files) if DeltaMethods.isDelta(files) =>
-          val hasFeed = DeltaMethods.snapshotOf(relation).hasChangeFeed
-          val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
-          name.map(way(_)).toRight(NoName)
-        case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
-          Right(FollowedWay.Files(name.get))
-        case _ if name.exists(ChangingTable.isOne(session, _)) =>
-          Right(FollowedWay.Changes(name.get))
-        case _ =>
-          name.orElse(view).toRight(NoName).flatMap(ComparedTable.wayOf(_, relation))
-      }
+    relation.output.map(_.name).find(isTaken(_, relation)) match {
+      case Some(column) => Left(s"it has a column $column")
+      case None if relation.output.size != numColumns(relation) =>
+        Left("the query reads columns that say in which file a row is")
+      case None => wayOfNamed(session, relation, view, keepsCopies)
     }
+
+  private def wayOfNamed(
+      session: SparkSession,
+      relation: LogicalPlan,
+      view: Option[String],
+      keepsCopies: Boolean): Either[String, FollowedWay] = {
+    val name =
+      nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
+    relation match {
+      case Files(files) if DeltaMethods.isDelta(files) =>
+        val hasFeed = DeltaMethods.snapshotOf(relation).hasChangeFeed
+        val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
+        name.map(way(_)).toRight(NoName)
+      case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
+        Right(FollowedWay.Files(name.get))
+      case _ if name.exists(ChangingTable.isOne(session, _)) =>
+        Right(FollowedWay.Changes(name.get))
+      case _ =>
+        name.orElse(view).toRight(NoName).flatMap(ComparedTable.wayOf(_, relation))
+    }
+  }
+
+  /** Whether a column has a name that is needed for what is told of changes. */
+  private def isTaken(column: String, relation: LogicalPlan): Boolean = {
+    val names = relation match {
+      case Files(files) if DeltaMethods.isDelta(files) => DeltaTable.ColumnsOfFeed
+      case _ => Seq(RowKind.ChangeTypeColumnName)
+    }
+    names.exists(_.equalsIgnoreCase(column))
+  }
 
   private val NoName = "it is read by its place with options, and not by the name of a table"
 
@@ -105,6 +121,10 @@ object FollowedTables {
       since: TableVersion,
       folder: Path): Option[TableSize] =
     open(session, way.options, folder).size(since)
+
+  /** The same of a Delta table that is read by its feed; none if it isn't the one that was read. */
+  def sizeOf(session: SparkSession, table: String, read: DeltaStreamOffset): Option[TableSize] =
+    new DeltaTable(session, table).size(read)
 
   /** @param options those of [[TableSourceProvider]] */
   private[tables] def open(

@@ -69,5 +69,5 @@ private[changelog] object NetRows {
 
   def quoted(name: String): Column = col(quoteIdentifier(name))
 
-  private val Net = "_net"
+  private val Net = "_changelog_net"
 }

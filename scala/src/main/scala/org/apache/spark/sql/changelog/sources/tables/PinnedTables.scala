@@ -29,7 +29,7 @@ private[sources] object PinnedTables {
     val pinned = plan.transformUp {
       case leaf: LeafNode if isPinned(leaf) =>
         val version = remaining.next()
-        val rows = new DeltaTable(session, version.table).rows(version)
+        val rows = new DeltaTable(session, version.table).rowsOnce(version)
         val columns = leaf.output.map { column =>
           val found = rows.output.find(_.name == column.name).getOrElse(column)
           Alias(found, column.name)(column.exprId, column.qualifier, Some(column.metadata))

@@ -15,14 +15,19 @@ import org.apache.spark.sql.classic.SparkSession
  */
 object SharedMoments {
   private val Property = "spark.sql.changelog.statement"
-  private val statements = new ConcurrentHashMap[String, ConcurrentHashMap[String, AnyRef]]()
+  private val statements = new ConcurrentHashMap[String, Statement]()
+
+  private class Statement {
+    val began: Long = System.currentTimeMillis()
+    val moments = new ConcurrentHashMap[String, AnyRef]()
+  }
 
   /** Within `body` every table is looked at once. */
   def within[T](session: SparkSession)(body: => T): T = {
     val context = session.sparkContext
     val before = context.getLocalProperty(Property)
     val statement = UUID.randomUUID.toString
-    statements.put(statement, new ConcurrentHashMap())
+    statements.put(statement, new Statement)
     context.setLocalProperty(Property, statement)
     try body
     finally {
@@ -31,6 +36,9 @@ object SharedMoments {
       ()
     }
   }
+
+  /** Since when views share what they see of tables, if they do. */
+  def began(session: SparkSession): Option[Long] = statementOf(session).map(_.began)
 
   /** What is known of a table, which `look` finds out unless another view of the statement has. */
   private[tables] def of[M <: AnyRef](session: SparkSession, table: String)(look: => M): M =
@@ -47,6 +55,9 @@ object SharedMoments {
   def forgetAll(session: SparkSession): Unit = shared(session).foreach(_.clear())
 
   private def shared(session: SparkSession): Option[ConcurrentHashMap[String, AnyRef]] =
+    statementOf(session).map(_.moments)
+
+  private def statementOf(session: SparkSession): Option[Statement] =
     Option(session.sparkContext.getLocalProperty(Property)).flatMap { statement =>
       Option(statements.get(statement))
     }

@@ -58,11 +58,16 @@ object TableVersion {
       .find(prefix => names.exists(_.startsWith(prefix)))
   } yield prefix + at.version
 
-  /** A text that two schemas have in common if their columns have the same names and types, in order. */
-  def fingerprint(schema: StructType): String = {
+  /**
+   * A text that two schemas have in common if their columns have the same names and types, in order.
+   *
+   * @param more
+   *   what else tells columns apart
+   */
+  def fingerprint(schema: StructType, more: String*): String = {
     val columns = schema.map(field => s"${field.name} ${ofRows(field.dataType).json}")
     val sum = new CRC32
-    sum.update(columns.mkString(",").getBytes(UTF_8))
+    sum.update((columns ++ more).mkString(",").getBytes(UTF_8))
     f"${schema.size}-${sum.getValue}%08x"
   }
 

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.views.{KeptView, RefuseSecrets, ViewStorage, ViewTurns}
+import org.apache.spark.sql.changelog.views._
 
 /**
  * `ALTER MATERIALIZED VIEW v SET TBLPROPERTIES (…)` and `UNSET TBLPROPERTIES [IF EXISTS] (…)`. A
- * query that keeps the view now goes on as it is.
+ * query that keeps the view now goes on as it is; one of files in another process is an obstacle.
  */
 case class AlterKeptView(
     name: Seq[String],
@@ -21,7 +21,9 @@ case class AlterKeptView(
     ifExists: Boolean)
     extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns.besideQuery(session, name)(alter(session, _))
+    // what the catalog says of files is changed as a whole, as each batch of the query does
+    if (find(session, name).isDelta) ViewTurns.besideQuery(session, name)(alter(session, _))
+    else ViewTurns(session, name)(alter(session, _))
     Nil
   }
 
@@ -34,7 +36,11 @@ case class AlterKeptView(
     }
     val replaced = unset ++ set.keys
     val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
-    val definition = view.definition.copy(properties = kept ++ set).check()
-    ViewStorage(session, definition.provider).alter(view, definition)
+    val altered = view.definition.copy(properties = kept ++ set).check()
+    val definition =
+      if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
+    val storage = ViewStorage(session, definition.provider)
+    storage.settle(view)
+    storage.alter(view, definition)
   }
 }

@@ -47,10 +47,11 @@ object AlterViewQuery {
 
   /** The view as it is with another query. */
   def altered(session: SparkSession, view: KeptView, query: String): KeptView = {
-    val definition = view.definition.copy(query = query)
+    val definition = view.definition.copy(query = query, temporaryViews = None)
     val changed = new ViewQuery(session, definition).check()
     if (changed.reads(view.name)) throw ViewErrors.recursive(view.name)
     val schema = new ViewColumns(view.name, Nil)(changed, session)._2
-    KeptView(view.name, schema, definition, DeltaLayout.of(session, view, schema))
+    val known = definition.copy(temporaryViews = Some(changed.temporaryViews))
+    KeptView(view.name, schema, known, DeltaLayout.of(session, view, schema))
   }
 }

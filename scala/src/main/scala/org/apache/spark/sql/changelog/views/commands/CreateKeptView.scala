@@ -47,7 +47,8 @@ case class CreateKeptView(
       val definition = define(session)
       val (checked, schema) =
         new ViewColumns(full, columns)(new ViewQuery(session, definition).check(), session)
-      val made = KeptView(full, schema, checked.definition, layout)
+      val known = checked.definition.copy(temporaryViews = Some(checked.temporaryViews))
+      val made = KeptView(full, schema, known, layout)
       old match {
         case Some(view) =>
           ViewTurns(session, view.name.nameParts)(replaceView(session, _, made, checked))
@@ -69,8 +70,7 @@ case class CreateKeptView(
       provider.getOrElse(conf.defaultDataSourceName).toLowerCase,
       comment,
       properties).check()
-    // rows of a streaming table stay, whatever becomes of a table they were joined with
-    definition.copy(followsTables = kind == ViewKind.MaterializedView && definition.wantsTables)
+    definition.following
   }
 
   /** Creates a view with its first rows, or not at all. */

@@ -36,7 +36,9 @@ case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewComman
       throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
     }
     // its folder may move, and what stands there of its turns
-    ViewTurns.end(view)
-    ViewStorage(session, view.definition.provider).rename(view, target)
+    ViewTurns.moving(session, view) {
+      ViewStorage(session, view.definition.provider).rename(view, target)
+      catalog.get(target.nameParts)
+    }
   }
 }

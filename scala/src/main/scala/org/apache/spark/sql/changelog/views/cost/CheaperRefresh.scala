@@ -16,9 +16,9 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
   /** What both ways are expected to take, as far as earlier refreshes tell; none if only one is open. */
   def estimate(history: RefreshHistory): Option[RefreshEstimate] =
-    if (query.followed.isEmpty || query.rowsDependOnTheirTime) None
+    if (query.obstacleToAnew.nonEmpty) None
     else
-      new ViewInputs(query.session, view.definition.checkpoint, query.followed).size
+      new ViewInputs(query, view.definition.checkpoint).size
         .map(new RefreshCosts(history.newest(RefreshCosts.Last))(_))
 
   /** Whether computing all anew is taken for enough cheaper: estimates are rough. */
@@ -30,7 +30,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
   /** A Delta table that is written anew gives all its rows as changes to the views that read it. */
   private def changesAreRead: Boolean =
-    view.definition.provider.equalsIgnoreCase("delta") &&
+    view.isDelta &&
       new ViewDependencies(session).readersOf(view).nonEmpty
 }
 

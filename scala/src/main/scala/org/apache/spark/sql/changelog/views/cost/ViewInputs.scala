@@ -8,33 +8,35 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.sources.tables.{
+  DeltaStreamOffset,
   FollowedTables,
-  FollowedWay,
   TableSize,
   TableVersion
 }
+import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewQuery}
 
-/** The tables that a view has read, as its checkpoint names them, and how they are followed. */
-class ViewInputs(session: SparkSession, checkpoint: Path, followed: Seq[FollowedWay])
-    extends Logging {
-  private val ways = followed.map(way => way.name -> way).toMap
+/** The tables and views that the query of a view has read, as far as a checkpoint says. */
+class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
+  private val session = query.session
+  private val ways = query.followed.map(way => way.name -> way).toMap
+
+  /** Those of the views that are kept as Delta tables, which have feeds. */
+  private lazy val views = {
+    val catalog = new ViewCatalog(session)
+    query.views.toSeq.flatMap(catalog.find).filter(_.isDelta).map(_.sql)
+  }
 
   /**
    * How much they hold now, and how much of that has changed since they were read. None if that can't
-   * be told, or if other sources are among them: nobody knows whether those can be read once more.
+   * be told, or if other sources are among them, such as views that are kept as files.
    */
   def size: Option[TableSize] =
     try {
       val sizes = new BatchLogs(session, checkpoint).lastRead.map { case (folder, offset) =>
-        for {
-          version <- TableVersion.find(offset)
-          way <- ways.get(version.table)
-          size <- FollowedTables.sizeOf(session, way, version, folder)
-        } yield size
+        sizeOfTable(folder, offset).orElse(DeltaStreamOffset.find(offset).flatMap(sizeOfView))
       }
       Option.when(sizes.nonEmpty && sizes.forall(_.nonEmpty)) {
         val known = sizes.flatten
@@ -46,4 +48,13 @@ class ViewInputs(session: SparkSession, checkpoint: Path, followed: Seq[Followed
         logInfo(log"How much has changed can't be told", error)
         None
     }
+
+  private def sizeOfTable(folder: Path, offset: String): Option[TableSize] = for {
+    version <- TableVersion.find(offset)
+    way <- ways.get(version.table)
+    size <- FollowedTables.sizeOf(session, way, version, folder)
+  } yield size
+
+  private def sizeOfView(read: DeltaStreamOffset): Option[TableSize] =
+    views.flatMap(FollowedTables.sizeOf(session, _, read)).headOption
 }

@@ -49,6 +49,13 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
       number
     }
 
+  /** The generations whose rows were shown at some time after `time`, in milliseconds. */
+  def shownSince(time: Long): Set[Path] = {
+    val versions = numbers.sorted.reverse.flatMap(read)
+    val (later, earlier) = versions.span(_.at > time)
+    (later ++ earlier.take(1)).map(version => new Path(version.path).getParent.getParent).toSet
+  }
+
   /** The changes of some versions, each of which tells which rows came and which went. */
   def changes(from: Long, to: Long): DataFrame = {
     val numbers = math.max(from, 1L) to to
@@ -107,13 +114,18 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   }
 
   private def forget(newest: Long): Unit =
-    files.listStatus(folder).map(_.getPath).foreach { path =>
-      path.getName.stripSuffix(".json").toLongOption.filter(_ < newest - 1).foreach { number =>
-        if (!read(number).exists(version => files.exists(new Path(version.path)))) {
-          files.delete(path, false)
-        }
+    numbers.filter(_ < newest - 1).foreach { number =>
+      if (!read(number).exists(version => files.exists(new Path(version.path)))) {
+        files.delete(new Path(folder, s"$number.json"), false)
       }
     }
+
+  private def numbers: Seq[Long] =
+    if (!files.exists(folder)) Nil
+    else
+      files.listStatus(folder).toSeq.flatMap { status =>
+        status.getPath.getName.stripSuffix(".json").toLongOption
+      }
 
   private def read(number: Long): Option[Version] =
     file(number).find().map(Serialization.read[Version](_))
