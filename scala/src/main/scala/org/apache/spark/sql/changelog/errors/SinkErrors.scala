@@ -120,6 +120,9 @@ object SinkErrors {
       "CHANGELOG_SINK_OPTION_UNKNOWN",
       Map("sink" -> sink, "option" -> option, "meant" -> meant))
 
+  def partitionEmpty(table: String, column: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_SINK_PARTITION_EMPTY", Map("table" -> table, "column" -> column))
+
   def rowsOfOneKey(sink: String, key: String, rows: Long): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_SINK_ROWS_OF_ONE_KEY",

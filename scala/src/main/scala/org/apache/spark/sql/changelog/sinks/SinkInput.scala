@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.sinks
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StringType}
@@ -93,7 +93,7 @@ case class SinkInput(
 
   /** Keys of the query whose columns are all here, by the names they have here. */
   private def knownKeys: Seq[Seq[String]] = source.toSeq.flatMap { output =>
-    output.upsertKeys.filter(_.forall(here)).map { key =>
+    output.upsertKeys.filter(_.forall(here)).filter(SinkInput.isComparable).map { key =>
       columns.filter(AttributeSet(key).contains).map(_.name)
     }
   }
@@ -128,6 +128,10 @@ case class SinkInput(
 
 object SinkInput {
   private val words = Map("UA" -> "update", "D" -> "delete")
+
+  /** Whether rows can be looked for by a key: maps are no more than grouped by. */
+  def isComparable(key: Iterable[Attribute]): Boolean =
+    key.forall(column => RowOrdering.isOrderable(column.dataType))
 
   /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`. */
   def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {

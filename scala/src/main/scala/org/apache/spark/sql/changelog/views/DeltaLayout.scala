@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.expressions.{
   Transform
 }
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{BinaryType, StructType, TimestampType}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
@@ -38,6 +38,29 @@ class DeltaLayout(view: KeptView) {
         s"Partitioning by ${other.describe()}",
         "Name columns, and compute in the query what they should hold.")
   }
+
+  /**
+   * Refuses partitions of which Delta doesn't keep all apart: it writes their values as texts, times by the clock
+   * of a time zone, of which an hour comes twice in autumn.
+   */
+  def check(): this.type = {
+    partitions.map(view.schema(_)).foreach { field =>
+      if (Seq(BinaryType, TimestampType).contains(field.dataType)) {
+        throw ViewErrors.clauseNotSupported(
+          view.sql,
+          s"Partitioning by ${field.name}, of type ${field.dataType.sql}, of which Delta mixes up some values,",
+          "CLUSTER BY it, or partition by a DATE, a TIMESTAMP_NTZ or a text made of it.")
+      }
+    }
+    this
+  }
+
+  /** The columns by which it is partitioned, as they are called in the view. */
+  def partitions: Seq[String] = for {
+    column <- partitioned
+    field <- view.schema.fields
+    if column.fieldNames.toSeq.map(_.toLowerCase) == Seq(field.name.toLowerCase)
+  } yield field.name
 
   /** The clauses of a `CREATE TABLE`. */
   def sql: String =

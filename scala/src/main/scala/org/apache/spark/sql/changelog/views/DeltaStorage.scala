@@ -13,6 +13,8 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.sinks.table.EmptyPartitions
+
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
  * them. Its change data feed is on, so that other queries can read its changes.
@@ -31,7 +33,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val location = new Path(session.sessionState.catalog.defaultTablePath(made.name))
     val generation = ViewStorage.newGeneration(new Path(location, Folder))
     val view = made.copy(definition = definition.copy(generation = Some(generation)))
-    val layout = new DeltaLayout(view)
+    val layout = new DeltaLayout(view).check()
     val comment = definition.comment.map(text => s"COMMENT ${quoteLiteral(text)}").getOrElse("")
     removeRemains(location)
     session.sql(s"""
@@ -109,7 +111,12 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val columns = rows.columns.toSeq.map { name =>
       rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
     }
-    val shown = rows.select(columns: _*)
+    val selected = rows.select(columns: _*)
+    val partitions = how match {
+      case Replacement.Anew => new DeltaLayout(view).partitions
+      case _ => EmptyPartitions.columnsOf(session.table(view.sql))
+    }
+    val shown = EmptyPartitions.refuse(selected, partitions, view.sql)
     how match {
       case Replacement.Anew => remake(view, shown)
       // all rows differ from those of an empty table
@@ -120,14 +127,16 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         else inPlace(view, rows.sparkSession)(difference.merge())
       case _ =>
         val layout = DeltaLayout.of(session, view, shown.schema)
-        val writer = shown.writeTo(view.sql).option("mergeSchema", "true")
+        // or those of partitions would stay that have no rows any more
+        val all = Map("partitionOverwriteMode" -> "static", "mergeSchema" -> "true")
+        val writer = shown.writeTo(view.sql).options(all)
         inPlace(view, rows.sparkSession)(writer.overwrite(lit(true)))
         new DeltaLayout(view.copy(layout = layout)).cluster(session)
     }
   }
 
   private def remake(view: KeptView, rows: DataFrame): Unit = {
-    val layout = new DeltaLayout(view)
+    val layout = new DeltaLayout(view).check()
     val writer = layout(rows.writeTo(view.sql).using("delta"))
     val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
       writer.tableProperty(key, value)

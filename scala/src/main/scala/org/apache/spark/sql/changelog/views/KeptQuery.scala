@@ -20,9 +20,9 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   lazy val key: Option[Seq[String]] = {
-    val keys = output.upsertKeys
+    val keys = output.upsertKeys.filter(SinkInput.isComparable)
     val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
-    chosen.orElse(keys.headOption).map(_.map(_.name))
+    chosen.orElse(keys.headOption).filter(SinkInput.isComparable).map(_.map(_.name))
   }
 
   /** How its changes are kept, as EXPLAIN tells. */

@@ -8,11 +8,15 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, View}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns.{
+  CURRENT_DEFAULT_COLUMN_METADATA_KEY,
+  EXISTS_DEFAULT_COLUMN_METADATA_KEY
+}
 import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.SparkRules
@@ -122,7 +126,15 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   private lazy val kept: KeptQuery = following.getOrElse(keep(written))
 
-  lazy val schema: StructType = removeInternalMetadata(analyzed.schema.asNullable)
+  /** Without defaults, which are those of sources. */
+  lazy val schema: StructType =
+    StructType(removeInternalMetadata(analyzed.schema.asNullable).map { field =>
+      val metadata = new MetadataBuilder()
+        .withMetadata(field.metadata)
+        .remove(CURRENT_DEFAULT_COLUMN_METADATA_KEY)
+        .remove(EXISTS_DEFAULT_COLUMN_METADATA_KEY)
+      field.copy(metadata = metadata.build())
+    })
 
   /** Whether it reads a stream, whose changes can be followed. */
   def isStreaming: Boolean = kept.isStreaming

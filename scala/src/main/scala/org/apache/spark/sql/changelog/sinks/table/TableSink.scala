@@ -45,6 +45,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val createsTable = options.boolean("createTable", default = false)
   private val countsRows = options.boolean("countRows", default = false)
   @volatile private var exists = false
+  @volatile private var partitions: Seq[String] = Nil
 
   override protected def check(input: SinkInput): Unit = {
     val found = key(input)
@@ -79,12 +80,13 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
         (rows, s"${RowMerge.equal(columns)} AND ${RowMerge.same(columns)} AND c.$Gone")
     }
     // a MERGE reads its source more than once
-    changes.persist()
+    val written = EmptyPartitions.refuse(changes, partitions, table)
+    written.persist()
     try
-      if (!changes.isEmpty) {
-        Delta.ofBatch(session, batch)(new RowMerge(session, table, names)(changes, condition))
+      if (!written.isEmpty) {
+        Delta.ofBatch(session, batch)(new RowMerge(session, table, names)(written, condition))
       }
-    finally changes.unpersist()
+    finally written.unpersist()
   }
 
   /**
@@ -137,8 +139,11 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       catch { case _: AnalysisException => false }
     if (!found) {
       if (!createsTable) throw SinkErrors.tableNotFound(format, table)
-      session.sql(s"CREATE TABLE IF NOT EXISTS $table (${batch.schema.toDDL}) USING $provider")
+      // what a column of a source has where nothing is said, nobody needs here
+      val columns = StructType(batch.schema.map(_.clearCurrentDefaultValue()))
+      session.sql(s"CREATE TABLE IF NOT EXISTS $table (${columns.toDDL}) USING $provider")
     }
+    partitions = EmptyPartitions.columnsOf(session.table(table))
   }
 
   /** Notes in Delta's log which batch of which query a commit is; other tables don't look at it. */
