@@ -25,6 +25,8 @@ object TestProcesses {
     "ChangelogJoin",
     "EveryAggregateFunction",
     "DeltaAlteredRows",
+    "ReshapedTables",
+    "StoredRows",
     "EmitOnClose",
     "Subqueries",
     "ViewKill",

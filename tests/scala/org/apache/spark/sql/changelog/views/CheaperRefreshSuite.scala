@@ -124,11 +124,14 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     assert(refresh(view = "w")._2.contains(0L))
     run(updateAll)
     assert(refresh()._1 == "incremental")
-    assert(refresh(view = "w")._1 == "full")
+    // whether that is much depends on how long the small ones took
+    assert(refresh(view = "w")._2.get > all)
     check("w")
+    val (full, _, again) = refresh("FULL", view = "w")
+    assert(full == "full" && again > 1500000)
     run("DELETE FROM facts WHERE id = 2")
     refresh()
-    assert(refresh(view = "w")._1 == "incremental")
+    assert(refresh("INCREMENTAL", view = "w")._2.get < 10000)
     check("w")
     assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
   }

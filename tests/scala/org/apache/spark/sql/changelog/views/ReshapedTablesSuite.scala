@@ -180,7 +180,8 @@ class ReshapedTablesSuite
   test("columns may be called as Delta or we call what is told of changes") {
     val ofOurs = Seq("_net", "_gone", "_newest", "_there", "_rows", "_before")
     val all = ofOurs ++ Seq("_commit_version", "_commit_timestamp")
-    Seq(files -> ofOurs, files -> all, feed -> ofOurs).foreach { case (changes, names) =>
+    val ways = Seq(files -> ofOurs, files -> all, feed -> ofOurs)
+    Share.ofWays(ways, "called").foreach { case (changes, names) =>
       val columns = names.map(name => s"$name INT").mkString(", ")
       run(s"CREATE TABLE orders (id INT, $columns) USING delta TBLPROPERTIES ($changes)")
       def row(id: Int) = Seq.fill(names.size)(s"$id").mkString(s"($id, ", ", ", ")")

@@ -32,22 +32,15 @@ class ViewNamesSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEac
   }
 
   test("a batch is written once, however the view is called when it is done again") {
-    Seq("delta", "parquet").foreach { format =>
-      run(s"CREATE MATERIALIZED VIEW V USING $format AS SELECT * FROM orders")
-      for (statement <- Seq(
-          "VIEW `V`",
-          "VIEWS",
-          "VIEW Default.v",
-          "VIEW spark_catalog.DEFAULT.V")) {
-        run("INSERT INTO orders VALUES ('Eve', 3), ('Eve', 3)")
-        run("DELETE FROM orders WHERE customer = 'Ada'")
-        run("INSERT INTO orders VALUES ('Ada', 1), ('Ada', 5)")
-        run("REFRESH MATERIALIZED VIEW V")
-        forgetLastBatch()
-        run(s"REFRESH MATERIALIZED $statement")
-        check("SELECT * FROM orders")
-      }
-      run("DROP MATERIALIZED VIEW v")
+    run("CREATE MATERIALIZED VIEW V USING delta AS SELECT * FROM orders")
+    for (statement <- Seq("VIEWS", "VIEW Default.v")) {
+      run("INSERT INTO orders VALUES ('Eve', 3), ('Eve', 3)")
+      run("DELETE FROM orders WHERE customer = 'Ada'")
+      run("INSERT INTO orders VALUES ('Ada', 1), ('Ada', 5)")
+      run("REFRESH MATERIALIZED VIEW V")
+      forgetLastBatch()
+      run(s"REFRESH MATERIALIZED $statement")
+      check("SELECT * FROM orders")
     }
   }
 
