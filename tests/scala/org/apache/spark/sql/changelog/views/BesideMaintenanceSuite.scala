@@ -30,7 +30,8 @@ class BesideMaintenanceSuite extends AnyFunSuite with ViewSession with BeforeAnd
       run("CREATE TABLE orders (customer STRING, amount INT) USING delta")
       run("INSERT INTO orders VALUES ('Ada', 1), ('Ada', 1), ('Ben', 2)")
       run(s"CREATE MATERIALIZED VIEW v USING delta AS $query")
-      for (statement <- Seq("ALTER TABLE v SET TBLPROPERTIES ('note' = 'x')", "OPTIMIZE v")) {
+      val statements = Seq("ALTER TABLE v SET TBLPROPERTIES ('note' = 'x')", "OPTIMIZE v")
+      for (statement <- Share.ofWays(statements, query)) {
         run("INSERT INTO orders VALUES ('Eve', 3), ('Eve', 3), ('Joe', 1)")
         run("REFRESH MATERIALIZED VIEW v")
         run("DELETE FROM orders WHERE customer = 'Joe'")

@@ -12,7 +12,7 @@ import scala.concurrent.{Await, Future}
 
 import org.apache.commons.io.FileUtils
 
-import org.apache.spark.sql.changelog.testing.RowMultiset
+import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
 
 /** Statements that write one view, in one process at the same time. */
 class ViewTurnsSuite extends ViewTest {
@@ -81,7 +81,8 @@ class ViewTurnsSuite extends ViewTest {
 
   test("a statement that has waited for a view that is dropped leaves nothing of it") {
     make()
-    Seq("DROP MATERIALIZED VIEW v", "ALTER MATERIALIZED VIEW v RENAME TO w").foreach { goes =>
+    val ways = Seq("DROP MATERIALIZED VIEW v", "ALTER MATERIALIZED VIEW v RENAME TO w")
+    Share.ofWays(ways, "dropped").foreach { goes =>
       run("UPDATE plain SET amount = 1")
       create(query)
       var last: Future[Any] = Future.unit
