@@ -161,6 +161,7 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       val lines =
         Iterator.continually(process.inputReader().readLine()).takeWhile(_ != word).map { line =>
           assert(line != null, s"it did not get to '$word':\n${writers.said}")
+          assert(line.contains(' '), s"'$line' is no row, before '$word':\n${writers.said}")
           val Array(name, row) = line.split(" ", 2)
           name -> row
         }
