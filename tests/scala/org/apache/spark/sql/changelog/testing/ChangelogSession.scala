@@ -50,6 +50,12 @@ object ChangelogSession {
     // in how many tasks a folder is listed: thousands, else, for a few files
     "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2")
 
+  /** The same with one more extension. */
+  def deltaConfWith(extension: Class[_]): Map[String, String] = {
+    val extensions = "spark.sql.extensions"
+    DeltaConf + (extensions -> s"${DeltaConf(extensions)},${extension.getName}")
+  }
+
   /** For a few rows at a time, for which compiling takes longer than they do. */
   val Interpreted: Map[String, String] = Map(
     "spark.sql.codegen.wholeStage" -> "false",

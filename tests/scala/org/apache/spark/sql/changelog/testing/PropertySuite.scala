@@ -132,12 +132,8 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 private object PropertySuite {
 
   /** Delta tables can be read, and tasks may fail. */
-  val SessionConf: Map[String, String] = {
-    val extensions = "spark.sql.extensions"
-    ChangelogSession.DeltaConf ++ Map(
-      "spark.master" -> "local[2,3]",
-      extensions -> s"${ChangelogSession.DeltaConf(extensions)},${classOf[FailingTasks].getName}")
-  }
+  val SessionConf: Map[String, String] =
+    ChangelogSession.deltaConfWith(classOf[FailingTasks]) + ("spark.master" -> "local[2,3]")
 
   val tables: Int = sys.env.get("CHANGELOG_PROPERTY_TABLES").fold(20)(_.toInt)
 

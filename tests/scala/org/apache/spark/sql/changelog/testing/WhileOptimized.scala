@@ -22,11 +22,7 @@ object WhileOptimized {
   private case class Once(folder: String, index: String, something: () => Any)
 
   /** The configuration of a session beside Delta's. */
-  val conf: Map[String, String] = {
-    val extensions = "spark.sql.extensions"
-    val both = s"${ChangelogSession.DeltaConf(extensions)},${classOf[WhileOptimized].getName}"
-    ChangelogSession.DeltaConf + (extensions -> both)
-  }
+  val conf: Map[String, String] = ChangelogSession.deltaConfWith(classOf[WhileOptimized])
 
   /** Does something, in another thread, as soon as a query reads the table in a folder of that name. */
   def once(folder: String)(something: => Any): Unit =

@@ -199,7 +199,8 @@ private[views] object ViewLease extends Logging {
         found.contains(turn) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
       }
       if (found.forall(_.hasEnded) || isOver) {
-        checkThere()
+        // it may have been dropped, or renamed, and who takes a turn then makes its folder anew
+        new ViewCatalog(session).get(view.name.nameParts)
         val next = last.getOrElse(0L) + 1
         if (turns.take(next)) new ViewLease(turns, next, leaseMillis) else await()
       } else {
@@ -211,14 +212,6 @@ private[views] object ViewLease extends Logging {
         if (seen.isEmpty) logInfo(log"A view is written by another process, which is waited for")
         Thread.sleep(pause)
         await(if (seen.isEmpty || saysMore) Some(turn -> System.nanoTime()) else seen)
-      }
-    }
-
-    /** Meanwhile the view may have been dropped, or renamed: who takes a turn then makes its folder anew. */
-    private def checkThere(): Unit = {
-      val catalog = new ViewCatalog(session)
-      if (catalog.find(view.name).isEmpty) {
-        throw ViewErrors.notFound(view.name, catalog.exists(view.name))
       }
     }
   }

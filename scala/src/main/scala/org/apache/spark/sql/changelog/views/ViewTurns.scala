@@ -91,14 +91,9 @@ object ViewTurns {
   private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
     val lease = Option(leases.remove(view.definition.home))
     lease.foreach(_.leave())
-    val moved =
-      try move
-      catch {
-        case error: Throwable =>
-          lease.foreach(_.endAt(session, view))
-          throw error
-      }
-    lease.foreach(_.endAt(session, moved))
+    var place = view
+    try place = move
+    finally lease.foreach(_.endAt(session, place))
   }
 
   /** Whether a statement waits for another. */

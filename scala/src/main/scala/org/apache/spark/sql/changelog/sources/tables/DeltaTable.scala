@@ -38,12 +38,16 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def rows(at: TableVersion): LogicalPlan = {
     checkSame(at, versionOf(current))
-    rowsOnce(at)
+    asOf(at)
   }
 
   /** The same, whatever columns the table has got since. */
   def rowsOnce(at: TableVersion): LogicalPlan = {
     if (current.id != at.id) throw TableErrors.replaced(name, at.version)
+    asOf(at)
+  }
+
+  private def asOf(at: TableVersion): LogicalPlan = {
     // Delta reads a table for which no version is asked as it is when the query is optimized
     val travelled = session.read.option("versionAsOf", at.version).table(name)
     FollowedTables.relationOf(travelled)

@@ -116,7 +116,7 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private def forget(newest: Long): Unit =
     numbers.filter(_ < newest - 1).foreach { number =>
       if (!read(number).exists(version => files.exists(new Path(version.path)))) {
-        files.delete(new Path(folder, s"$number.json"), false)
+        files.delete(path(number), false)
       }
     }
 
@@ -130,7 +130,9 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private def read(number: Long): Option[Version] =
     file(number).find().map(Serialization.read[Version](_))
 
-  private def file(number: Long) = new TextFile(new Path(folder, s"$number.json"), hadoopConf)
+  private def file(number: Long) = new TextFile(path(number), hadoopConf)
+
+  private def path(number: Long) = new Path(folder, s"$number.json")
 }
 
 object SnapshotVersions {
