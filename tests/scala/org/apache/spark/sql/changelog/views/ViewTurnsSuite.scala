@@ -8,7 +8,7 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration._
-import scala.concurrent.{blocking, Await, Future}
+import scala.concurrent.{Await, Future, blocking}
 
 import org.apache.commons.io.FileUtils
 
