@@ -132,7 +132,7 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
       val (ofFamilies, others) = kept.partition { case (query, _, zip) =>
         OfEachFamily(query.name) && zip == s"${slug(query.name)}.zip"
       }
-      ofFamilies ++ Share.of(others, oneIn = 4)
+      ofFamilies ++ Share.of(others, oneIn = 6)
     }
 
   /**

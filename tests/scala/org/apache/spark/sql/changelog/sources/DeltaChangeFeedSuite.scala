@@ -12,7 +12,8 @@ import org.apache.spark.sql.changelog.testing._
 /** The change data feed of a Delta table, with Delta's own extension in the same session. */
 class DeltaChangeFeedSuite extends AnyFunSuite with ChangelogSession {
   override protected lazy val spark: SparkSession =
-    ChangelogSession.start(conf = ChangelogSession.DeltaConf)
+    ChangelogSession.start(conf =
+      ChangelogSession.DeltaConf ++ ChangelogSession.MostlyInterpreted)
 
   private val view =
     "SELECT city, count(*) AS n, sum(fare) AS total, max(id) AS last FROM rides GROUP BY city"

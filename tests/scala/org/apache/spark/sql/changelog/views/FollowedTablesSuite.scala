@@ -76,8 +76,7 @@ class FollowedTablesSuite
           Seq(
             "INSERT OVERWRITE customers VALUES (1, 'SE'), (2, 'SE')",
             "RESTORE TABLE orders TO VERSION AS OF 1"))
-        val some = if (name == "deletion vectors") rounds else Share.ofWays(rounds, name)
-        some.foreach { statements =>
+        Share.ofWays(rounds, s"$name of a table").foreach { statements =>
           statements.foreach(run)
           withClue(statements)(check(revenue))
         }

@@ -85,7 +85,8 @@ class SavedViewSuite
     format =>
       val after = threeBatches(format)
       run("CREATE SAVEPOINT early OF MATERIALIZED VIEW v AT BATCH 1")
-      for ((at, batch) <- Seq("" -> 2, "AT BATCH 0" -> 0, "AT SAVEPOINT early" -> 1)) {
+      val moments = Seq("" -> 2, "AT BATCH 0" -> 0, "AT SAVEPOINT early" -> 1)
+      for ((at, batch) <- Share.ofWays(moments, format)) {
         run(s"CREATE MATERIALIZED VIEW w FROM v $at")
         assert(held("w") == after(batch), at)
         assert(lastMode("w") == "forked")

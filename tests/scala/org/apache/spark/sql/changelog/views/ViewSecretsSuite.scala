@@ -20,7 +20,7 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
       "password=\"ja4s5ecret\";"
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
 
   private val query =
     """SELECT city, count(*) AS n FROM (

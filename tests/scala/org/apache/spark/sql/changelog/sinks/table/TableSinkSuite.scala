@@ -16,7 +16,7 @@ class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   private val byCity = "SELECT city, count(*) AS n, sum(fare) AS total FROM rides GROUP BY city"
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ Map(
+    ChangelogSession.DeltaConf ++ ChangelogSession.MostlyInterpreted ++ Map(
       "spark.sql.catalog.mem" -> classOf[SharedCatalog].getName,
       "spark.sql.warehouse.dir" -> QuickFileSystem.temporaryDirectory().getPath))
 

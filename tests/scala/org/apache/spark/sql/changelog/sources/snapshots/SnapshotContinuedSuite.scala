@@ -17,7 +17,7 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
   private val home = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf +
+    ChangelogSession.DeltaConf ++ ChangelogSession.MostlyInterpreted +
       ("spark.sql.warehouse.dir" -> new File(home, "warehouse").getPath))
 
   private val values =
