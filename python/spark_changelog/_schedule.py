@@ -78,9 +78,14 @@ class Schedule:
     def due(self, views: Sequence[tuple[View, float]], now: float) -> set[str]:
         """Return the views that are due, and those that they read, whose age would add to theirs.
 
-        Each comes after those that it reads.
+        Each comes after those that it reads. One that waits is not due, nor is what it reads.
         """
-        found = {view.name for view, lag in views if self.is_due(view, lag, now)}
+        waiting = self.waiting(view for view, _ in views)
+        found = {
+            view.name
+            for view, lag in views
+            if view.name not in waiting and self.is_due(view, lag, now)
+        }
         for view, _ in reversed(views):
             if view.name in found:
                 found.update(view.reads)

@@ -92,6 +92,19 @@ def test_nothing_is_done_for_a_view_that_waits_for_another_one() -> None:
     assert schedule.waiting(view for view, _ in late) == set()
 
 
+def test_what_a_view_reads_beside_one_that_fails_is_refreshed_no_more_often() -> None:
+    schedule = Schedule()
+    views = [
+        (view("a", 10, behind=1), 10.0),
+        (view("b", 10, behind=9), 10.0),
+        (view("c", 10, behind=9, reads=("a", "b")), 10.0),
+    ]
+    assert schedule.due(views, now=0) == {"a", "b", "c"}
+    schedule.failed("b", now=0)
+    assert schedule.due(views, now=0) == set()
+    assert schedule.due(views, now=1) == {"b"}
+
+
 def test_what_a_view_reads_is_due_just_before_it() -> None:
     schedule = Schedule()
     views = [

@@ -111,8 +111,10 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
       output.toFile.listFiles.toSeq.filter(_.getName.forall(_.isDigit)).map { file =>
         file.getName.toLong -> Files.readString(file.toPath).linesIterator.toSeq.sorted
       }
-    } :+ query.emitted.view.mapValues(_.sorted).toSeq
-    val batches = all.flatten.groupMap(_._1)(_._2)
+    }
+    assert(all.exists(_.nonEmpty), "no driver has run")
+    val batches =
+      (all :+ query.emitted.view.mapValues(_.sorted).toSeq).flatten.groupMap(_._1)(_._2)
     batches.foreach { case (batch, rows) =>
       assert(rows.distinct.size == 1, s"batch $batch was not the same for both")
     }

@@ -202,6 +202,11 @@ class WhySuite extends ViewTest {
     assert(found.find(_.node == "orders").exists(_.rows == Seq("30 Ada 1")), found)
     assert(found.last.node == "Changes" && found.last.rows == Seq("30 Ada 1 +I"), found)
     assert(steps(spark.sql("WHY MATERIALIZED VIEW v")).head.count == 2)
+    // names of who asks are those of the session
+    spark.sql("CREATE TEMPORARY VIEW suspects AS SELECT 'Ben' AS name")
+    val some = "WHY MATERIALIZED VIEW v WHERE customer IN (SELECT name FROM suspects)"
+    try assert(steps(spark.sql(some)).head.rows == Seq("Ben 1 20"))
+    finally spark.catalog.dropTempView("suspects")
   }
 
   test("a view that is computed anew is asked as its tables are now") {

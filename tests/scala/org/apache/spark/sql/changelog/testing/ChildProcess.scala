@@ -31,13 +31,16 @@ class ChildProcess(
     environment: Map[String, String] = Map.empty) {
   private val log = new File(folder.toFile, "complaints.log")
 
+  /** What is for a process of many suites. */
+  private val OfParent = Seq("-Xmx", "-Xms", "-Xmn", "-agent")
+
   /** Starts one, and tells it what to do. */
   def start(input: String*): Process = {
     val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala
-      .filterNot(flag => flag.startsWith("-Xmx") || flag.startsWith("-agent"))
+      .filterNot(flag => OfParent.exists(flag.startsWith(_)))
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val path = (sys.props("java.class.path") +: jars).mkString(File.pathSeparator)
-    val command = Seq(java, "-Xmx1g") ++ flags ++
+    val command = Seq(java, "-Xmx1g", "-Xms1g", "-Xmn400m") ++ flags ++
       Seq("-cp", path, main.getClass.getName.stripSuffix("$"))
     val builder = new ProcessBuilder(command.asJava)
       .directory(folder.toFile)

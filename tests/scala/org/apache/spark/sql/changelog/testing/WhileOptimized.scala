@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.testing
 
 import java.util.concurrent.atomic.AtomicReference
 
+import scala.util.Try
+
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -41,12 +43,11 @@ object WhileOptimized {
     override def apply(plan: LogicalPlan): LogicalPlan = {
       next.get.filter(reads(plan, _)).foreach { once =>
         next.set(None)
-        val thread = new Thread(() => {
-          once.something()
-          ()
-        })
+        val outcome = new AtomicReference[Try[Any]]
+        val thread = new Thread(() => outcome.set(Try(once.something())))
         thread.start()
         thread.join()
+        outcome.get.get
       }
       plan
     }

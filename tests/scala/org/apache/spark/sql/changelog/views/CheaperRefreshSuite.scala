@@ -136,6 +136,20 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     assert(run("VERIFY MATERIALIZED VIEW w").isEmpty)
   }
 
+  test("a streaming table that reads another one keeps its rows, whatever that costs") {
+    make("USING parquet")
+    run("CREATE STREAMING TABLE v USING delta AS SELECT id, t FROM STREAM facts")
+    run("CREATE STREAMING TABLE w USING delta AS SELECT id, t FROM v")
+    run("DELETE FROM v WHERE id > 9")
+    Seq("", "INCREMENTAL").foreach { how =>
+      val error = intercept[Exception](refresh(how, view = "w"))
+      assert(error.getMessage.contains("CHANGELOG_"), error)
+    }
+    assert(run("SELECT count(*) FROM w") == Seq(Row(rows)))
+    assert(refresh("FULL", view = "w")._1 == "full")
+    assert(run("SELECT count(*) FROM w") == Seq(Row(10)))
+  }
+
   test("costs are not asked where all anew would give other rows, or nobody knows") {
     make(feed)
     run("CREATE TABLE names (g BIGINT, name STRING) USING parquet")

@@ -197,6 +197,35 @@ class ReshapedTablesSuite
     }
   }
 
+  test("the folder of a partition is not the table that it is in") {
+    val place = QuickFileSystem.temporaryDirectory().getPath
+    val table = s"delta.`$place`"
+    run(s"CREATE TABLE $table (id INT, customer INT) USING delta PARTITIONED BY (customer)")
+    run(s"INSERT INTO $table VALUES (1, 1), (2, 2)")
+    val folder = s"$place/customer=1"
+    spark.read.format("delta").load(folder).createOrReplaceTempView("some")
+    try
+      Share.ofWays(Seq(s"delta.`$folder`", "some"), "a partition").foreach { name =>
+        val query = s"SELECT id FROM $name"
+        create(query)
+        assert(RowMultiset.of(run("SELECT id FROM v")) == RowMultiset.of(run(query)))
+        run(s"INSERT INTO $table VALUES (3, 1), (4, 2)")
+        refresh()
+        check(query, "incremental")
+        run("DROP MATERIALIZED VIEW v")
+      }
+    finally spark.catalog.dropTempView("some")
+  }
+
+  test("a version is read as long as its files are there, however old it is") {
+    make(feed, "'delta.deletedFileRetentionDuration' = 'interval 0 hours'")
+    create(sums)
+    run("INSERT INTO orders VALUES (4, 2, 1)")
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+    refresh()
+    check(sums, "incremental")
+  }
+
   test("files that were deleted are told, whatever the session says of missing files") {
     make(files)
     create(sums)
@@ -242,6 +271,10 @@ class ReshapedTablesSuite
     }
     each((name, _) => create(query, name))
     run("INSERT INTO orders VALUES (2, TIMESTAMP '2026-01-02 10:00:00')")
+    run("REFRESH MATERIALIZED VIEWS")
+    each((name, _) => check(query, "incremental", name))
+    // an hour that there was in one zone only
+    run("INSERT INTO orders VALUES (3, TIMESTAMP '2026-03-08 02:30:00')")
     run("REFRESH MATERIALIZED VIEWS")
     each((name, _) => check(query, "incremental", name))
   }

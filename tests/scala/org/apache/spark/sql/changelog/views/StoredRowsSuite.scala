@@ -64,6 +64,19 @@ class StoredRowsSuite
     checkError("CHANGELOG_SINK_PARTITION_EMPTY")(create(counts, "PARTITIONED BY (p)"))
   }
 
+  test("an empty text of a row that the query leaves out is no partition") {
+    run("CREATE TABLE t (k INT, p STRING) USING delta")
+    run("INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, '')")
+    val full = "PARTITIONED BY (p) TBLPROPERTIES ('changelog.refreshPolicy' = 'full')"
+    val queries =
+      Seq("SELECT t.k, p FROM t JOIN (SELECT 1 AS k) one ON t.k = one.k", s"$counts HAVING n > 1")
+    Share.ofWays(queries, "leaves out").foreach { query =>
+      create(query, full)
+      check(query)
+      run("DROP MATERIALIZED VIEW v")
+    }
+  }
+
   test("values that Delta mixes up in partitions are no partitions") {
     run("CREATE TABLE t (p TIMESTAMP, b BINARY) USING delta")
     Seq("p", "B").foreach { column =>

@@ -9,6 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.testing._
@@ -79,12 +80,16 @@ class ViewNamesSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEac
     other.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
     other.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", "false")
     other.conf.set("spark.sql.caseSensitive", "true")
+    // the name that a setting had, which is never recorded
+    other.conf.set("spark.sql.legacy.parquet.datetimeRebaseModeInRead", "LEGACY")
     run("INSERT INTO orders VALUES ('2020-1-6', 1)")
     other.sql("REFRESH MATERIALIZED VIEW v")
     check(query)
     other.sql("REFRESH MATERIALIZED VIEW v FULL")
     check(query)
     assert(other.conf.get("spark.sql.legacy.timeParserPolicy") == "LEGACY")
+    val session = ViewQuery.sessionFor(other, new ViewCatalog(spark).get(Seq("v")).definition)
+    assert(session.conf.get(SQLConf.PARQUET_REBASE_MODE_IN_READ.key) == "LEGACY")
     assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
   }
 
@@ -125,5 +130,35 @@ class ViewNamesSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEac
       run("DROP VIEW of_them")
       run("DROP VIEW some")
     }
+  }
+
+  test("a temporary view that a data frame has made needs no others") {
+    spark.table("orders").createOrReplaceTempView("some")
+    spark.table("some").where("amount > 1").createOrReplaceTempView("more")
+    spark.catalog.dropTempView("some")
+    try {
+      run("CREATE MATERIALIZED VIEW v AS SELECT * FROM more")
+      run("INSERT INTO orders VALUES ('Eve', 3)")
+      run("REFRESH MATERIALIZED VIEW v")
+      check("SELECT * FROM orders WHERE amount > 1")
+    } finally spark.catalog.dropTempView("more")
+  }
+
+  test("a text is read as by who has made the view, whoever refreshes it") {
+    run("INSERT INTO orders VALUES ('7', 1)")
+    val query = "SELECT CAST(customer AS INT) AS n, '\\\\' AS slash FROM orders"
+    val lenient = spark.newSession()
+    lenient.conf.set("spark.sql.ansi.enabled", "false")
+    lenient.sql(s"CREATE MATERIALIZED VIEW v AS $query")
+    val other = spark.newSession()
+    other.conf.set("spark.sql.ansi.enabled", "true")
+    other.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    Seq("", "FULL").foreach { how =>
+      run("INSERT INTO orders VALUES ('Eve', 3)")
+      other.sql(s"REFRESH MATERIALIZED VIEW v $how")
+      check(query, lenient)
+    }
+    val modes = spark.sql("SHOW REFRESHES OF v").select("mode").collect().map(_.getString(0))
+    assert(modes.toSeq.drop(1).head == "incremental")
   }
 }

@@ -231,6 +231,20 @@ class SnapshotViewPipelineSuite extends ViewPipelineTests {
     } finally spark.sql("DROP VIEW between")
   }
 
+  test("a temporary view that came later is not what a view reads") {
+    create(totals)
+    create("SELECT count(*) AS n FROM v", name = "second")
+    spark.sql("CREATE TEMPORARY VIEW v AS SELECT 1 AS x")
+    try {
+      checkError("CHANGELOG_VIEW_IS_READ")(run("DROP MATERIALIZED VIEW default.v"))
+      deliver("+I 1 Ada 30", "+I 2 Ben 20")
+      assert(
+        refreshed("REFRESH MATERIALIZED VIEWS IN default") ==
+          Seq("v REFRESHED", "second REFRESHED"))
+      assert(run("SELECT n FROM second").head.getLong(0) == 2)
+    } finally spark.catalog.dropTempView("v")
+  }
+
   test("temporary views in between are looked through, those of data frames too") {
     create(totals)
     spark.sql("CREATE TEMPORARY VIEW rich AS SELECT * FROM v WHERE total > 10")

@@ -8,8 +8,9 @@ import java.nio.file.Path
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 
+import org.apache.spark.sql.changelog.sources.tables.PinnedTables
 import org.apache.spark.sql.changelog.testing._
 
 /** Queries that begin with a snapshot, looked at and gone on with otherwise. */
@@ -78,6 +79,15 @@ class SnapshotContinuedSuite extends AnyFunSuite with ChangelogSession with Erro
       .head()
       .getString(0)
     assert(written.contains("1: +I Nice") && !written.contains("Oslo"), written)
+  }
+
+  test("a version is read also if its table has got a column since") {
+    val query = table("delta")
+    def plan = spark.sql(query).queryExecution.analyzed
+    val versions = PinnedTables.versions(spark, plan).get
+    spark.sql(s"ALTER TABLE ${query.stripPrefix("SELECT * FROM ")} ADD COLUMNS (more INT)")
+    val rows = Dataset.ofRows(spark, PinnedTables.at(spark, plan, versions))
+    assert(rows.where("more IS NULL").count() == 2)
   }
 
   for (format <- Seq("delta", "parquet"))

@@ -42,6 +42,13 @@ private[changelog] object RecordedSettings {
     SQLConf.MAP_KEY_DEDUP_POLICY,
     SQLConf.SESSION_LOCAL_TIMEZONE)
 
+  /** Settings that decide how a text is read. */
+  private val reading: Seq[ConfigEntry[_]] =
+    Seq(
+      SQLConf.ESCAPED_STRING_LITERALS,
+      SQLConf.DOUBLE_QUOTED_IDENTIFIERS,
+      SQLConf.TIMESTAMP_TYPE)
+
   private val Legacy = "spark.sql.legacy."
 
   /** The values they have in a session. */
@@ -52,18 +59,19 @@ private[changelog] object RecordedSettings {
   }
 
   /**
-   * Lets `conf` have the defaults of settings that decide what expressions give, but for those of the names `known`.
+   * Lets `conf` have the defaults of settings that decide what a text gives, but for those of the names `known`.
    * They are set, for tasks would find those of the session that has begun the statement.
    */
   def forgetMeaning(conf: SQLConf, known: Set[String]): Unit = {
-    val names = meaning.map(_.key).toSet
-    val found = conf.getAllConfs.keys.filter(key => names(key) || key.startsWith(Legacy))
+    val names = (meaning ++ reading).map(_.key).toSet
+    // others are never recorded, such as names that a setting had
+    val found = conf.getAllConfs.keys.filter { key =>
+      (names(key) || key.startsWith(Legacy)) && conf.isModifiable(key)
+    }
     found.filterNot(known).foreach { key =>
       conf.unsetConf(key)
-      Option(ConfigEntry.findEntry(key))
-        .map(_.defaultValueString)
-        .filter(_ != ConfigEntry.UNDEFINED)
-        .foreach(conf.setConfString(key, _))
+      val default = ConfigEntry.findEntry(key).defaultValueString
+      if (default != ConfigEntry.UNDEFINED) conf.setConfString(key, default)
     }
   }
 

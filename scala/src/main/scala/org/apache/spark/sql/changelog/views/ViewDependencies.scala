@@ -77,7 +77,16 @@ class ViewDependencies(session: SparkSession) {
     known.getOrElseUpdate(view, names(view.definition))
 
   private def names(definition: ViewDefinition): Set[TableIdentifier] =
-    names(definition.query, definition.namespace, Set.empty, temporaryView)
+    names(
+      definition.query,
+      definition.namespace,
+      Set.empty,
+      parts => if (mayBeTemporary(parts, definition)) temporaryView(parts) else None)
+
+  /** What else the session calls so is not what the view reads. */
+  private def mayBeTemporary(parts: Seq[String], definition: ViewDefinition): Boolean =
+    parts.size > 1 ||
+      definition.temporaryViews.forall(_.exists(_.equalsIgnoreCase(parts.head)))
 
   /**
    * @param seen

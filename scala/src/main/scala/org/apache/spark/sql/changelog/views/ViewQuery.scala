@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 import org.apache.spark.sql.changelog.sources.RowsOfTheirTime
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
-import org.apache.spark.sql.changelog.sources.tables.FollowedWay
+import org.apache.spark.sql.changelog.sources.tables.{DeltaTable, FollowedWay}
 
 /**
  * The query of a view, in a session of its own that has the settings the view was made with and,
@@ -37,7 +37,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private val follower = new TableFollower(session, definition.keepsCopies, reader)
 
   /** The query as it is written, in which tables are as they are, and common tables where they are named. */
-  private lazy val resolved: LogicalPlan = {
+  private lazy val resolved: LogicalPlan = session.withActive {
     val catalog = session.sessionState.catalog
     definition.temporaryViews.flatMap(_.find(catalog.getRawTempView(_).isEmpty)).foreach { name =>
       throw new NoSuchTableException(Seq(name))
@@ -53,17 +53,24 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** The views it reads by their changes. */
   def views: Set[TableIdentifier] = if (written.resolved) reader.views else Set.empty
 
-  /** The temporary views that its names stand for, also in each other's queries. */
+  /**
+   * The temporary views that its names stand for, also in each other's queries. One that a data frame has made
+   * holds what it reads, whatever becomes of the names.
+   */
   def temporaryViews: Seq[String] = temporaryViewsIn(resolved).distinct
 
   private def temporaryViewsIn(plan: LogicalPlan): Seq[String] = {
-    val found = plan.collectWithSubqueries {
+    val own = plan match {
       case view: View if view.isTempView && !reader.isOfView(view) =>
         Seq(view.desc.identifier).filter(_.database.isEmpty).map(_.table)
-      case stream: StreamingRelation =>
-        InitialSnapshotData.rowsOf(stream).toSeq.flatMap(temporaryViewsIn)
+      case _ => Nil
     }
-    found.flatten
+    val below = plan match {
+      case view: View if view.isTempViewStoringAnalyzedPlan => Nil
+      case stream: StreamingRelation => InitialSnapshotData.rowsOf(stream).toSeq
+      case other => other.children ++ other.subqueries
+    }
+    own ++ below.flatMap(temporaryViewsIn)
   }
 
   /** Whether it reads a view of that name. */
@@ -74,6 +81,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     .map(stream => s"the stream $stream may have forgotten what it has sent")
     .orElse(Option.when(rowsDependOnTheirTime) {
       "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
+    })
+    .orElse(Option.when(definition.kind == ViewKind.StreamingTable) {
+      "rows of a streaming table stay, also those that a view which it reads no longer has"
     })
 
   /** The streams that are neither tables which are followed nor views. */
@@ -191,6 +201,8 @@ object ViewQuery {
     definition.temporaryViews.foreach(keepOnly(session, _))
     // what was in a file that is gone would be missing among what has changed
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
+    // versions that were noted are read as long as their files are there
+    session.conf.set(DeltaTable.RefusesOldVersions, value = false)
     val manager = session.sessionState.catalogManager
     definition.namespace.headOption.foreach(manager.setCurrentCatalog)
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)

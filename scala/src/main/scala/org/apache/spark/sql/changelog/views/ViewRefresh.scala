@@ -203,6 +203,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       how: Replacement,
       report: RefreshReport,
       prepare: Path => Unit = _ => ()): Unit = {
+    // refused before any rows are shown, if nobody has checked it
+    val retention = view.definition.retention
     val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     try {
@@ -219,7 +221,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         ViewStorage.discard(session, staged)
         throw error
     }
-    ViewStorage.retire(session, staged, view)
+    ViewStorage.retire(session, staged, view, retention)
   }
 
   /** So that later refreshes can be compared with what this one cost. */

@@ -30,6 +30,7 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
       val restored = KeptView(view.name, image.view.schema, definition, layout)
       val query = ViewQuery.sessionFor(session, definition)
       val storage = ViewStorage(query, definition.provider)
+      val retention = definition.retention
       storage.settle(view)
       try {
         image.fork(restored.definition.checkpoint)
@@ -43,6 +44,6 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
           ViewStorage.discard(session, restored)
           throw error
       }
-      ViewStorage.retire(session, restored, view)
+      ViewStorage.retire(session, restored, view, retention)
     }
 }

@@ -111,13 +111,18 @@ object ViewStorage {
     }
   }
 
-  /** Deletes what nobody needs once other rows are shown than those of the generation of `before`. */
-  def retire(session: SparkSession, shown: KeptView, before: KeptView): Unit = {
+  /**
+   * Deletes what nobody needs once other rows are shown than those of the generation of `before`.
+   *
+   * @param retention
+   *   for how many milliseconds rows stay after others have been shown
+   */
+  def retire(session: SparkSession, shown: KeptView, before: KeptView, retention: Long): Unit = {
     val checkpoint = before.definition.checkpoint
     checkpoint.getFileSystem(session.sessionState.newHadoopConf()).delete(checkpoint, true)
     // whoever began to read rows of the last generation can go on; older ones go
-    val recent = new SnapshotVersions(session, shown).shownSince(
-      System.currentTimeMillis() - shown.definition.retention)
+    val recent =
+      new SnapshotVersions(session, shown).shownSince(System.currentTimeMillis() - retention)
     val kept = Seq(shown, before).map(_.definition.folder) ++ recent
     deleteGenerations(session, before.definition.home, kept.map(_.getName).toSet)
   }

@@ -29,7 +29,9 @@ private[changelog] object EmptyPartitions {
    */
   def refuse(rows: DataFrame, columns: Seq[String], table: String): DataFrame =
     columns.filter(rows.columns.contains(_)).foldLeft(rows) { (rows, column) =>
+      // not deterministic, else it would be asked of rows that the query below leaves out
       val refuse = udf[Boolean, String](_ => throw SinkErrors.partitionEmpty(table, column))
+        .asNondeterministic()
       val value = quoted(column)
       rows.where(value.isNull || value.cast(StringType) =!= lit("") || refuse(value))
     }

@@ -49,9 +49,17 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   private def asOf(at: TableVersion): LogicalPlan = {
     // Delta reads a table for which no version is asked as it is when the query is optimized
-    val travelled = session.read.option("versionAsOf", at.version).table(name)
-    FollowedTables.relationOf(travelled)
+    try {
+      val travelled = session.read.option("versionAsOf", at.version).table(name)
+      FollowedTables.relationOf(travelled)
+    } catch {
+      case error @ DeltaTable.Error(condition) if DeltaTable.Gone(condition) =>
+        throw lost(at, error)
+    }
   }
+
+  private def lost(from: TableVersion, error: Throwable): Throwable =
+    TableErrors.changesLost(name, from.version, error.getMessage.linesIterator.next())
 
   override def size(since: TableVersion): Option[TableSize] = {
     val found = current
@@ -96,7 +104,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
         }
       } catch {
         case error @ DeltaTable.Error(condition) if condition.startsWith(DeltaTable.Unlike) =>
-          throw TableErrors.changesLost(name, from.version, error.getMessage.linesIterator.next())
+          throw lost(from, error)
       }
     changed.queryExecution.analyzed
   }
@@ -125,7 +133,16 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     DeltaMethods.snapshotOf(FollowedTables.relationOf(session.table(name)))
 }
 
-private[tables] object DeltaTable {
+private[changelog] object DeltaTable {
+
+  /** The setting by which Delta refuses a version of longer ago than files of later ones stay. */
+  val RefusesOldVersions =
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+
+  /** What it says of a version that it doesn't read. */
+  private val Gone = Set(
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION")
 
   /** What a change data feed has beside the table's columns. */
   val ColumnsOfFeed: Seq[String] =

@@ -22,7 +22,11 @@ private[tables] case class ListedFile(
     path: String,
     length: Long,
     modified: Long,
-    partition: String = "")
+    partition: String = "") {
+
+  /** The same, whatever partition it is in. */
+  def anywhere: ListedFile = copy(partition = "")
+}
 
 /** The files a table had at the versions that are still needed, next to a checkpoint. */
 private[tables] class FileListings(folder: Path, conf: Configuration) {

@@ -43,7 +43,7 @@ private[tables] class FileTable(session: SparkSession, override val name: String
     // to a view with another time zone values of partitions are other moments
     val isSame =
       shared.zone == zone || !shared.partitionSchema.exists(_.dataType == TimestampType)
-    val found = if (isSame) shared else list().of(shared.files)
+    val found = if (isSame) shared else list().asIn(shared)
     listed = Some(found)
     found
   }
@@ -143,6 +143,13 @@ private object FileTable {
         directory.copy(files = directory.files.filter(file => some.contains(name(file))))
       }
       copy(directories = left.filter(_.files.nonEmpty))
+    }
+
+    /** The files of another list, in the partitions that they are in here; all, if some are others by now. */
+    def asIn(other: Listed): Listed = {
+      val known = other.files.map(_.anywhere)
+      val same = files.filter(file => known(file.anywhere))
+      if (same.size < known.size) this else of(same)
     }
 
     private def listed(directory: PartitionDirectory): FileStatusWithMetadata => ListedFile = {

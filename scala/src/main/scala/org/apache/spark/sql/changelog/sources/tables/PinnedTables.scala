@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
@@ -31,7 +31,9 @@ private[sources] object PinnedTables {
         val version = remaining.next()
         val rows = new DeltaTable(session, version.table).rowsOnce(version)
         val columns = leaf.output.map { column =>
-          val found = rows.output.find(_.name == column.name).getOrElse(column)
+          // one that the table has got since has no values then
+          val found =
+            rows.output.find(_.name == column.name).getOrElse(Literal(null, column.dataType))
           Alias(found, column.name)(column.exprId, column.qualifier, Some(column.metadata))
         }
         Project(columns, rows)

@@ -29,7 +29,8 @@ case class WhyKeptView(name: Seq[String], filter: Option[Filter]) extends ViewCo
     if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
     def trace(plan: LogicalPlan) = {
       val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
-      val analyzed = query.session.sessionState.executePlan(wanted)
+      // the condition may name temporary views of who asks
+      val analyzed = session.sessionState.executePlan(wanted)
       analyzed.assertAnalyzed()
       new TraceRows(query.session)(analyzed.analyzed)
     }
