@@ -48,6 +48,22 @@ class RescaledViewSuite extends AnyFunSuite with RevenueView {
       assert(checkpoints == 1)
     }
 
+    test(s"$provider: a view to which nothing has come yet begins with so many") {
+      run("CREATE TABLE arriving (id INT) USING json")
+      try {
+        run(
+          s"CREATE MATERIALIZED VIEW v USING $provider AS SELECT id, count(*) AS n FROM STREAM arriving GROUP BY id")
+        assert(run("ALTER MATERIALIZED VIEW v SET PARTITIONS 3").isEmpty)
+        run("INSERT INTO arriving VALUES (1), (1)")
+        run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
+        assert(run("SELECT * FROM v").map(_.toString) == Seq("[1,2]"))
+        assert(partitions == Set(3))
+      } finally {
+        run("DROP MATERIALIZED VIEW v")
+        run("DROP TABLE arriving")
+      }
+    }
+
     test(s"$provider: a savepoint brings its number back") {
       run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
       val before = partitions

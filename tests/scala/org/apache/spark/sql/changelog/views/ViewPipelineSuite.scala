@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
-import org.apache.spark.sql.changelog.testing.RowMultiset
+import org.apache.spark.sql.changelog.testing.{RowMultiset, TestShare}
 
 /** Views that read each other are refreshed in order, and dropped only together. */
-trait ViewPipelineTests extends ViewTest {
+trait ViewPipelineTests extends ViewTest with TestShare {
   private val counts = "SELECT n, count(*) AS customers FROM v GROUP BY n"
 
   override def afterEach(): Unit = {

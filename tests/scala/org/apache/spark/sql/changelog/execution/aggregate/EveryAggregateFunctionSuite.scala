@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.testing._
  * Where Spark leaves open what the result is, it is brought into a form that isn't open: lists are
  * sorted, sketches are asked for their estimate.
  */
-class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
+class EveryAggregateFunctionSuite extends AnyFunSuite with TestShare with ChangelogSession {
   private lazy val oracle = new Oracle(spark)
   private val changing = Feed("t", "g STRING, b BOOLEAN, i INT, d DOUBLE, s STRING, y INT")
 

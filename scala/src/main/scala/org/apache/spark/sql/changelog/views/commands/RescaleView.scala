@@ -3,10 +3,13 @@
 
 package org.apache.spark.sql.changelog.views.commands
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.{OperatorSpread, Rescaling}
 import org.apache.spark.sql.changelog.views._
@@ -31,9 +34,20 @@ case class RescaleView(name: Seq[String], numPartitions: Int) extends ViewComman
       val rescaled = view.definition.inPartitions(numPartitions)
       val spread =
         if (!files.exists(checkpoint)) Nil
-        else new Rescaling(session, checkpoint, numPartitions).write(rescaled.checkpoint)
+        else if (hasBatches(session, checkpoint))
+          new Rescaling(session, checkpoint, numPartitions).write(rescaled.checkpoint)
+        else {
+          // nothing has arrived yet, and what will is followed with so many
+          files.mkdirs(rescaled.checkpoint)
+          Nil
+        }
       storage.alter(view, rescaled)
       files.delete(checkpoint, true)
       spread.map(_.toRow)
+  }
+
+  private def hasBatches(session: SparkSession, checkpoint: Path): Boolean = {
+    val batches = new BatchLogs(session, checkpoint)
+    batches.lastBegun.orElse(batches.lastDone).nonEmpty
   }
 }
