@@ -20,6 +20,9 @@ object Share {
   def ofWays[T](all: Seq[T], what: String): Seq[T] =
     if (isAll) all else Seq(all(Math.floorMod(what.hashCode, all.size)))
 
+  /** Whether something is among the half that is done, which depends on what it is. */
+  def takes(what: String): Boolean = ofWays(Seq(true, false), what).contains(true)
+
   /** Checks a program in one of several ways, which depends on its query. */
   def check(oracle: Oracle, program: Program, ways: Seq[Variant] = Variant.all): Unit =
     oracle.checkAll(program, ofWays(ways, program.sql))

@@ -12,5 +12,5 @@ trait TestShare extends AnyFunSuiteLike {
 
   override protected def test(name: String, tags: Tag*)(body: => Any)(implicit
       position: Position): Unit =
-    if (Share.ofWays(Seq(true, false), name).contains(true)) super.test(name, tags: _*)(body)
+    if (Share.takes(name)) super.test(name, tags: _*)(body)
 }
