@@ -49,7 +49,8 @@ lazy val core = (project in file("."))
     // one suite at a time in each process
     Test / testGrouping := {
       val options = (Test / forkOptions).value
-      TestProcesses.deal((Test / definedTests).value)(_.name).zipWithIndex.map {
+      val figures = baseDirectory.value / "tests" / "suite-seconds.tsv"
+      TestProcesses.deal((Test / definedTests).value, figures)(_.name).zipWithIndex.map {
         case (suites, number) => Tests.Group(s"$number", suites, Tests.SubProcess(options))
       }
     },

@@ -94,3 +94,18 @@ prepare_tools() {
   prepare_venv "$cache/$1" "dev/requirements-$1.txt"
   echo "$cache/$1/bin"
 }
+
+# Prints the Scala suites of the files given: suites among them, suites named after them, and the suites that
+# read them.
+suites_of() {
+  local file name
+  for file in "$@"; do
+    name=$(basename "${file%.*}")
+    case $file in
+      tests/sql/*) echo ScenarioSuite ;;
+      tests/resources/explain/*) echo ExplainChangelogSuite ;;
+      *.scala | tests/seeds/*)
+        find tests -name "*${name%Suite}*Suite.scala" -exec basename {} .scala \; ;;
+    esac
+  done
+}

@@ -1,11 +1,16 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Adds up JUnit reports: names each failed test and why, and counts them all in the last line."""
+"""Adds up JUnit reports: names each failed test and why, and counts them all in the last line.
+
+``--keep-seconds tests/suite-seconds.tsv`` writes how long each whole suite takes into that file,
+which decides how suites are dealt to processes and which share of its tests a suite runs.
+"""
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -32,11 +37,29 @@ def told(case: ElementTree.Element) -> str:
     return f"failed: {case.get('classname')}: {case.get('name')}\n{message}"
 
 
+def keep_seconds(file: Path, reports: list[Path]) -> None:
+    """Replace the figures of the suites that have reports."""
+    lines = [line.split("\t") for line in file.read_text().splitlines()]
+    known = {name: float(seconds) for name, seconds in lines}
+    unit = known.pop("unit")
+    for report in reports:
+        suite = ElementTree.parse(report).getroot()
+        name = suite.get("name", "").split(".")[-1]
+        took = sum(float(case.get("time", 0)) for case in suite.iter("testcase"))
+        share = max(1, math.ceil(math.sqrt(known.get(name, 0) / unit)))
+        known[name] = round(took * share, 1)
+    slow = sorted((-seconds, name) for name, seconds in known.items() if seconds >= 1)
+    file.write_text(
+        f"unit\t{unit:g}\n" + "".join(f"{name}\t{-seconds:g}\n" for seconds, name in slow)
+    )
+
+
 def main() -> int:
     """Count over all reports given."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed-steps", type=int, default=0)
     parser.add_argument("reports", type=Path, nargs="+", help="report files, or folders of them")
+    parser.add_argument("--keep-seconds", type=Path, help="the file of figures")
     arguments = parser.parse_args()
     files = [
         file
@@ -44,6 +67,10 @@ def main() -> int:
         for file in (path.glob("*.xml") if path.is_dir() else [path])
         if file.is_file()
     ]
+    if arguments.keep_seconds:
+        keep_seconds(
+            arguments.keep_seconds, [file for file in files if file.name != "pytest.xml"]
+        )
     cases = [
         case for file in files for case in ElementTree.parse(file).getroot().iter("testcase")
     ]

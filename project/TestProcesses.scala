@@ -1,81 +1,51 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
+import sbt._
+
 /** In how many processes tests are run, and how these compile and collect. */
 object TestProcesses {
 
   /** Of two, two cores have half of their time left: a test waits as often as it computes. */
   val atOnce = 3
 
+  /** Twice as many as at once, so that none has much to do when the others have ended. */
+  private val processes = 6
+
+  /** What a suite takes of which nothing is known yet. */
+  private val unknown = 10.0
+
+  /** With `CHANGELOG_TEST_SHARD=2/8` only the second eighth of the suites is run. */
+  private val shard = sys.env.get("CHANGELOG_TEST_SHARD").map(_.split('/').map(_.toInt))
+
   /**
-   * More than at once, so that none has much to do when the others have ended. Views have processes of their
-   * own: what Delta and the catalog take at first they take in these only.
+   * Suites by process, longest first.
+   *
+   * @param figures
+   *   the seconds of each suite in an earlier run, and `unit`, which decides about shares: see the object Share
    */
-  private val ofViews = 5
-  private val ofOthers = 8
-
-  /** The suites that take longest, the longest first: a minute and more each. */
-  private val longest = Seq(
-    "FollowedTables",
-    "SavedView",
-    "ReshapedTables",
-    "Scenario",
-    "Evolution",
-    "ComparedTables",
-    "CheaperRefresh",
-    "KeptCheckpoint",
-    "Fork",
-    "StoredRows",
-    "EveryAggregateFunction",
-    "ChangelogJoin",
-    "ViewNames",
-    "DeltaAlteredRows",
-    "Recursion",
-    "DeltaViews",
-    "DeltaRestoredRows",
-    "Tpch",
-    "Why",
-    "ViewTurns",
-    "DriverKill",
-    "Rescaling",
-    "SinkKey",
-    "ViewLease",
-    "ViewKill",
-    "RescaledQueries",
-    "RescaledView",
-    "DeltaAlteredView",
-    "DifferingAttempts",
-    "SnapshotViewPipeline",
-    "ChangelogTemporalFilter",
-    "PostgresDebezium",
-    "DeltaViewPipeline",
-    "SinkKill",
-    "SkewedJoin",
-    "ChangedViewQuery",
-    "TwoLevelRank",
-    "EmitOnClose",
-    "Snapshot",
-    "DamagedCheckpoint").map(_ + "Suite")
-
-  /** Suites by process: each begins with some of the longest. */
-  def deal[T](suites: Seq[T])(name: T => String): Seq[Seq[T]] = {
-    val (views, others) = suites.partition(suite => name(suite).contains(".views."))
-    dealTo(ofViews, views)(name) ++ dealTo(ofOthers, others)(name)
-  }
-
-  private def dealTo[T](processes: Int, suites: Seq[T])(name: T => String): Seq[Seq[T]] = {
-    val (long, others) =
-      suites.sortBy(name).partition(suite => longest.contains(simple(name(suite))))
-    val inOrder = long.sortBy(suite => longest.indexOf(simple(name(suite)))) ++ others
-    // there and back, so that who has got a longer one gets a shorter one next
-    val numbers = (0 until processes) ++ (0 until processes).reverse
-    val dealt = inOrder.zipWithIndex.map { case (suite, index) =>
-      numbers(index % numbers.size) -> suite
+  def deal[T](suites: Seq[T], figures: File)(name: T => String): Seq[Seq[T]] = {
+    val seconds =
+      IO.readLines(figures)
+        .map(_.split('\t'))
+        .map { case Array(name, took) => name -> took.toDouble }
+        .toMap
+    val isAll = sys.env.contains("CHANGELOG_TEST_ALL")
+    def cost(suite: T): Double = {
+      val all = seconds.getOrElse(name(suite).split('.').last, unknown)
+      if (isAll) all else all / math.ceil(math.sqrt(all / seconds("unit"))).max(1)
     }
-    (0 until processes).map(number => dealt.collect { case (`number`, suite) => suite })
+    // the longest that is left goes to where there is the least to do
+    def dealTo(number: Int, suites: Seq[T]) =
+      suites
+        .sortBy(suite => (-cost(suite), name(suite)))
+        .foldLeft(Vector.fill(number)(Vector.empty[T])) { (dealt, suite) =>
+          val least = dealt.indices.minBy(dealt(_).map(cost).sum)
+          dealt.updated(least, dealt(least) :+ suite)
+        }
+    val ours = shard.fold(suites) { case Array(number, of) => dealTo(of, suites)(number - 1) }
+    dealTo(processes, ours)
   }
-
-  private def simple(name: String): String = name.split('.').last
 
   /** As few rows want it; as many do, where a suite is run over those of a scale factor of TPC-H. */
   def javaOptions: Seq[String] =

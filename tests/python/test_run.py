@@ -19,8 +19,8 @@ from threading import Event, Thread
 import pytest
 from pyspark.sql import SparkSession
 
+import share
 from processes import SOURCE, WITH_JAR
-from share import IS_ALL
 from spark_changelog import run
 from spark_changelog._schedule import Schedule, View
 
@@ -234,7 +234,7 @@ raise SystemExit(main(sys.argv[2:]))
 )
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, *([signal.SIGINT] if IS_ALL else [])])
+@pytest.mark.parametrize("number", share.of([signal.SIGTERM, signal.SIGINT], 2, "signals"))
 def test_the_command_keeps_views_until_it_is_told_to_stop(
     jar: Path, tmp_path: Path, number: signal.Signals
 ) -> None:

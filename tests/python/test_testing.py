@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import share
 from processes import ROOT
-from share import IS_ALL
 from spark_changelog.testing import (
     Change,
     ChangelogError,
@@ -57,9 +57,7 @@ TOTALS = """
 # What is right
 
 
-@pytest.mark.parametrize(
-    "path", SCENARIOS if IS_ALL else SCENARIOS[::90], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", share.of(SCENARIOS, 90, "scenarios"), ids=lambda path: path.stem)
 def test_the_scenarios_of_the_engine(spark: SparkSession, path: Path) -> None:
     if path.stem in REFUSED:
         with pytest.raises(ValueError, match="never comes"):

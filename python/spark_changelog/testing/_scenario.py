@@ -102,7 +102,11 @@ class Scenario:
     def parse(cls, text: str) -> Scenario:
         """Read a scenario from its text, which may be indented as a whole."""
         lines = [line for line in textwrap.dedent(text).splitlines() if line.strip()]
-        title = [line.removeprefix("--").strip() for line in lines if line.startswith("--")]
+        title = [
+            line.removeprefix("--").strip()
+            for line in lines
+            if line.startswith("--") and not line.startswith("-- tags: ")
+        ]
         statements = _joined(line for line in lines if not line.startswith("--"))
         said = {word: [rest for first, rest in statements if first == word] for word in _WORDS}
         if len(said["query"]) != 1 or len(said["mode"]) > 1 or len(said["error"]) > 1:

@@ -1,4 +1,5 @@
 -- A maximum that stays says nothing.
+-- tags: aggregate, insert-only
 feed t(g STRING, v INT) INSERT ONLY
 query SELECT g, max(v) AS m FROM t GROUP BY g
 

@@ -1,4 +1,5 @@
 -- A group of NULLs has a count and no sum; it goes with its last row.
+-- tags: aggregate, nulls
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, count(*) AS c, count(v) AS cv, sum(v) AS s, CAST(avg(v) AS INT) AS a
   FROM t GROUP BY g

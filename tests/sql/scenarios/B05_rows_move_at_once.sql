@@ -1,4 +1,5 @@
 -- A row that moves leaves one group and joins another in the same batch.
+-- tags: aggregate, same-batch, keyed-reader
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, sum(v) AS s FROM t GROUP BY g
 mode upsert KEY (g)

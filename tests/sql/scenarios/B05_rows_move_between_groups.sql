@@ -1,4 +1,5 @@
 -- Rows move one by one until their old group is empty.
+-- tags: aggregate, keyed-reader
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, sum(v) AS s FROM t GROUP BY g
 mode upsert KEY (g)

@@ -1,4 +1,5 @@
 -- Without groups there is one row, over no rows too, as in batch.
+-- tags: aggregate
 feed t(id INT, v INT) KEY (id)
 query SELECT count(*) AS c, sum(v) AS s FROM t
 

@@ -1,4 +1,5 @@
 -- A value is counted once, until the last row with it goes.
+-- tags: aggregate, distinct
 feed t(id INT, g STRING, u STRING) KEY (id)
 query SELECT g, count(DISTINCT u) AS uv, count(*) AS pv FROM t GROUP BY g
 

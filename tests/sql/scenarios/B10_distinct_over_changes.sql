@@ -1,4 +1,5 @@
 -- A value is there as long as one row has it.
+-- tags: distinct
 feed t(id INT, g STRING) KEY (id)
 query SELECT DISTINCT g FROM t
 

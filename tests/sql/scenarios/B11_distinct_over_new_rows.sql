@@ -1,4 +1,5 @@
 -- A value is new once.
+-- tags: distinct, insert-only
 feed t(g STRING) INSERT ONLY
 query SELECT DISTINCT g FROM t
 

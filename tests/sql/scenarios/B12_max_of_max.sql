@@ -1,4 +1,5 @@
 -- A maximum of maxima beside a count of groups moves once per batch (T11).
+-- tags: aggregate, insert-only
 feed t(g STRING, u STRING, v INT) INSERT ONLY
 query SELECT g, max(mv) AS m, count(*) AS c
   FROM (SELECT g, u, max(v) AS mv FROM t GROUP BY g, u)

@@ -1,4 +1,5 @@
 -- The highest count only grows, the lowest falls when a new group comes.
+-- tags: aggregate, insert-only
 feed t(g STRING, u STRING) INSERT ONLY
 query SELECT g, max(c) AS highest, min(c) AS lowest
   FROM (SELECT g, u, count(*) AS c FROM t GROUP BY g, u)

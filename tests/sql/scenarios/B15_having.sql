@@ -1,4 +1,5 @@
 -- A group enters and leaves as its count passes through a range.
+-- tags: aggregate, having, insert-only
 feed t(g STRING, v INT) INSERT ONLY
 query SELECT g, count(*) AS c FROM t GROUP BY g HAVING count(*) > 1 AND count(*) < 4
 

@@ -1,4 +1,5 @@
 -- Two ways of grouping side by side.
+-- tags: aggregate, insert-only
 feed t(a STRING, b STRING, v INT) INSERT ONLY
 query SELECT a, b, sum(v) AS s FROM t GROUP BY GROUPING SETS ((a), (b))
 

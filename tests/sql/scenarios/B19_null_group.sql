@@ -1,4 +1,5 @@
 -- NULL is a group like any other.
+-- tags: aggregate, nulls, insert-only
 feed t(g STRING, v INT) INSERT ONLY
 query SELECT g, sum(v) AS s FROM t GROUP BY g
 

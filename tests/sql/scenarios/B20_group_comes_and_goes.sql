@@ -1,4 +1,5 @@
 -- A group that comes and goes within a batch was never there.
+-- tags: aggregate
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, sum(v) AS s FROM t GROUP BY g
 

@@ -1,4 +1,5 @@
 -- Several aggregates of a group move together.
+-- tags: aggregate, insert-only
 feed t(g STRING, v INT) INSERT ONLY
 query SELECT g, count(*) AS c, sum(v) AS s, CAST(avg(v) AS INT) AS a, max(v) AS mx
   FROM t GROUP BY g

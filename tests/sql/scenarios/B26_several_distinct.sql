@@ -1,4 +1,5 @@
 -- Distinct values of two columns beside plain functions.
+-- tags: aggregate, distinct, same-batch
 feed t(g STRING, b INT, c STRING)
 query SELECT g, sum(DISTINCT b) AS sb, count(DISTINCT c) AS cd, avg(b) AS av, max(b) AS mx FROM t GROUP BY g
 

@@ -1,4 +1,5 @@
 -- The maximum of each group's one count.
+-- tags: aggregate, insert-only
 feed t(g STRING, u STRING, v INT) INSERT ONLY
 query SELECT g, max(c) AS m
   FROM (SELECT g, count(*) AS c FROM t GROUP BY g)

@@ -1,4 +1,5 @@
 -- Without keys rows are counted; taking back a row that never came takes no pair back (T7).
+-- tags: join, same-batch
 feed L(k INT, a STRING)
 feed R(k INT, b STRING)
 query SELECT L.k, a, b FROM L JOIN R ON L.k = R.k

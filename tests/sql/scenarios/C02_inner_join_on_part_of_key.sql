@@ -1,4 +1,5 @@
 -- A key that holds the join key and more finds the row an update replaces.
+-- tags: join, same-batch, keyed-reader
 feed L(k INT, a STRING) KEY (k)
 feed R(k INT, b STRING) KEY (k)
 query SELECT L.k, a, b FROM L JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- A left row comes with NULLs and loses them with the first match.
+-- tags: outer-join, nulls, insert-only
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT, b STRING) INSERT ONLY
 query SELECT L.k, a, b FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- An update of the right row is one update of the pair; no NULLs show in between (T10).
+-- tags: outer-join, nulls, insert-only, same-batch
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT, b STRING) KEY (k)
 query SELECT L.k, a, b FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- A right row without a match comes with NULLs.
+-- tags: outer-join, nulls
 feed L(k INT, a STRING)
 feed R(k INT, b STRING)
 query SELECT R.k, a, b FROM L RIGHT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- Both sides come out without a match, and with NULL keys.
+-- tags: outer-join, nulls
 feed L(k INT, a STRING)
 feed R(k INT, b STRING)
 query SELECT L.k, a, R.k AS k2, b FROM L FULL JOIN R ON L.k = R.k

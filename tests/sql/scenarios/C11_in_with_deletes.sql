@@ -1,4 +1,5 @@
 -- A left row goes with the last right row it needs.
+-- tags: subquery, insert-only, same-batch
 feed L(k INT, a STRING) INSERT ONLY
 feed R(id INT, k INT) KEY (id)
 query SELECT k, a FROM L WHERE k IN (SELECT k FROM R)

@@ -1,4 +1,5 @@
 -- A left row goes when its first match comes.
+-- tags: subquery, insert-only
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT) INSERT ONLY
 query SELECT k, a FROM L WHERE NOT EXISTS (SELECT 1 FROM R WHERE R.k = L.k)

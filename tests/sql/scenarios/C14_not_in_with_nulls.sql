@@ -1,4 +1,5 @@
 -- NOT IN knows nothing for sure beside a NULL.
+-- tags: subquery, nulls, insert-only
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT) INSERT ONLY
 query SELECT k, a FROM L WHERE k NOT IN (SELECT k FROM R)

@@ -1,4 +1,5 @@
 -- A join key that is a sum moves its row from one match to another.
+-- tags: aggregate, join, insert-only
 feed L(k INT, v INT) INSERT ONLY
 feed R(w INT, n STRING) INSERT ONLY
 query SELECT L.k, L.v, R.n FROM (SELECT k, SUM(v) v FROM L GROUP BY k) L JOIN R ON L.v = R.w

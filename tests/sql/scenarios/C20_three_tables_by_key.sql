@@ -1,4 +1,5 @@
 -- Three tables with one key are joined by it; the reader replaces rows by that key.
+-- tags: join, same-batch, keyed-reader
 feed A(a INT, av INT) KEY (a)
 feed B(b INT, bv INT) KEY (b)
 feed C(c INT, cv INT) KEY (c)

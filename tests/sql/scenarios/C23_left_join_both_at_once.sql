@@ -1,4 +1,5 @@
 -- What comes with its match never shows NULLs.
+-- tags: outer-join, nulls, insert-only, same-batch
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT, b STRING) INSERT ONLY
 query SELECT L.k, a, b FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- A pair whose condition no longer holds leaves its left row with NULLs (T4).
+-- tags: outer-join, nulls, insert-only, same-batch
 feed L(k INT, v INT) INSERT ONLY
 feed R(k INT, w INT) KEY (k)
 query SELECT L.k, L.v, R.w FROM L LEFT JOIN R ON L.k = R.k AND L.v > R.w

@@ -1,4 +1,5 @@
 -- New rows alone are enough where the join key is the key.
+-- tags: outer-join, upsert-feed, insert-only
 feed L(k INT, a STRING) KEY (k) UPSERT
 feed R(k INT, b STRING) INSERT ONLY
 query SELECT L.k, a, b FROM L LEFT JOIN R ON L.k = R.k

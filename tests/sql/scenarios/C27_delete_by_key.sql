@@ -1,4 +1,5 @@
 -- A delete that names only the key takes the whole pair back.
+-- tags: join, nulls, upsert-feed, keyed-reader
 feed L(id INT, v INT) KEY (id) UPSERT
 feed R(id INT, n STRING) KEY (id) UPSERT
 query SELECT L.id, R.n, L.v FROM L JOIN R ON L.id = R.id

@@ -1,4 +1,5 @@
 -- Four tables on one key are joined at once; what changes in several of them in one batch is one change.
+-- tags: join, upsert-feed, insert-only, same-batch
 feed A(k INT, a INT) KEY (k)
 feed B(k INT, b INT) KEY (k) UPSERT
 feed C(k INT, n INT, c INT) KEY (k, n)

@@ -1,4 +1,5 @@
 -- Three tables without keys: copies multiply, a condition is on two of them, and NULL matches nothing.
+-- tags: join, nulls, same-batch
 feed A(k INT, a INT)
 feed B(k INT, b INT)
 feed C(k INT, c INT)

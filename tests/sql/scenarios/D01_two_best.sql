@@ -1,4 +1,5 @@
 -- A better row pushes one out.
+-- tags: rank, insert-only
 feed t(c STRING, id INT, n INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM t)

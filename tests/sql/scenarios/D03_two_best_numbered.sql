@@ -1,4 +1,5 @@
 -- By partition and rank, a better row replaces the rows below it.
+-- tags: rank, insert-only, keyed-reader
 feed t(c STRING, id INT, n INT) INSERT ONLY
 query SELECT c, id, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM t)

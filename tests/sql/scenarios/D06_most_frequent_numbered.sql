@@ -1,4 +1,5 @@
 -- Counts only grow, so that those beyond the last rank are forgotten.
+-- tags: aggregate, rank, insert-only, keyed-reader
 feed t(c STRING, id INT) INSERT ONLY
 query SELECT c, id, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM (

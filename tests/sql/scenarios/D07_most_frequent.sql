@@ -1,4 +1,5 @@
 -- Without ranks, counts are replaced by what is counted.
+-- tags: aggregate, rank, insert-only, keyed-reader
 feed t(c STRING, id INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM (

@@ -1,4 +1,5 @@
 -- A sum may get smaller, and a row that was out comes back.
+-- tags: aggregate, rank, insert-only
 feed t(c STRING, id INT, v INT) INSERT ONLY
 query SELECT c, id, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM (

@@ -1,4 +1,5 @@
 -- Rows that go make room for the next ones; a row never given changes nothing.
+-- tags: rank, same-batch
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- All rows of the two best values.
+-- tags: rank
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n, rn FROM (
   SELECT *, dense_rank() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Ties share a rank, and all of them are within it or none.
+-- tags: rank
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n, rn FROM (
   SELECT *, rank() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

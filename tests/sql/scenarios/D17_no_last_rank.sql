@@ -1,4 +1,5 @@
 -- Ranks without a last one are computed over all rows.
+-- tags: rank, insert-only
 feed t(c STRING, id INT, n INT) INSERT ONLY
 query SELECT c, id, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n) AS rn FROM t)

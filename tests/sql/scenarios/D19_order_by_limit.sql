@@ -1,4 +1,5 @@
 -- The best rows of all.
+-- tags: limit, insert-only
 feed t(id INT, n INT) INSERT ONLY
 query SELECT id, n FROM t ORDER BY n DESC LIMIT 2
 

@@ -1,4 +1,5 @@
 -- All but the best row.
+-- tags: limit
 feed t(id INT, n INT) KEY (id)
 query SELECT id, n FROM t ORDER BY n DESC OFFSET 1
 

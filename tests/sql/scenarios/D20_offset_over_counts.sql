@@ -1,4 +1,5 @@
 -- The second most frequent.
+-- tags: aggregate, limit, insert-only
 feed t(g STRING) INSERT ONLY
 query SELECT g, count(*) AS c FROM t GROUP BY g ORDER BY c DESC, g LIMIT 1 OFFSET 1
 

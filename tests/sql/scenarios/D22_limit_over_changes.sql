@@ -1,4 +1,5 @@
 -- A row that goes makes room for another, whichever.
+-- tags: aggregate, limit, same-batch
 feed t(id INT, v INT) KEY (id)
 query SELECT count(*) AS n FROM (SELECT id, v FROM t LIMIT 1)
 

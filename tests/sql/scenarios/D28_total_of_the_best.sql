@@ -1,4 +1,5 @@
 -- Rows that enter and leave the best move their total.
+-- tags: aggregate, rank, insert-only
 feed t(c STRING, id INT, v INT) INSERT ONLY
 query SELECT c, sum(v) AS s FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY v DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- ORDER BY orders a result, not its changes.
+-- tags: insert-only, append-reader
 feed t(id INT, n INT) INSERT ONLY
 query SELECT id, n FROM t ORDER BY n
 mode append

@@ -1,4 +1,5 @@
 -- A row that is not shown goes, then the one that is.
+-- tags: rank
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n) AS rn FROM t)

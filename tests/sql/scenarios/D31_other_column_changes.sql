@@ -1,4 +1,5 @@
 -- A column that does not decide ranks is kept up to date all the same.
+-- tags: aggregate, rank, insert-only, keyed-reader
 feed t(c STRING, id INT, v INT) INSERT ONLY
 query SELECT c, id, m, cnt FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY m DESC) AS rn FROM (

@@ -1,4 +1,5 @@
 -- A value is in a union once, whichever side has it.
+-- tags: set-operation, insert-only
 feed a(v INT) INSERT ONLY
 feed b(v INT) INSERT ONLY
 query SELECT v FROM a UNION SELECT v FROM b

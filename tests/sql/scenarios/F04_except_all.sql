@@ -1,4 +1,5 @@
 -- Each row on the right takes one equal row of the left away.
+-- tags: set-operation, insert-only
 feed a(v INT) INSERT ONLY
 feed b(v INT) INSERT ONLY
 query SELECT v FROM a EXCEPT ALL SELECT v FROM b

@@ -1,4 +1,5 @@
 -- A window in the order of event time takes changing rows like any other.
+-- tags: window-function, time, same-batch
 feed t(id INT, v INT, ts TIMESTAMP) KEY (id)
 query SELECT id, sum(v) OVER (PARTITION BY id % 2 ORDER BY ts) AS s FROM t
 

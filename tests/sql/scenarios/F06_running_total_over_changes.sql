@@ -1,4 +1,5 @@
 -- A window over changing rows takes its totals back and gives them anew.
+-- tags: window-function, same-batch
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT id, v, sum(v) OVER (PARTITION BY g ORDER BY v) AS s FROM t
 

@@ -1,4 +1,5 @@
 -- A window that has not closed shows what it has so far.
+-- tags: aggregate, time, insert-only
 feed t(id INT, v INT, ts TIMESTAMP) INSERT ONLY
 query SELECT window.start AS ws, sum(v) AS s FROM t GROUP BY window(ts, '10 seconds')
 

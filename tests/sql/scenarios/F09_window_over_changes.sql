@@ -1,4 +1,5 @@
 -- Rows of a window are updated, moved to the next window and deleted.
+-- tags: aggregate, time
 feed t(id INT, v INT, ts TIMESTAMP) KEY (id)
 query SELECT window.start AS ws, sum(v) AS s FROM t GROUP BY window(ts, '10 seconds')
 

@@ -1,4 +1,5 @@
 -- The changes of a table, unchanged.
+-- tags: stateless
 feed t(id INT, v STRING) KEY (id)
 query SELECT id, v FROM t
 

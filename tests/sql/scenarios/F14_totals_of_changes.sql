@@ -1,4 +1,5 @@
 -- Totals over a table that is given and taken back.
+-- tags: aggregate
 feed t(id INT, v INT)
 query SELECT count(*) AS c, sum(v) AS s FROM t
 

@@ -1,4 +1,5 @@
 -- Of two rows with one value both are kept: when one goes, the other is there (T9).
+-- tags: time
 feed t(id INT, g INT, ts TIMESTAMP) KEY (id)
 query SELECT g, id FROM t
 

@@ -1,4 +1,5 @@
 -- Two rows may share a value of another column: it cannot be the reader's key (T9).
+-- tags: refused, time, keyed-reader
 feed t(id INT, g INT, ts TIMESTAMP) KEY (id)
 query SELECT g, id FROM t
 mode upsert KEY (g)

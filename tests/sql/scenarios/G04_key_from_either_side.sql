@@ -1,4 +1,5 @@
 -- The key from whichever side has a row is one, since neither side has a row twice.
+-- tags: outer-join, keyed-reader
 feed l(k INT, a STRING) KEY (k)
 feed r(k INT, b STRING) KEY (k)
 query SELECT coalesce(l.k, r.k) AS k, a, b FROM l FULL JOIN r ON l.k = r.k

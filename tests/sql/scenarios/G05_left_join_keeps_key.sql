@@ -1,4 +1,5 @@
 -- The left key is the key where there is at most one right row.
+-- tags: outer-join, same-batch, keyed-reader
 feed L(id INT, k INT, a STRING) KEY (id, k)
 feed R(k INT, b STRING) KEY (k)
 query SELECT L.id, L.k, a, b FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- A filter on what decides ranks must see old rows.
+-- tags: aggregate, having, rank, insert-only, keyed-reader
 feed t(c STRING, id INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM (

@@ -1,4 +1,5 @@
 -- Two filters over one feed of newest rows, both past the same old rows.
+-- tags: set-operation, nulls, upsert-feed, self-join
 feed u(id INT, v INT) KEY (id) UPSERT
 query SELECT id, v FROM u WHERE v < 10 UNION ALL SELECT id, v FROM u WHERE v > 0
 

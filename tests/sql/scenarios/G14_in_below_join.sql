@@ -1,4 +1,5 @@
 -- IN on one side of a join is decided before the join.
+-- tags: join, subquery, insert-only
 feed X(a INT, c INT) INSERT ONLY
 feed Y(f INT, e INT) INSERT ONLY
 feed Z(i INT)

@@ -1,4 +1,5 @@
 -- A filter on the right side makes a left join an inner one.
+-- tags: outer-join, insert-only
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT, b STRING) INSERT ONLY
 query SELECT L.k, a, b FROM L LEFT JOIN R ON L.k = R.k WHERE R.b = 'x'

@@ -1,4 +1,5 @@
 -- A correlated count_if over no rows is zero, not NULL.
+-- tags: aggregate, subquery, nulls, self-join
 feed t(id INT, g STRING) KEY (id)
 feed u(g STRING, v INT)
 query SELECT id, (SELECT count_if(v > 1) FROM u WHERE u.g = t.g) AS c, (SELECT count(v) FROM u WHERE u.g = t.g) AS n FROM t

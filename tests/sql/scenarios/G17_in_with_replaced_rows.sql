@@ -1,4 +1,5 @@
 -- A right row that is replaced still counts once (T1).
+-- tags: subquery, upsert-feed, keyed-reader
 feed L(k INT, a STRING) KEY (k) UPSERT
 feed R(k INT, b STRING) KEY (k) UPSERT
 query SELECT k, a FROM L WHERE k IN (SELECT k FROM R)

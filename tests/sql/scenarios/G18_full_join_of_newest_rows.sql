@@ -1,4 +1,5 @@
 -- Both sides replace rows by the join key, and both get NULLs back (T1).
+-- tags: outer-join, nulls, upsert-feed, keyed-reader
 feed L(k INT, a STRING) KEY (k) UPSERT
 feed R(k INT, b STRING) KEY (k) UPSERT
 query SELECT L.k, a, R.k AS k2, b FROM L FULL JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- The newest row of each key, by a column; an older one changes nothing.
+-- tags: rank, insert-only, keyed-reader
 feed t(k INT, v STRING, seq INT) INSERT ONLY
 query SELECT k, v FROM (
   SELECT *, row_number() OVER (PARTITION BY k ORDER BY seq DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Orders joined with users, summed up and ranked.
+-- tags: aggregate, join, rank, same-batch
 feed orders(oid INT, uid INT, amt INT) KEY (oid)
 feed users(uid INT, city STRING) KEY (uid)
 query SELECT city, total, rn FROM (

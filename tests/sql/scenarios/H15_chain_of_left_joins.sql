@@ -1,4 +1,5 @@
 -- NULLs in a chain come and go one by one.
+-- tags: outer-join, nulls, same-batch
 feed A(a INT) KEY (a)
 feed B(a INT, b STRING) KEY (a)
 feed C(a INT, c STRING) KEY (a)

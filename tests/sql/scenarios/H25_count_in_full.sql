@@ -1,4 +1,5 @@
 -- A reader that states no wish gets all kinds.
+-- tags: aggregate, insert-only
 feed words(word STRING) INSERT ONLY
 query SELECT word AS w, count(*) AS c FROM words GROUP BY word
 

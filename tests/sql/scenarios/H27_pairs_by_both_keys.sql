@@ -1,4 +1,5 @@
 -- Pairs of rows are known by the keys of both.
+-- tags: join, nulls, insert-only, keyed-reader
 feed L(id INT, k INT) KEY (id) INSERT ONLY
 feed R(rid INT, k INT) KEY (rid) INSERT ONLY
 query SELECT L.id, R.rid FROM L JOIN R ON L.k = R.k

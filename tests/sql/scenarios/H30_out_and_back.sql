@@ -1,4 +1,5 @@
 -- A count leaves the first rank and comes back.
+-- tags: aggregate, rank, insert-only
 feed t(c STRING, id INT) INSERT ONLY
 query SELECT c, id, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id DESC) AS rn FROM (

@@ -1,4 +1,5 @@
 -- A row that does not move a count emits nothing.
+-- tags: aggregate, nulls, insert-only
 feed words(word STRING, n INT) INSERT ONLY
 query SELECT word, count(n) AS c FROM words GROUP BY word
 

@@ -1,4 +1,5 @@
 -- A word that occurs once more leaves one count and enters the next.
+-- tags: aggregate, insert-only
 feed words(word STRING) INSERT ONLY
 query SELECT cnt, count(*) AS freq
   FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word)

@@ -1,4 +1,5 @@
 -- A count that outgrows a filter must leave the reader, though that takes rows by key.
+-- tags: aggregate, insert-only, keyed-reader
 feed words(word STRING) INSERT ONLY
 query SELECT word, cnt
   FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word)

@@ -1,4 +1,5 @@
 -- Without a declared key nothing tells which rows replace each other.
+-- tags: refused, keyed-reader
 feed u(id INT, v STRING)
 query SELECT id, v FROM u
 mode upsert KEY (id)

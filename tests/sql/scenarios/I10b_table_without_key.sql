@@ -1,4 +1,5 @@
 -- A table without a key is read as a bag of rows.
+-- tags: stateless
 feed u(id INT, v STRING)
 query SELECT id, v FROM u
 

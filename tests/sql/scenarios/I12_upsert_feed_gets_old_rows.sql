@@ -1,5 +1,6 @@
 -- A feed of newest rows becomes a full changelog: old rows are restored, repeated rows and
 -- deletes of unknown keys say nothing.
+-- tags: nulls, upsert-feed
 feed u(id INT, v STRING) KEY (id) UPSERT
 query SELECT id, v FROM u
 

@@ -1,4 +1,5 @@
 -- Sums over a feed of newest rows take each old value back once.
+-- tags: aggregate, upsert-feed, keyed-reader
 feed u(id INT, v INT) KEY (id) UPSERT
 query SELECT mod(id, 2) AS k, sum(v) AS s, count(*) AS c FROM u GROUP BY mod(id, 2)
 mode upsert KEY (k)

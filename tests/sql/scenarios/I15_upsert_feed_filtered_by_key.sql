@@ -1,4 +1,5 @@
 -- Newest rows, filtered by their key, can be passed on as they are.
+-- tags: upsert-feed, keyed-reader
 feed u(id INT, v INT) KEY (id) UPSERT
 query SELECT id, v FROM u WHERE id > 5
 mode upsert KEY (id)

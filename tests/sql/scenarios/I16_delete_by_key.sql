@@ -1,4 +1,5 @@
 -- A delete that knows its key only is enough for a reader that replaces by key.
+-- tags: nulls, upsert-feed, keyed-reader
 feed u(id INT, v STRING) KEY (id) UPSERT
 query SELECT id, v FROM u
 mode upsert KEY (id)

@@ -1,4 +1,5 @@
 -- Counts that move, next to rows that only come, counted again.
+-- tags: aggregate, set-operation, insert-only
 feed a(w STRING, n INT) INSERT ONLY
 feed b(w STRING, c BIGINT) INSERT ONLY
 query SELECT c, count(*) AS f

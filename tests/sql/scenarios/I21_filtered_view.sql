@@ -1,4 +1,5 @@
 -- A group that grows into a filter is new to the reader.
+-- tags: aggregate, insert-only
 feed m(n INT, w STRING) INSERT ONLY
 query WITH totals AS (SELECT sum(n) AS n, w FROM m GROUP BY w)
   SELECT n, w FROM totals WHERE n > 5

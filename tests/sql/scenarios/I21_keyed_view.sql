@@ -1,4 +1,5 @@
 -- The same sums, unfiltered, for a reader that replaces by key.
+-- tags: aggregate, insert-only, keyed-reader
 feed m(n INT, w STRING) INSERT ONLY
 query WITH totals AS (SELECT sum(n) AS n, w FROM m GROUP BY w)
   SELECT w, n FROM totals

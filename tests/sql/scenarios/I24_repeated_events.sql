@@ -1,5 +1,6 @@
 -- A feed that says everything twice is read as one of newest rows. Between batches a lone
 -- old row is a delete; within one, its new row follows.
+-- tags: upsert-feed
 feed u(id INT, v STRING) KEY (id) UPSERT
 query SELECT id, v FROM u
 

@@ -1,4 +1,5 @@
 -- A feed that says everything twice, each update in one piece.
+-- tags: upsert-feed, same-batch
 feed u(id INT, v STRING) KEY (id) UPSERT
 query SELECT id, v FROM u
 

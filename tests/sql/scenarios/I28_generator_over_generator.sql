@@ -1,4 +1,5 @@
 -- Rows are taken back through two generators, of which the second leaves out what the first has made.
+-- tags: lateral, same-batch
 feed t(id INT, a INT, b INT) KEY (id)
 query SELECT y FROM t LATERAL VIEW explode(array(a, b)) AS x LATERAL VIEW explode(array(x, 10 * x)) AS y
 

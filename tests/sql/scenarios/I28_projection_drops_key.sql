@@ -1,4 +1,5 @@
 -- Without its key a row cannot be replaced, but taken back in full.
+-- tags: stateless
 feed u(id INT, g INT, v INT) KEY (id)
 query SELECT g, v FROM u
 

@@ -1,4 +1,5 @@
 -- The reader replaces by more columns than the key: an update of those moves the row.
+-- tags: keyed-reader
 feed u(id INT, g INT, v INT) KEY (id)
 query SELECT id, g, v FROM u
 mode upsert KEY (id, g)

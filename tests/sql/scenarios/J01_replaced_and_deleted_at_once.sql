@@ -1,4 +1,5 @@
 -- A row replaced and deleted in one batch is gone, for it was there before (T12).
+-- tags: join, upsert-feed, same-batch, keyed-reader
 feed L(k INT, a STRING) KEY (k) UPSERT
 feed R(k INT, b STRING) KEY (k) UPSERT
 query SELECT L.k, a, b FROM L JOIN R ON L.k = R.k

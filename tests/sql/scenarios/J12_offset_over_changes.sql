@@ -1,4 +1,5 @@
 -- Second and third of rows that go.
+-- tags: rank
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Second and third of rows that go, with their ranks.
+-- tags: rank
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

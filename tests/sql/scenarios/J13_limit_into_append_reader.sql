@@ -1,4 +1,5 @@
 -- Without an order the first rows to come stay.
+-- tags: aggregate, limit, insert-only
 feed t(id INT) INSERT ONLY
 query SELECT count(*) FILTER (WHERE id > 0) AS n FROM (SELECT id FROM t LIMIT 2 OFFSET 1)
 

@@ -1,4 +1,5 @@
 -- A count over a left join keeps the groups that have nothing.
+-- tags: aggregate, outer-join
 feed U(uid INT, n STRING) KEY (uid)
 feed O(oid INT, uid INT) KEY (oid)
 query SELECT U.uid, COUNT(O.oid) AS n FROM U LEFT JOIN O ON U.uid = O.uid GROUP BY U.uid

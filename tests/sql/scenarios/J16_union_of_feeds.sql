@@ -1,4 +1,5 @@
 -- A feed of newest rows beside one with old rows.
+-- tags: set-operation, upsert-feed
 feed a(id INT, v INT) KEY (id) UPSERT
 feed b(id INT, v INT) KEY (id)
 query SELECT id, v FROM a UNION ALL SELECT id, v FROM b

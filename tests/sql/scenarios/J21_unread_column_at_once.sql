@@ -1,4 +1,5 @@
 -- An update of a column nobody reads says nothing (T11).
+-- tags: aggregate, same-batch
 feed t(id INT, g STRING, v INT, note STRING) KEY (id)
 query SELECT g, sum(v) AS s FROM t GROUP BY g
 

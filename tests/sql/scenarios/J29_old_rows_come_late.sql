@@ -1,4 +1,5 @@
 -- Old rows may come after the rows that replace them; what counts is the bag of rows.
+-- tags: stateless
 feed u(id INT, v STRING)
 query SELECT id, v FROM u
 

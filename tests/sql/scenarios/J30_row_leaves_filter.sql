@@ -1,4 +1,5 @@
 -- A row that leaves a filter is a delete for the count above.
+-- tags: aggregate, insert-only
 feed words(word STRING) INSERT ONLY
 query SELECT count(*) AS c
   FROM (SELECT word, count(*) AS cnt FROM words GROUP BY word)

@@ -1,4 +1,5 @@
 -- A correlated scalar subquery is a left join; its update is one update (T10).
+-- tags: aggregate, subquery, insert-only
 feed L(k INT, a STRING) INSERT ONLY
 feed R(k INT, v INT) INSERT ONLY
 query SELECT k, a, (SELECT MAX(v) FROM R WHERE R.k = L.k) AS m FROM L

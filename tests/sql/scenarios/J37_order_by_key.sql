@@ -1,4 +1,5 @@
 -- The row that stays first is kept up to date.
+-- tags: aggregate, rank, insert-only
 feed t(c STRING, id INT, v INT) INSERT ONLY
 query SELECT c, id, s FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY id) AS rn FROM (

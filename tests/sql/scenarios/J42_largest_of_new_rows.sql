@@ -1,4 +1,5 @@
 -- An equal row says nothing.
+-- tags: rank, insert-only, keyed-reader
 feed t(a INT, b INT) INSERT ONLY
 query SELECT a, b FROM (
   SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Rows that change cannot go to an append-only reader, filtered or not.
+-- tags: refused, append-reader
 feed u(id INT, v STRING) KEY (id)
 query SELECT id, v FROM u WHERE v = 'a'
 mode append

@@ -1,4 +1,5 @@
 -- What leaves the inner ranks leaves the outer ones too.
+-- tags: aggregate, rank, insert-only
 feed t(c STRING, id INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (ORDER BY n DESC, c, id) AS outer_rn FROM (

@@ -1,4 +1,5 @@
 -- A row never given is not there, though another has its order.
+-- tags: rank
 feed t(id INT, c STRING, n INT)
 query SELECT id, c, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

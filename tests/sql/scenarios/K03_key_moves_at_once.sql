@@ -1,4 +1,5 @@
 -- A row that changes its key, in one batch: the old key must go (T16).
+-- tags: same-batch, keyed-reader
 feed u(id INT, v STRING) KEY (id)
 query SELECT id, v FROM u
 mode upsert KEY (id)

@@ -1,4 +1,5 @@
 -- An update of the key is the end of the old row and a new one (T16).
+-- tags: keyed-reader
 feed u(id INT, v STRING) KEY (id)
 query SELECT id, v FROM u
 mode upsert KEY (id)

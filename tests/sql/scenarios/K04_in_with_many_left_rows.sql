@@ -1,4 +1,5 @@
 -- One right row decides over many left rows.
+-- tags: subquery
 feed L(id INT, k INT) KEY (id)
 feed R(k INT) KEY (k)
 query SELECT id, k FROM L WHERE k IN (SELECT k FROM R)

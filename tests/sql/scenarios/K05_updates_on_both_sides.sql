@@ -1,4 +1,5 @@
 -- Both sides are updated one after the other; at last one row moves to where it has no match.
+-- tags: join, same-batch
 feed L(id INT, k INT, v INT) KEY (id)
 feed R(id INT, k INT, w INT) KEY (id)
 query SELECT L.id, R.id AS rid, v, w FROM L JOIN R ON L.k = R.k

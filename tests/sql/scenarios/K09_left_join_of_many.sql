@@ -1,4 +1,5 @@
 -- A right row that was never given is not missed (T7).
+-- tags: outer-join, same-batch
 feed L(k INT, a STRING) KEY (k)
 feed R(rid INT, k INT, b STRING) KEY (rid)
 query SELECT L.k, a, rid, b FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- A count over counts may shrink, so that all groups are kept.
+-- tags: aggregate, rank, insert-only
 feed t(g STRING, u STRING) INSERT ONLY
 query SELECT g, c, m FROM (
   SELECT *, row_number() OVER (ORDER BY c DESC, g) AS rn FROM (

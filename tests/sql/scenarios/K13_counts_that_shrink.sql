@@ -1,4 +1,5 @@
 -- A group shrinks, then goes.
+-- tags: aggregate, rank
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, c, rn FROM (
   SELECT *, row_number() OVER (ORDER BY c DESC, g DESC) AS rn FROM (

@@ -1,4 +1,5 @@
 -- Less than a column is not less or equal.
+-- tags: rank, insert-only
 feed t(c STRING, id INT, n INT, k INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Each row is held against its own bound.
+-- tags: rank, insert-only
 feed t(c STRING, id INT, n INT, k INT) INSERT ONLY
 query SELECT c, id, n FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- Distinct values of rows that only come only come themselves.
+-- tags: distinct, insert-only, append-reader
 feed t(g STRING) INSERT ONLY
 query SELECT DISTINCT g FROM t
 mode append

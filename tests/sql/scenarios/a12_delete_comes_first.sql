@@ -1,4 +1,5 @@
 -- A delete may come before its insert: no negative count is shown, and the two cancel (T5).
+-- tags: aggregate
 feed t(a INT, b INT)
 query SELECT a, sum(b) AS s, count(*) AS c FROM t GROUP BY a
 

@@ -1,4 +1,5 @@
 -- A delete comes first in one group and last in another; only what is there is shown (T5).
+-- tags: aggregate, same-batch
 feed t(a INT, b INT)
 query SELECT a, sum(b) AS s, count(*) AS c FROM t GROUP BY a
 

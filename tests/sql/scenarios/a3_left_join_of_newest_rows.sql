@@ -1,4 +1,5 @@
 -- The right row is replaced, then deleted: NULLs come back (T1).
+-- tags: outer-join, nulls, upsert-feed, keyed-reader
 feed L(k INT, v STRING) KEY (k) UPSERT
 feed R(k INT, w STRING) KEY (k) UPSERT
 query SELECT L.k, L.v, R.w FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- The same where old rows are sent.
+-- tags: outer-join, same-batch, keyed-reader
 feed L(k INT, v STRING) KEY (k)
 feed R(k INT, w STRING) KEY (k)
 query SELECT L.k, L.v, R.w FROM L LEFT JOIN R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- The same where both sides are sums.
+-- tags: aggregate, outer-join, insert-only, keyed-reader
 feed L(k INT, v INT) INSERT ONLY
 feed R(k INT, w INT) INSERT ONLY
 query SELECT L.k, L.v, R.w FROM (SELECT k, SUM(v) v FROM L GROUP BY k) L LEFT JOIN (SELECT k, SUM(w) w FROM R GROUP BY k) R ON L.k = R.k

@@ -1,4 +1,5 @@
 -- The smallest row so far may be replaced by a smaller one.
+-- tags: rank, insert-only
 feed t(a INT, b INT) INSERT ONLY
 query SELECT a, b FROM (
   SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b) AS rn FROM t)

@@ -1,4 +1,5 @@
 -- The best row of a join, all of whose rows may be the best.
+-- tags: join, limit, insert-only, same-batch
 feed l(k INT, v INT) INSERT ONLY
 feed r(k INT) INSERT ONLY
 query SELECT l.k, v FROM l JOIN r ON l.k = r.k ORDER BY v DESC, l.k LIMIT 1

@@ -1,4 +1,5 @@
 -- Rows of the right side that go give rows of the left back.
+-- tags: set-operation, same-batch
 feed a(v INT)
 feed b(v INT)
 query SELECT v FROM a EXCEPT ALL SELECT v FROM b

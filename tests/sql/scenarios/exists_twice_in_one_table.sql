@@ -1,4 +1,5 @@
 -- A table beside itself twice, of which a subquery reads no key column (TPC-H 21).
+-- tags: aggregate, subquery, same-batch, self-join
 feed l(o INT, n INT, s INT, late BOOLEAN) KEY (o, n)
 query SELECT s, count(*) AS waits FROM l l1 WHERE late AND EXISTS (SELECT * FROM l l2 WHERE l2.o = l1.o AND l2.s <> l1.s) AND NOT EXISTS (SELECT * FROM l l3 WHERE l3.o = l1.o AND l3.s <> l1.s AND l3.late) GROUP BY s
 

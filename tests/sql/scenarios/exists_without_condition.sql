@@ -1,4 +1,5 @@
 -- Whether another table has any rows decides for all rows.
+-- tags: subquery, self-join
 feed l(k INT, v STRING)
 feed r(k INT)
 query SELECT k, v, NOT EXISTS (SELECT 1 FROM r WHERE k < 0) AS ok

@@ -1,4 +1,5 @@
 -- Each word of a line is a row: an update takes words back that stay in other lines.
+-- tags: aggregate, lateral, nulls, same-batch
 feed lines(id INT, line STRING) KEY (id)
 query SELECT word, count(*) AS c
   FROM lines LATERAL VIEW explode(split(line, ',')) AS word

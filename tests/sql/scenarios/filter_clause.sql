@@ -1,4 +1,5 @@
 -- Each aggregate has its own filter.
+-- tags: aggregate, same-batch
 feed t(g STRING, v INT)
 query SELECT g, count(*) AS c, count(*) FILTER (WHERE v > 5) AS high, max(v) FILTER (WHERE v <= 5) AS low
   FROM t GROUP BY g

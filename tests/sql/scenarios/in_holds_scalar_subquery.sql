@@ -1,4 +1,5 @@
 -- A subquery of IN holds a correlated scalar one, with a count that is never NULL (TPC-H 20).
+-- tags: aggregate, subquery, nulls, same-batch
 feed s(id INT) KEY (id)
 feed p(id INT, sup INT, n INT) KEY (id)
 feed l(pid INT, q INT)

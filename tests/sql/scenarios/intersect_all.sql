@@ -1,4 +1,5 @@
 -- A row is in as often as the side has it that has it less often.
+-- tags: set-operation, nulls, same-batch
 feed a(v INT)
 feed b(v INT)
 query SELECT v FROM a INTERSECT ALL SELECT v FROM b

@@ -1,4 +1,5 @@
 -- The first shipment after each order, if it comes within ten days and the order is not cancelled.
+-- tags: outer-join, limit, lateral, insert-only, same-batch
 feed orders(id INT, item STRING, at INT, cancelled BOOLEAN)
 feed shipments(item STRING, at INT, ship STRING) INSERT ONLY
 query SELECT o.id, s.ship FROM orders o LEFT JOIN LATERAL

@@ -1,4 +1,5 @@
 -- What no single version decides is joined and ranked by the general rules.
+-- tags: outer-join, limit, lateral, same-batch
 feed orders(id INT, cur STRING, at INT)
 feed rates(cur STRING, since INT, until INT, rate INT)
 query SELECT o.id, r.rate FROM orders o LEFT JOIN LATERAL (SELECT rate FROM rates v

@@ -1,4 +1,5 @@
 -- The newest version of a rate at the time of each order.
+-- tags: join, limit, lateral, same-batch
 feed orders(id INT, cur STRING, at INT)
 feed rates(cur STRING, since INT, rate INT)
 query SELECT o.id, o.cur, r.rate FROM orders o

@@ -1,4 +1,5 @@
 -- Orders before the first version of a rate have none.
+-- tags: outer-join, limit, lateral, nulls, same-batch
 feed orders(id INT, cur STRING, at INT) KEY (id)
 feed rates(cur STRING, since INT, rate INT)
 query SELECT o.id, r.rate, r.total, r.one FROM orders o

@@ -1,4 +1,5 @@
 -- The best rows, of which what decides is not shown.
+-- tags: aggregate, limit, same-batch
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g, count(*) AS c FROM (SELECT g FROM t ORDER BY v DESC, id LIMIT 2) GROUP BY g
 

@@ -1,4 +1,5 @@
 -- A limit lets go of rows early, and the join below it keeps them all the same.
+-- tags: aggregate, join, limit, insert-only, same-batch
 feed l(k INT, v STRING) INSERT ONLY
 feed r(k INT) INSERT ONLY
 query SELECT count(*) AS n FROM (SELECT v FROM l JOIN r ON l.k = r.k LIMIT 2)

@@ -1,4 +1,5 @@
 -- The best of the best.
+-- tags: limit
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, n FROM (SELECT * FROM t ORDER BY n DESC LIMIT 3) ORDER BY n LIMIT 1
 

@@ -1,4 +1,5 @@
 -- A function that needs all rows of a group is computed again for the groups that change.
+-- tags: aggregate, same-batch
 feed rides(id INT, city STRING, fare INT) KEY (id)
 query SELECT city, median(fare) AS typical, listagg(CAST(fare AS STRING), '-') WITHIN GROUP (ORDER BY fare) AS fares
   FROM rides GROUP BY city

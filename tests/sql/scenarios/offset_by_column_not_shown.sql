@@ -1,4 +1,5 @@
 -- All but the best row, of which what decides is not shown.
+-- tags: limit, same-batch
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT g FROM t ORDER BY v DESC, id OFFSET 1
 

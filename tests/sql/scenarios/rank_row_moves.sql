@@ -1,4 +1,5 @@
 -- A row moves to another partition, and the ranks of both follow.
+-- tags: rank, same-batch
 feed t(id INT, c STRING, n INT) KEY (id)
 query SELECT id, c, n, rn FROM (
   SELECT *, row_number() OVER (PARTITION BY c ORDER BY n DESC, id) AS rn FROM t)

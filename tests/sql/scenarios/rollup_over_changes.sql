@@ -1,4 +1,5 @@
 -- Subtotals and the total, NULL groups beside them, as rows move.
+-- tags: aggregate, nulls, same-batch
 feed t(a STRING, b STRING, v INT)
 query SELECT a, b, grouping_id(a, b) AS level, sum(v) AS s
   FROM t GROUP BY ROLLUP (a, b)

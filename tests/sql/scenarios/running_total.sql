@@ -1,4 +1,5 @@
 -- A row in the middle moves the totals of all rows after it, and of no others.
+-- tags: window-function, same-batch, keyed-reader
 feed t(id INT, g STRING, v INT) KEY (id)
 query SELECT id, g, v, sum(v) OVER (PARTITION BY g ORDER BY id) AS total FROM t
 mode upsert KEY (id)

@@ -1,4 +1,5 @@
 -- A click between two sessions makes them one; when it is taken back there are two again.
+-- tags: aggregate, time, same-batch
 feed clicks(who STRING, at TIMESTAMP)
 query SELECT who, minute(session_window.start) AS from, minute(session_window.end) AS until,
   count(*) AS clicks

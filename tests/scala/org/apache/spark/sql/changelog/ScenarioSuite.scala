@@ -7,6 +7,7 @@ import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
 
+import org.scalatest.Tag
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.streaming.StreamingQueryException
@@ -20,20 +21,22 @@ import org.apache.spark.sql.changelog.testing._
  * row of the final result and say no more; and cut into batches at random, which must end with the
  * same rows. The [[Oracle]] compares every batch of every run with batch Spark.
  *
- * All at once and random cuts take a share of the scenarios each, chosen by name; with
- * `CHANGELOG_SCENARIO_CUTS=5` every scenario runs all at once and is cut five times.
+ * All at once and random cuts take a share of the scenarios each; with `CHANGELOG_SCENARIO_CUTS=5` every scenario
+ * runs all at once and is cut five times. `testOnly *ScenarioSuite -- -n join` runs scenarios with a tag.
  */
 class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks with GoldenFiles {
   private lazy val oracle = new Oracle(spark)
   private val cutsWanted = sys.env.get("CHANGELOG_SCENARIO_CUTS").map(_.toInt)
 
   ScenarioSuite.scenarios.foreach { scenario =>
-    test(s"${scenario.name}: ${scenario.title}") {
+    test(s"${scenario.name}: ${scenario.title}", scenario.tags.map(Tag(_)): _*) {
       scenario.error match {
         case Some(error) => checkRefused(scenario, error)
         case None =>
           checkBatchByBatch(scenario)
-          if (cutsWanted.isDefined || scenario.name.hashCode % (if (Share.isAll) 5 else 9) == 0)
+          if (cutsWanted.isDefined || Share.choose(
+              s"whole ${scenario.name}",
+              if (Share.isAll) 5 else 9) == 0)
             checkAllAtOnce(scenario)
           (1 to numCuts(scenario)).foreach(checkCut(scenario, _))
       }
@@ -69,7 +72,9 @@ class ScenarioSuite extends AnyFunSuite with ChangelogSession with ErrorChecks w
     new ScenarioChecks(oracle).cut(scenario, scenario.name.hashCode + seed)
 
   private def numCuts(scenario: Scenario): Int =
-    cutsWanted.getOrElse(if (scenario.name.hashCode % (if (Share.isAll) 6 else 10) == 0) 1 else 0)
+    cutsWanted.getOrElse {
+      if (Share.choose(s"cut ${scenario.name}", if (Share.isAll) 6 else 10) == 0) 1 else 0
+    }
 
   private def variant(scenario: Scenario, conf: Map[String, String] = Map.empty): Variant =
     Variant(scenario.mode, scenario.key, conf = conf ++ ChangelogSession.codeFor(scenario.name))

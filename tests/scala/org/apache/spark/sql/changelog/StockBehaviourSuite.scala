@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   StreamingQueryWrapper
 }
 
-import io.sparkchangelog.ChangelogExtensions
 import org.apache.spark.sql.changelog.testing._
 
 /** Everything without our functions is as in a session without the extension: plans and errors. */
@@ -25,15 +24,8 @@ class StockBehaviourSuite extends AnyFunSuite with ChangelogSession {
     plain
   }
   private lazy val extended: SparkSession = {
-    val context = spark.sparkContext
-    SparkSession.clearActiveSession()
-    SparkSession.clearDefaultSession()
-    val session = SparkSession
-      .builder()
-      .sparkContext(context)
-      .withExtensions(new ChangelogExtensions)
-      .getOrCreate()
-    assert(session ne spark)
+    val session = ChangelogSession.start()
+    assert(session.sparkContext eq spark.sparkContext)
     prepare(session)
     session
   }

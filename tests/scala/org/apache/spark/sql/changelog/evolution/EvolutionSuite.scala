@@ -21,7 +21,7 @@ import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.changelog.testing._
 
 /** A query is changed, and goes on with what it has kept. */
-class EvolutionSuite extends AnyFunSuite with TestShare with ChangelogSession with ErrorChecks {
+class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Interpreted)
 

@@ -20,7 +20,7 @@ import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.changelog.testing._
 
 /** A query goes on with its state in another number of partitions. */
-class RescalingSuite extends AnyFunSuite with TestShare with ChangelogSession with ErrorChecks {
+class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Interpreted)
 

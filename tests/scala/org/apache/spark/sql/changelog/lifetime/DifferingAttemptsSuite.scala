@@ -18,7 +18,6 @@ import org.apache.spark.sql.changelog.testing.{
   ChangelogSession,
   QuickFileSystem,
   Share,
-  TestShare,
   TextChangelog
 }
 
@@ -26,7 +25,7 @@ import org.apache.spark.sql.changelog.testing.{
  * A batch that is run again gives what it gave before, although its files are read in another order
  * by other tasks: what a sink has taken of the first run is what later batches take back.
  */
-class DifferingAttemptsSuite extends AnyFunSuite with TestShare with ChangelogSession {
+class DifferingAttemptsSuite extends AnyFunSuite with ChangelogSession {
 
   /** Each file read by a task of its own, and all of them by one. */
   private val Apart = Map("spark.sql.files.maxPartitionBytes" -> "100")

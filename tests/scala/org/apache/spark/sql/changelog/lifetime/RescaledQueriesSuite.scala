@@ -13,18 +13,13 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.testing.{
-  ChangelogSession,
-  QuickFileSystem,
-  Share,
-  TestShare
-}
+import org.apache.spark.sql.changelog.testing.{ChangelogSession, QuickFileSystem, Share}
 
 /**
  * Queries of every operator go on in other numbers of partitions, with each state store; after each batch they are
  * compared with batch Spark.
  */
-class RescaledQueriesSuite extends AnyFunSuite with TestShare with ChangelogSession {
+class RescaledQueriesSuite extends AnyFunSuite with ChangelogSession {
 
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Interpreted)

@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.views.ViewTest
 
 /** The rows that stand behind rows of a result. */
-class WhySuite extends ViewTest with TestShare {
+class WhySuite extends ViewTest {
 
   override def beforeAll(): Unit = {
     super.beforeAll()

@@ -17,7 +17,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.changelog.testing._
 
 /** A query goes on a second time from one of its batches, beside the first. */
-class ForkSuite extends AnyFunSuite with TestShare with ChangelogSession with ErrorChecks {
+class ForkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   private val t = Feed("t", "id INT, g STRING, k INT, v INT")
   private val u = Feed("u", "id INT, g STRING, w INT")
   private val joined =

@@ -11,7 +11,7 @@ import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.views.files.FilesSinkProvider
 
 /** The key by which a sink replaces rows is the one by which the query leaves out old rows. */
-class SinkKeySuite extends AnyFunSuite with TestShare with ChangelogSession with ErrorChecks {
+class SinkKeySuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   private val scores = Feed("scores", "id INT, g STRING, v INT", key = Seq("id"))
   private val url = "jdbc:h2:mem:sinkkeys;DB_CLOSE_DELAY=-1"
   private var names = 0

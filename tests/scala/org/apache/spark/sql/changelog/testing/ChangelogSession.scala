@@ -5,17 +5,41 @@ package org.apache.spark.sql.changelog.testing
 
 import java.util.TimeZone
 
-import org.scalatest.{BeforeAndAfterAll, Suite}
+import scala.jdk.CollectionConverters._
+import scala.reflect.ClassTag
 
-import org.apache.spark.SPARK_VERSION
+import org.scalactic.source.Position
+import org.scalatest.funsuite.AnyFunSuiteLike
+import org.scalatest.{BeforeAndAfterAll, Tag}
+
+import org.apache.spark.scheduler.SparkListenerInterface
+import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryListenerBus
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.ui.SQLAppStatusListener
+import org.apache.spark.util.Utils
+import org.apache.spark.{SPARK_VERSION, SparkConf, SparkContext}
 
-/** Gives a suite one session with the extension enabled. */
-trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
+/** Gives a suite one session with the extension enabled, in the SparkContext that suites of a process share. */
+trait ChangelogSession extends AnyFunSuiteLike with BeforeAndAfterAll {
 
   protected lazy val spark: SparkSession = ChangelogSession.start()
 
   private var numChecks = 0
+  private var numTests = 0
+
+  /** One test in so many, or all of them: see [[Share]]. */
+  override protected def test(name: String, tags: Tag*)(body: => Any)(implicit
+      position: Position): Unit = {
+    val oneIn = if (isShared) Share.oneIn(suiteName) else 1
+    if (Share.choose(s"$suiteName ${numTests / oneIn}", oneIn) == numTests % oneIn)
+      super.test(name, tags: _*)(body)
+    numTests += 1
+  }
+
+  /** Whether a run may take some of the tests: not where these take shares themselves. */
+  protected def isShared: Boolean = true
 
   /** Checks something with each state store provider; unless all is tested, with one of them by turns. */
   protected def onProviders(check: => Unit): Unit = {
@@ -30,10 +54,8 @@ trait ChangelogSession extends BeforeAndAfterAll { this: Suite =>
   }
 
   override protected def afterAll(): Unit =
-    try {
-      spark.streams.active.foreach(_.stop())
-      spark.stop()
-    } finally super.afterAll()
+    try ChangelogSession.end(spark)
+    finally super.afterAll()
 }
 
 object ChangelogSession {
@@ -42,7 +64,7 @@ object ChangelogSession {
   val isSpark41: Boolean = SPARK_VERSION.startsWith("4.1.")
 
   /** What a session with Delta's extension beside ours is configured with. */
-  val DeltaConf: Map[String, String] = QuickFileContext.conf ++ Map(
+  val DeltaConf: Map[String, String] = Map(
     "spark.sql.extensions" ->
       "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -76,31 +98,77 @@ object ChangelogSession {
   /** Code that is interpreted, unless all is tested: for suites of what others run compiled, too. */
   val MostlyInterpreted: Map[String, String] = if (Share.isAll) Map.empty else Interpreted
 
-  /** A small local session, with the extension unless `extension` is false. */
+  /** What sessions have in common. */
+  private val Base: Map[String, String] = QuickFileSystem.conf ++ QuickFileContext.conf ++ Map(
+    "spark.master" -> "local[2]",
+    "spark.app.name" -> "spark-changelog tests",
+    "spark.ui.enabled" -> "false",
+    "spark.sql.shuffle.partitions" -> "2",
+    "spark.sql.streaming.stateStore.maintenanceInterval" -> "600s",
+    "spark.sql.streaming.metricsEnabled" -> "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled" -> "false",
+    "spark.sql.session.timeZone" -> "UTC",
+    "spark.sql.codegen.cache.maxEntries" -> "2000",
+    "spark.sql.ui.retainedExecutions" -> "10",
+    "spark.ui.retainedJobs" -> "10",
+    "spark.ui.retainedStages" -> "10",
+    "spark.shuffle.compress" -> "false")
+
+  private val Extensions = "spark.sql.extensions"
+
+  /** The running SparkContext of this process, and what it was configured with. */
+  private var running = Option.empty[(SparkContext, Map[String, String])]
+
+  /**
+   * A small local session with a catalog of its own, with the extension unless `extension` is false. It uses the
+   * SparkContext of the session before, unless `conf` has other settings that only a SparkContext reads.
+   */
   def start(extension: Boolean = true, conf: Map[String, String] = Map.empty): SparkSession = {
     // times are read and shown in UTC, whatever another suite in this process has set
     TimeZone.setDefault(TimeZone.getTimeZone("UTC"))
-    val builder = SparkSession
-      .builder()
-      .master("local[2]")
-      .appName("spark-changelog tests")
-      .config("spark.ui.enabled", "false")
-      .config("spark.sql.shuffle.partitions", "2")
-      .config("spark.sql.streaming.stateStore.maintenanceInterval", "600s")
-      .config("spark.sql.streaming.metricsEnabled", "false")
-      .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-      .config("spark.sql.session.timeZone", "UTC")
-      .config("spark.local.dir", QuickFileSystem.temporaryDirectory().getPath)
-      .config("spark.sql.codegen.cache.maxEntries", "2000")
-      .config("spark.sql.ui.retainedExecutions", "10")
-      .config("spark.ui.retainedJobs", "10")
-      .config("spark.ui.retainedStages", "10")
-      .config("spark.shuffle.compress", "false")
-    QuickFileSystem.conf.foreach { case (key, value) => builder.config(key, value) }
-    if (extension) {
-      builder.config("spark.sql.extensions", "io.sparkchangelog.ChangelogExtensions")
+    val ours =
+      if (extension) Map(Extensions -> "io.sparkchangelog.ChangelogExtensions") else Map.empty
+    val (ofSession, ofContext) =
+      (Base ++ ours ++ conf).partition { case (key, _) =>
+        key.startsWith("spark.sql.") || key.startsWith("spark.databricks.")
+      }
+    val builder = SparkSession.builder().sparkContext(context(ofContext))
+    ofSession.foreach { case (key, value) => builder.config(key, value) }
+    // Spark itself takes them from the SparkContext only
+    ofSession.get(Extensions).toSeq.flatMap(_.split(',')).foreach { name =>
+      val extension = Utils.classForName[SparkSessionExtensions => Unit](name)
+      builder.withExtensions(extension.getConstructor().newInstance())
     }
-    conf.foreach { case (key, value) => builder.config(key, value) }
     builder.getOrCreate()
   }
+
+  private def context(conf: Map[String, String]): SparkContext = {
+    SparkSession.clearActiveSession()
+    SparkSession.clearDefaultSession()
+    running.foreach { case (context, before) => if (before != conf) context.stop() }
+    running match {
+      case Some((context, _)) if !context.isStopped => context
+      case _ =>
+        val folder = "spark.local.dir" -> QuickFileSystem.temporaryDirectory().getPath
+        val context = new SparkContext(new SparkConf().setAll(conf + folder))
+        running = Some(context -> conf)
+        context
+    }
+  }
+
+  /** Ends what a session and those made of it have begun, and keep in this process. */
+  def end(session: SparkSession): Unit = if (!session.sparkContext.isStopped) {
+    session.sharedState.activeStreamingQueries.values.asScala.foreach(_.stop())
+    StateStore.stop()
+    session.sharedState.cacheManager.clearCache()
+    removeListeners[StreamingQueryListenerBus](session.sparkContext)
+    removeListeners[SQLAppStatusListener](session.sparkContext)
+    SparkSession.clearActiveSession()
+    SparkSession.clearDefaultSession()
+  }
+
+  /** Each session, and each catalog, has listeners of its own, which Spark never removes. */
+  private def removeListeners[T <: SparkListenerInterface: ClassTag](
+      context: SparkContext): Unit =
+    context.listenerBus.findListenersByClass[T]().foreach(context.listenerBus.removeListener)
 }

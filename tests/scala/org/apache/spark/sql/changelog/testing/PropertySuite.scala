@@ -15,8 +15,8 @@ import org.apache.spark.sql.classic.SparkSession
 
 /**
  * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
- * then the first `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`; unless all is tested, a share of the ones
- * and the others. With `CHANGELOG_PROPERTY_SECONDS` or `CHANGELOG_PROPERTY_PROGRAMS` set (see
+ * then `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`, from a seed that each commit has another of; unless all is
+ * tested, a share of both. With `CHANGELOG_PROPERTY_SECONDS` or `CHANGELOG_PROPERTY_PROGRAMS` set (see
  * `dev/property`) ever new ones instead, for that long or so many, whatever fails on the way; those
  * read topics of a real broker too.
  *
@@ -38,8 +38,12 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
   protected def check(oracle: Oracle, program: Program, variant: Variant): Unit =
     oracle.check(program, variant)
 
+  override protected def isShared: Boolean = false
+
+  private val oneIn = Share.oneIn(suiteName)
+
   test("programs that failed once") {
-    val seeds = Share.of(keptSeeds, oneIn = 4)
+    val seeds = Share.of(keptSeeds, oneIn = 4 * oneIn)
     val failed = failing(seeds.iterator)
     assert(failed.isEmpty, s"of ${seeds.size}")
   }
@@ -49,10 +53,11 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   seconds.map(n => s"for $n seconds").orElse(programs.map(n => s"$n of them")) match {
     case None =>
-      val some = if (Share.isAll) numSeeds else math.max(1, numSeeds * 2 / 3)
-      val last = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(some)
-      test(s"seeds 1 to $last") {
-        (1L to last.toLong).foreach(check)
+      val some = if (Share.isAll) numSeeds else math.max(1, numSeeds * 2 / 3 / oneIn)
+      val number = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(some)
+      val first = if (Share.name.isEmpty) 1L else Share.choose(suiteName, 1000000) * 100L + 1
+      test(s"$number seeds from $first") {
+        (first until first + number).foreach(check)
       }
     case Some(length) =>
       val first =

@@ -3,25 +3,64 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import java.nio.file.{Files, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.hashing.MurmurHash3
+
 /**
- * What each run takes of queries, ways and stores that are many: always the same ones, so that all
- * tests end in time. `dev/test-all` takes all of them.
+ * The part of the tests that a run takes, so that it ends in time.
+ *
+ * A suite that takes long by `tests/suite-seconds.tsv` runs one test in so many; a suite with many queries, variants or state stores takes some of them. The choice depends on [[name]], which `dev/test` sets
+ * to the commit, so that each commit runs other tests. `CHANGELOG_TEST_SHARE=NAME` repeats a run.
  */
 object Share {
 
-  /** Whether nothing is left out. */
+  /** Whether nothing is left out, as in `dev/test-all`. */
   val isAll: Boolean = sys.env.contains("CHANGELOG_TEST_ALL")
 
-  /** One in so many, the first one among them. */
+  /** The name of the share: the abbreviated commit in `dev/test`, empty in a plain `testOnly`. */
+  val name: String = sys.env.getOrElse("CHANGELOG_TEST_SHARE", "")
+
+  /** Suites that run all their tests: in `dev/test` the suites of changed files. */
+  private val whole: Set[String] =
+    sys.env.getOrElse("CHANGELOG_TEST_WHOLE", "").split(' ').toSet
+
+  /** The seconds of each suite by its simple name, and of `unit`: a suite runs all its tests up to that, half of them up to four times that. */
+  private lazy val seconds: Map[String, Double] = {
+    val file = Paths.get(sys.props("spark.changelog.test.home"), "tests", "suite-seconds.tsv")
+    Files
+      .readAllLines(file)
+      .asScala
+      .map(_.split('\t'))
+      .map(line => line(0) -> line(1).toDouble)
+      .toMap
+  }
+
+  /** A suite runs one test in so many, more of a longer suite: all tests if nobody has asked for a share. */
+  def oneIn(suite: String): Int =
+    if (isAll || name.isEmpty || whole(suite)) 1
+    else math.ceil(math.sqrt(seconds.getOrElse(suite, 0.0) / seconds("unit"))).toInt.max(1)
+
+  /** A number from 0 until `size`, which depends on the share and on what is chosen. */
+  def choose(what: String, size: Int): Int =
+    Math.floorMod(MurmurHash3.stringHash(s"$name $what"), size)
+
+  /** One in so many, at another place in each group of so many. */
   def of[T](all: Seq[T], oneIn: Int): Seq[T] =
-    if (isAll) all else all.grouped(oneIn).map(_.head).toSeq
+    if (isAll) all
+    else
+      all
+        .grouped(oneIn)
+        .zipWithIndex
+        .map { case (some, group) =>
+          some(choose(s"$group of ${all.size}", some.size))
+        }
+        .toSeq
 
   /** One of the ways to do something, which depends on what is done. */
   def ofWays[T](all: Seq[T], what: String): Seq[T] =
-    if (isAll) all else Seq(all(Math.floorMod(what.hashCode, all.size)))
-
-  /** Whether something is among the half that is done, which depends on what it is. */
-  def takes(what: String): Boolean = ofWays(Seq(true, false), what).contains(true)
+    if (isAll) all else Seq(all(choose(what, all.size)))
 
   /** Checks a program in one of several ways, which depends on its query. */
   def check(oracle: Oracle, program: Program, ways: Seq[Variant] = Variant.all): Unit =

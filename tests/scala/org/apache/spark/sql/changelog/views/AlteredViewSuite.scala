@@ -12,10 +12,9 @@ import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.delta.DeltaLog
 
 import org.apache.spark.sql.changelog.parser.ChangelogParser
-import org.apache.spark.sql.changelog.testing.TestShare
 
 /** Views get other names and properties, and go on; their columns are called as they are told. */
-trait AlteredViewTests extends ViewTest with TestShare {
+trait AlteredViewTests extends ViewTest {
   override def afterEach(): Unit = {
     Seq("w", "v").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
     super.afterEach()

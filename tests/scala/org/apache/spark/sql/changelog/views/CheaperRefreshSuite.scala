@@ -13,11 +13,7 @@ import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.changelog.testing._
 
 /** Views with the policy `auto`, which are computed anew where that costs less. */
-class CheaperRefreshSuite
-    extends AnyFunSuite
-    with TestShare
-    with ViewSession
-    with BeforeAndAfterEach {
+class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEach {
   private val rows = 30000
   private val query =
     "SELECT id % 100 AS g, count(*) AS n, max(t) AS most FROM facts GROUP BY id % 100"

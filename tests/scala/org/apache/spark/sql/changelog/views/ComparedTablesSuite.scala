@@ -17,7 +17,6 @@ import org.apache.spark.sql.changelog.testing._
 /** Views over tables that tell nothing of their changes, of PostgreSQL and others. */
 class ComparedTablesSuite
     extends AnyFunSuite
-    with TestShare
     with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {

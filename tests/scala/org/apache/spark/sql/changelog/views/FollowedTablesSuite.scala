@@ -20,7 +20,6 @@ import org.apache.spark.sql.changelog.testing._
 /** Views over plain tables, without `STREAM`, which are refreshed by what has changed in them. */
 class FollowedTablesSuite
     extends AnyFunSuite
-    with TestShare
     with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {

@@ -13,7 +13,6 @@ import org.apache.spark.sql.changelog.testing._
 /** Views over tables whose columns, partitions or files become others, though they are called as before. */
 class ReshapedTablesSuite
     extends AnyFunSuite
-    with TestShare
     with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {

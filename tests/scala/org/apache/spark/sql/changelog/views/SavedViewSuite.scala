@@ -14,7 +14,6 @@ import org.apache.spark.sql.changelog.testing._
 /** Views are kept at a moment, made from others, put back, compared, and change places. */
 class SavedViewSuite
     extends AnyFunSuite
-    with TestShare
     with ViewSession
     with ErrorChecks
     with BeforeAndAfterEach {

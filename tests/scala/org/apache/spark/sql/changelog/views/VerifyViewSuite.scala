@@ -5,11 +5,10 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
-import org.apache.spark.sql.changelog.testing.TestShare
 import org.apache.spark.sql.changelog.views.verify.VerifyView
 
 /** Views are compared with their queries, wholly or in part. */
-class VerifyViewSuite extends ViewTest with TestShare {
+class VerifyViewSuite extends ViewTest {
 
   test("VERIFY finds rows that are missing, wrong or too many") {
     deliver("+I 1 Ada 30", "+I 2 Ben 20", "+I 3 Eve 5")

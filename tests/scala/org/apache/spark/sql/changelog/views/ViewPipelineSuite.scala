@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
-import org.apache.spark.sql.changelog.testing.{RowMultiset, TestShare}
+import org.apache.spark.sql.changelog.testing.RowMultiset
 
 /** Views that read each other are refreshed in order, and dropped only together. */
-trait ViewPipelineTests extends ViewTest with TestShare {
+trait ViewPipelineTests extends ViewTest {
   private val counts = "SELECT n, count(*) AS customers FROM v GROUP BY n"
 
   override def afterEach(): Unit = {
@@ -91,7 +91,7 @@ trait ViewPipelineTests extends ViewTest with TestShare {
   testEach("the changes of a view depend on it, too") {
     create(totals)
     for (changes <- Seq("changes('v')", "changes(`view` => 'Default.V', from_version => 0)")) {
-      create(s"SELECT customer, _change_type FROM $changes", name = "second")
+      create(s"SELECT customer, _change_type AS kind FROM $changes", name = "second")
       checkError("CHANGELOG_VIEW_IS_READ", "readers" -> "`spark_catalog`.`default`.`second`")(
         run("DROP MATERIALIZED VIEW v"))
       run("DROP MATERIALIZED VIEW second")

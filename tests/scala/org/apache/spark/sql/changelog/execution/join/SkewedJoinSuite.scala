@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.plans.Skew
 import org.apache.spark.sql.changelog.testing._
 
 /** Joins of which a hint spreads the rows of some keys. */
-class SkewedJoinSuite extends AnyFunSuite with TestShare with ChangelogSession with ErrorChecks {
+class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Interpreted)
 

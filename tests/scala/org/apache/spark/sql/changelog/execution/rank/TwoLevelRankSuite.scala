@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.testing._
 
 /** Ranks over all rows of what changes: each task finds the first rows of some, and one task those of all. */
-class TwoLevelRankSuite extends AnyFunSuite with TestShare with ChangelogSession {
+class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Interpreted)
 

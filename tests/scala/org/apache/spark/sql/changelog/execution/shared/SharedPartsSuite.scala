@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.changelog.testing._
 
 /** Parts that a query reads several times, each over a table that changes at will. */
-class SharedPartsSuite extends AnyFunSuite with TestShare with StateRecords with TimedChanges {
+class SharedPartsSuite extends AnyFunSuite with StateRecords with TimedChanges {
   import SharedPartsSuite._
 
   private lazy val oracle = new Oracle(spark)

@@ -16,7 +16,7 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.changelog.testing._
 
 /** Queries in mode append whose rows change: each row comes once, when the watermark has passed it. */
-class EmitOnCloseSuite extends AnyFunSuite with TestShare with TimedChanges {
+class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
   import EmitOnCloseSuite._
 
   private val inMemory = "in memory" -> Map.empty[String, String]

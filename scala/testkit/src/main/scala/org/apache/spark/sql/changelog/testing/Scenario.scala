@@ -23,8 +23,8 @@ import scala.collection.mutable
  *   -> +I Rome 5
  * }}}
  *
- *   - The comment at the top is the title. A line that begins with a blank goes on with the one
- *     before.
+ *   - The comment at the top is the title, and `-- tags: join, nulls` lists tags by which tests can be chosen. A line
+ *     that begins with a blank goes on with the one before.
  *   - After a feed's columns: `KEY (...)`, `SEQUENCE BY (...)`, and `INSERT ONLY` or `UPSERT`.
  *   - Each change is a batch of its own, unless it begins with `&`: then it comes in the same batch
  *     as the one before. The `->` lines below are all that the batch makes the query emit: first
@@ -35,6 +35,7 @@ import scala.collection.mutable
 final case class Scenario(
     name: String,
     title: String,
+    tags: Seq[String],
     program: Program,
     mode: String,
     key: Seq[String],
@@ -86,10 +87,12 @@ object Scenario {
   private val ParameterText = """(\w+): (.*)""".r
   private val Emits = "-> "
   private val And = "& "
+  private val Tags = "-- tags: "
 
   def parse(name: String, text: String): Scenario = {
     val lines = text.linesIterator.toSeq
     val (comments, rest) = lines.filter(_.trim.nonEmpty).partition(_.startsWith("--"))
+    val (tags, title) = comments.partition(_.startsWith(Tags))
     val statements = joined(rest.filterNot(_.startsWith(Emits)))
     def all(word: String) =
       statements.filter(_.startsWith(s"$word ")).map(_.stripPrefix(s"$word "))
@@ -97,7 +100,8 @@ object Scenario {
     val (mode, key) = all("mode").headOption.map(this.mode).getOrElse(("retract", Nil))
     Scenario(
       name,
-      comments.map(_.stripPrefix("-- ")).mkString(" "),
+      title.map(_.stripPrefix("-- ")).mkString(" "),
+      tags.flatMap(_.stripPrefix(Tags).split(",")).map(_.trim),
       Program(feeds, all("query").head, steps(feeds, statements.filter(isChange))),
       mode,
       key,
