@@ -95,8 +95,7 @@ prepare_tools() {
   echo "$cache/$1/bin"
 }
 
-# Prints the Scala suites of the files given: suites among them, suites named after them, and the suites that
-# read them.
+# Prints the suites of the files given: suites among them, suites named after them, and the suites that read them.
 suites_of() {
   local file name
   for file in "$@"; do
@@ -104,6 +103,8 @@ suites_of() {
     case $file in
       tests/sql/*) echo ScenarioSuite ;;
       tests/resources/explain/*) echo ExplainChangelogSuite ;;
+      tests/python/*.py) echo "$name" ;;
+      *.py) echo "test_$name" ;;
       *.scala | tests/seeds/*)
         find tests -name "*${name%Suite}*Suite.scala" -exec basename {} .scala \; ;;
     esac

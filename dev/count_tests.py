@@ -42,15 +42,15 @@ def keep_seconds(file: Path, reports: list[Path]) -> None:
     lines = [line.split("\t") for line in file.read_text().splitlines()]
     known = {name: float(seconds) for name, seconds in lines}
     unit = known.pop("unit")
+    took: Counter[str] = Counter()
     for report in reports:
-        suite = ElementTree.parse(report).getroot()
-        name = suite.get("name", "").split(".")[-1]
-        took = sum(float(case.get("time", 0)) for case in suite.iter("testcase"))
-        share = max(1, math.ceil(math.sqrt(known.get(name, 0) / unit)))
-        known[name] = round(took * share, 1)
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            took[case.get("classname", "").split(".")[-1]] += float(case.get("time", 0))
+    for name, seconds in took.items():
+        known[name] = seconds * max(1, math.ceil(math.sqrt(known.get(name, 0) / unit)))
     slow = sorted((-seconds, name) for name, seconds in known.items() if seconds >= 1)
     file.write_text(
-        f"unit\t{unit:g}\n" + "".join(f"{name}\t{-seconds:g}\n" for seconds, name in slow)
+        f"unit\t{unit:g}\n" + "".join(f"{name}\t{-seconds:.1f}\n" for seconds, name in slow)
     )
 
 

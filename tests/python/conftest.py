@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import spark_changelog.session
 from processes import JARS
-from share import IS_ALL
+from share import IS_ALL, of_modules
 from spark_changelog.session import (
     EXPLAIN_PROVIDER,
     EXTENSION,
@@ -34,6 +34,11 @@ os.environ.setdefault(
 
 # A test says itself how often the test kit cuts its changelog at random.
 os.environ.setdefault("CHANGELOG_TEST_CUTS", "0")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the tests that are not in this run's share."""
+    items[:] = of_modules(items)
 
 
 @pytest.fixture(scope="session")

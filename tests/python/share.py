@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -17,10 +20,31 @@ T = TypeVar("T")
 # Whether nothing is left out.
 IS_ALL = "CHANGELOG_TEST_ALL" in os.environ
 
+_NAME = os.environ.get("CHANGELOG_TEST_SHARE", "")
+_WHOLE = os.environ.get("CHANGELOG_TEST_WHOLE", "").split()
+_FIGURES = Path(__file__).parent.parent / "suite-seconds.tsv"
+
 
 def choose(what: str, size: int) -> int:
     """Return a number below ``size`` that depends on the share and on what is chosen."""
-    return zlib.crc32(f"{os.environ.get('CHANGELOG_TEST_SHARE', '')} {what}".encode()) % size
+    return zlib.crc32(f"{_NAME} {what}".encode()) % size
+
+
+def of_modules(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return one test in so many of each module that takes long, and all tests of the others."""
+    if IS_ALL or not _NAME:
+        return list(items)
+    lines = [line.split("\t") for line in _FIGURES.read_text().splitlines()]
+    seconds = {name: float(value) for name, value in lines}
+    kept, numbers = [], Counter[str]()
+    for item in items:
+        module = item.path.stem
+        one_in = math.ceil(math.sqrt(seconds.get(module, 0) / seconds["unit"])) or 1
+        number = numbers[module]
+        numbers[module] += 1
+        if module in _WHOLE or choose(f"{module} {number // one_in}", one_in) == number % one_in:
+            kept.append(item)
+    return kept
 
 
 def of(values: Sequence[T], one_in: int, what: str) -> Sequence[T]:

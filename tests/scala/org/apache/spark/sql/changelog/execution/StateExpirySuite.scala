@@ -49,7 +49,7 @@ class StateExpirySuite extends AnyFunSuite with ChangelogSession {
         try {
           stream.add("insert a 1", "insert a 2", "insert b 1")
           assert(running.next() == Seq("a 2 1 2 insert", "b 1 1 1 insert"))
-          Thread.sleep(20)
+          running.pass(20)
           stream.add("insert a 7")
           assert(running.next() == Seq("a 1 7 1 insert"), "as if nothing had been there")
           // two groups, three values; the entry of group a was written anew
@@ -83,7 +83,7 @@ class StateExpirySuite extends AnyFunSuite with ChangelogSession {
       try {
         stream.add("insert a 1")
         running.next()
-        Thread.sleep(20)
+        running.pass(20)
         stream.add("insert a 2")
         assert(running.next() == Seq("a 2 insert"))
       } finally running.stop()

@@ -60,12 +60,12 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
     people.add("insert 1 ann")
     orders.add("insert 1 10")
     assert(query.next() == Seq("ann 10 insert"))
-    Thread.sleep(20)
+    query.pass(20)
     // the order is forgotten, the person is not, and nor is the total
     orders.add("insert 1 5")
     assert(query.next() == Seq("ann 10 update_preimage", "ann 15 update_postimage"))
     assert(expired(query) == Seq(0, 1), "by the aggregate, and by the join")
-    Thread.sleep(20)
+    query.pass(20)
     people.add("insert 1 bob")
     assert(query.next() == Nil)
   }
@@ -98,7 +98,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
       query =>
         orders.add("insert 1 10")
         assert(query.next() == Seq("1 1 insert"))
-        Thread.sleep(20)
+        query.pass(20)
         orders.add("insert 1 20")
         assert(query.next() == Seq("1 1 update_preimage", "1 2 update_postimage"))
     }
@@ -109,7 +109,7 @@ class StateTtlHintSuite extends AnyFunSuite with ChangelogSession with ErrorChec
     running(changes(sql)) { query =>
       orders.add("insert 1 10")
       assert(query.next() == Seq(first))
-      Thread.sleep(20)
+      query.pass(20)
       orders.add("insert 1 20")
       assert(query.next() == Seq(anew))
     }

@@ -7,11 +7,19 @@ import java.io.File
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
+import org.apache.spark.sql.streaming.{
+  OutputMode,
+  StreamingQuery,
+  StreamingQueryProgress,
+  Trigger
+}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.util.SystemClock
 
 /** A stream fed by hand, readable in SQL under its name. */
 class RawStream(spark: SparkSession, name: String, columns: String) {
@@ -35,7 +43,7 @@ class RawStream(spark: SparkSession, name: String, columns: String) {
 }
 
 /**
- * A running query that keeps what it emits.
+ * A running query that keeps what it emits, and whose clock can be set on.
  *
  * @param changes
  *   makes the query, anew for each start
@@ -45,19 +53,36 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
   private val batches = mutable.SortedMap.empty[Long, Seq[String]]
   // the batches of the running query whose reports have been asked for
   private var reported = Set.empty[Long]
+  @volatile private var passed = 0L
+  private val clock = new SystemClock {
+    override def getTimeMillis(): Long = super.getTimeMillis() + passed
+  }
+  private val sink: Sink = new Sink {
+    override def addBatch(id: Long, data: DataFrame): Unit = {
+      val rows = data.collect()
+      batches(id) = rows.map(TextChangelog.format).toSeq
+      emitted ++= rows
+    }
+  }
   private var running = start()
 
   def query: StreamingQuery = running
 
-  private def start(): StreamingQuery = changes.writeStream
-    .option("checkpointLocation", checkpoint.getPath)
-    .foreachBatch { (batch: DataFrame, id: Long) =>
-      val rows = batch.collect()
-      batches(id) = rows.map(TextChangelog.format).toSeq
-      emitted ++= rows
-      ()
-    }
-    .start()
+  /** Sets the query's clock on. */
+  def pass(millis: Long): Unit = passed += millis
+
+  private def start(): StreamingQuery = {
+    val made = castToImpl(changes)
+    made.sparkSession.sessionState.streamingQueryManager.startQuery(
+      userSpecifiedName = None,
+      userSpecifiedCheckpointLocation = Some(checkpoint.getPath),
+      df = made,
+      extraOptions = Map.empty,
+      sink = sink,
+      outputMode = OutputMode.Append(),
+      trigger = Trigger.ProcessingTime(0),
+      triggerClock = clock)
+  }
 
   /**
    * Starts the query anew from its checkpoint.

@@ -61,7 +61,7 @@ class RankTimeSuite extends AnyFunSuite with TimedChanges {
           "WHERE r <= 1") { (stream, query) =>
         stream.add(s"insert ${minute(1)} a 1", s"insert ${minute(1)} a 2")
         assert(query.next() == Seq("a 1 insert"))
-        Thread.sleep(20)
+        query.pass(20)
         stream.add(s"insert ${minute(1)} a 3")
         assert(query.next() == Seq("a 3 insert"))
       }

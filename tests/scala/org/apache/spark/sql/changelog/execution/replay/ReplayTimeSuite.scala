@@ -67,7 +67,7 @@ class ReplayTimeSuite extends AnyFunSuite with TimedChanges {
       running("SELECT sort_array(collect_list(n)) AS ns FROM t GROUP BY g") { (stream, query) =>
         stream.add(s"insert ${minute(1)} a 1", s"insert ${minute(1)} a 2")
         assert(query.next() == Seq("ArraySeq(1, 2) insert"))
-        Thread.sleep(20)
+        query.pass(20)
         stream.add(s"insert ${minute(1)} a 3")
         assert(query.next() == Seq("ArraySeq(3) insert"))
       }
