@@ -116,7 +116,10 @@ abstract class EvolutionProperties(numSeeds: Int)
   }
 
   /** The first of those drawn that are two queries. */
-  private def accepted(oracle: Oracle, program: Program, drawn: => EditedQueries): EditedQueries =
+  protected def accepted(
+      oracle: Oracle,
+      program: Program,
+      drawn: => EditedQueries): EditedQueries =
     Iterator
       .continually(drawn)
       .find { pair =>
