@@ -23,6 +23,9 @@ class FingerprintsSuite extends AnyFunSuite with ChangelogSession {
     val session = life.session()
     session.udf.register("tax", (value: Int) => value + 1)
     session.udf.register("total", udaf(FingerprintsSuite.Total))
+    val values = session.sql("SELECT v FROM t").as(Encoders.scalaInt)
+    values.map(_ + 1)(Encoders.scalaInt).createOrReplaceTempView("mapped")
+    values.filter(_ > 1).createOrReplaceTempView("filtered")
     val analyzed =
       session.sql(s"SELECT * FROM to_changelog(TABLE($sql))").queryExecution.analyzed
     val planned = session.withActive {
@@ -54,7 +57,9 @@ class FingerprintsSuite extends AnyFunSuite with ChangelogSession {
   private val ofUsers = Seq(
     "SELECT g, max(tax(v)) AS m FROM t GROUP BY g",
     "SELECT g, total(v) AS m FROM t GROUP BY g",
-    "SELECT g, count(*) AS m FROM t WHERE tax(v) > 1 GROUP BY g")
+    "SELECT g, count(*) AS m FROM t WHERE tax(v) > 1 GROUP BY g",
+    "SELECT value, count(*) AS m FROM mapped GROUP BY value",
+    "SELECT v, count(*) AS m FROM filtered GROUP BY v")
 
   for (sql <- ofUsers) test(s"what a function of the user does is not known: $sql") {
     assert(fingerprints(sql) == Seq(None))

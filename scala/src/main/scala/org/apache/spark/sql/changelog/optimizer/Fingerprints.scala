@@ -3,15 +3,13 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.api.java.function.FilterFunction
-import org.apache.spark.sql.catalyst.expressions.objects.Invoke
-import org.apache.spark.sql.catalyst.expressions.{Alias, Literal, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.aggregate.TypedAggregateExpression
 
+import org.apache.spark.sql.changelog.compat.TypedFunctions
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, CanonicalValue}
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog}
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog, RowFunctions}
 
 /**
  * Tells parts of a query from those of other queries: two have the same fingerprint exactly if the state
@@ -77,14 +75,11 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   }
 
   private def callsUserFunction(plan: LogicalPlan): Boolean = plan match {
-    case _: ObjectConsumer | _: ObjectProducer => true
+    case _: ObjectConsumer | _: ObjectProducer | _: TypedFilter => true
     case _ =>
       plan.expressions.exists(_.exists {
-        case _: UserDefinedExpression | _: TypedAggregateExpression => true
-        // such as a filter of a typed data set
-        case Invoke(Literal(_: Function1[_, _] | _: FilterFunction[_], _), _, _, _, _, _, _, _) =>
-          true
-        case _ => false
+        case _: UserDefinedExpression | _: RowFunctions => true
+        case other => TypedFunctions.isCalledBy(other)
       })
   }
 
