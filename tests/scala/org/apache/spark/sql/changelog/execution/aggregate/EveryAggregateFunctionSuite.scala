@@ -88,7 +88,11 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with TestShare with Change
         "max_by(named_struct('v', CAST(s AS VARIANT)), concat(i, s, y))",
         "to_json(?)",
         distinct = false),
-      Call("max_by(map('i', i), concat(i, s, y))", distinct = false)),
+      Call("max_by(map('i', i), concat(i, s, y))", distinct = false),
+      Call(
+        "min_by(CASE WHEN i > 0 THEN st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') END, concat(i, s, y))",
+        "hex(st_asbinary(?))",
+        distinct = false)),
     "values that have no hash" -> Seq(
       Call("collect_list(CAST(i AS VARIANT))", "size(?)", distinct = false),
       Call("first(CAST(length(g) AS VARIANT))", "to_json(?)", distinct = false),
