@@ -5,8 +5,35 @@ package org.apache.spark.sql.changelog
 
 import scala.util.Random
 
+import org.apache.spark.sql.types.IntegerType
+
 import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram}
+
+/** Queries of any shape become others, of which one expression is another. */
+class EvolvedExpressionsPropertySuite extends EvolutionProperties(numSeeds = 3) {
+
+  override protected def program(seed: Long): (Program, Variant) =
+    RandomSqlProgram(seed, Grammar.Wide, hasAllTables = true)
+
+  override protected def change(
+      oracle: Oracle,
+      program: Program,
+      variant: Variant,
+      random: Random): ChangedProgram = {
+    val drawn = resultOf(oracle, program)
+    val sql =
+      if (drawn.exists(_.dataType == IntegerType)) program.sql else "SELECT k, x FROM t1"
+    val result = resultOf(oracle, program.copy(sql = sql))
+    val pairs = new RandomPair(random, program.feeds.map(_.name))
+    val pair = accepted(oracle, program, pairs.computed(sql, result))
+    ChangedProgram(
+      program.copy(sql = pair.first),
+      pair.second,
+      1 + random.nextInt(program.steps.size),
+      keepsTarget = false)
+  }
+}
 
 /** Queries of any shape become others. */
 class EvolutionPropertySuite extends EvolutionProperties(numSeeds = 3) {

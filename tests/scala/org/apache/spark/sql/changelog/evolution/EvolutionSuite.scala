@@ -197,6 +197,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     (skewed("/*+ SKEW('u', 'g', 'a') */"), skewed("/*+ SKEW('u', 'g', ('a', 'b')) */"), 1),
     (skewed("/*+ SKEW('u', 'g', 'a') */"), skewed(""), 1),
     ("SELECT id, v FROM t", "SELECT id, v, k + 1 AS n FROM t", 0),
+    (
+      "SELECT g, count(*) AS c FROM t WHERE date_from_unix_date(v) > DATE'1970-01-06' GROUP BY g",
+      "SELECT g, count(*) AS c FROM t WHERE date_from_unix_date(v) > DATE'1970-01-09' GROUP BY g",
+      0),
     // what is computed once for two readers goes on with both, or is what they begin with
     (twice, s"SELECT * FROM ($twice) UNION ALL SELECT g, w FROM u", 1),
     (twice, sums, 1),

@@ -34,6 +34,32 @@ final class RandomPair(random: Random, tables: Seq[String]) {
     }
   }
 
+  /**
+   * Draws two queries that differ in one expression, by which rows are grouped, joined or ranked, or of which the
+   * largest value is taken.
+   *
+   * @param result the columns of the query, one of which is an INT
+   */
+  def computed(sql: String, result: StructType): EditedQueries = {
+    val column = pick(result.filter(_.dataType == IntegerType).map(_.name))
+    val (one, other) = pick(EditedExpressions.over(column))
+    val use: String => String = random.nextInt(4) match {
+      case 0 =>
+        expression =>
+          s"SELECT e, count(*) AS n FROM (SELECT $expression AS e FROM ($sql)) GROUP BY e"
+      case 1 =>
+        expression => s"SELECT $column, max($expression) AS m FROM ($sql) GROUP BY $column"
+      case 2 =>
+        expression => s"""WITH of_rows AS (SELECT DISTINCT $column, $expression AS e FROM ($sql))
+             |SELECT l.e, r.$column FROM of_rows l JOIN of_rows r ON l.e = r.e""".stripMargin
+      case _ =>
+        expression =>
+          s"""SELECT $column, e FROM (SELECT DISTINCT $column, $expression AS e FROM ($sql))
+             |ORDER BY e DESC, $column LIMIT 3""".stripMargin
+    }
+    EditedQueries(use(one), use(other))
+  }
+
   private def renamed(sql: String, columns: Seq[String], column: String): String = {
     val results = columns.map(name => if (name == column) s"$name AS renamed" else name)
     s"SELECT ${results.mkString(", ")} FROM ($sql)"

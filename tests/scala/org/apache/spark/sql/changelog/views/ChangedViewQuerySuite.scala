@@ -70,6 +70,40 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
       } finally run("DROP MATERIALIZED VIEW w")
     }
 
+  test("a constant is another one, below a view of Spark's") {
+    run(
+      "CREATE VIEW placed AS SELECT id, customer, amount, date_add(DATE'2024-01-01', id) AS day FROM orders")
+    try {
+      def since(day: String) =
+        s"SELECT customer, count(*) AS n FROM placed WHERE day >= DATE'$day' GROUP BY customer"
+      run(s"CREATE MATERIALIZED VIEW v USING delta AS ${since("2024-01-02")}")
+      check(since("2024-01-02"))
+      run(s"ALTER MATERIALIZED VIEW v AS ${since("2024-01-04")}")
+      check(since("2024-01-04"))
+      run("INSERT INTO orders VALUES (6, 2, 8)")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(since("2024-01-04"))
+    } finally {
+      run("DROP MATERIALIZED VIEW IF EXISTS v")
+      run("DROP VIEW placed")
+    }
+  }
+
+  test("a function of the user is registered anew") {
+    val taxed = "SELECT customer, sum(tax(amount)) AS total FROM orders GROUP BY customer"
+    try {
+      spark.udf.register("tax", (amount: Int) => amount + 1)
+      run(s"CREATE MATERIALIZED VIEW v USING delta AS $taxed")
+      check(taxed)
+      spark.udf.register("tax", (amount: Int) => amount * 2)
+      run(s"ALTER MATERIALIZED VIEW v AS $taxed")
+      check(taxed)
+      run("INSERT INTO orders VALUES (6, 2, 8)")
+      run("REFRESH MATERIALIZED VIEW v")
+      check(taxed)
+    } finally run("DROP TEMPORARY FUNCTION tax")
+  }
+
   test("what can't go on is computed anew") {
     // the catalog of these tests wants to have columns of partitions last
     val byCountry = s"SELECT n, total, country FROM ($revenue)"

@@ -81,6 +81,24 @@ class EveryAggregateFunctionSuite extends AnyFunSuite with ChangelogSession {
       Call("max(s)"),
       Call("min_by(s, concat(i, s, y))"),
       Call("max_by(s, concat(i, s, y))")),
+    "best values that have no hash" -> Seq(
+      Call("max_by(CAST(i AS VARIANT), concat(i, s, y))", "to_json(?)", distinct = false),
+      Call("min_by(array(CAST(i AS VARIANT)), concat(i, s, y))", "to_json(?)", distinct = false),
+      Call(
+        "max_by(named_struct('v', CAST(s AS VARIANT)), concat(i, s, y))",
+        "to_json(?)",
+        distinct = false),
+      Call("max_by(map('i', i), concat(i, s, y))", distinct = false),
+      Call(
+        "min_by(CASE WHEN i > 0 THEN st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') END, concat(i, s, y))",
+        "hex(st_asbinary(?))",
+        distinct = false)),
+    "values that have no hash" -> Seq(
+      Call("collect_list(CAST(i AS VARIANT))", "size(?)", distinct = false),
+      Call("first(CAST(length(g) AS VARIANT))", "to_json(?)", distinct = false),
+      Call("last(array(CAST(length(g) AS VARIANT)))", "to_json(?)", distinct = false),
+      Call("any_value(CAST(length(g) AS VARIANT))", "to_json(?)", distinct = false),
+      Call("mode(CAST(length(g) AS VARIANT))", "to_json(?)", distinct = false)),
     "some value" -> Seq("any_value", "first", "first_value", "last", "last_value")
       .map(name => Call(s"$name(length(g))")),
     "collections" -> Seq(

@@ -106,6 +106,39 @@ class ChangelogTemporalFilterSuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("a row that is taken back before it comes never comes") {
+    everyWay(Seq(events), "SELECT id, at FROM events WHERE at > now() - INTERVAL 1 HOUR") { run =>
+      val (first, second) = ("1 2027-01-10T11:30:00", "2 2027-01-10T11:40:00")
+      assert(run.step(0, events -> Seq(s"-D $first", s"-D $second", s"-D $second")).isEmpty)
+      run.restart()
+      assert(run.step(Minute, events -> Seq(s"+I $first", s"+I $second")).isEmpty)
+      assert(
+        run.step(Minute, events -> Seq(s"+I $first", s"+I $second", s"+I $second")).size == 2)
+      // the insert comes when its time has passed
+      assert(run.step(Minute, events -> Seq("-D 3 2027-01-10T11:10:00")).isEmpty)
+      assert(run.step(10 * Minute, events -> Seq("+I 3 2027-01-10T11:10:00")).isEmpty)
+      assert(run.step(Hour).size == 2)
+    }
+    val sql = "SELECT id, at FROM events WHERE at BETWEEN now() AND now() + INTERVAL 1 HOUR"
+    everyWay(Seq(events), sql) { run =>
+      // it would come later, and leave
+      assert(run.step(0, events -> Seq("-D 1 2027-01-10T13:30:00")).isEmpty)
+      assert(run.step(Hour).isEmpty)
+      assert(run.step(0, events -> Seq("+I 1 2027-01-10T13:30:00")).isEmpty)
+      assert(run.step(Hour).isEmpty)
+    }
+  }
+
+  test("a row that stays for ever is taken back as soon as below a plain filter") {
+    everyWay(Seq(events), "SELECT id, count(*) AS c FROM events WHERE at < now() GROUP BY id") {
+      run =>
+        run.step(0, events -> Seq("-D 1 2027-01-10T12:30:00", "+I 2 2027-01-10T12:30:00"))
+        assert(run.step(Hour) == Seq("+I 2 1"))
+        assert(run.step(0, events -> Seq("+I 1 2027-01-10T12:30:00")).isEmpty)
+        assert(run.step(0, events -> Seq("+I 1 2027-01-10T12:30:00")) == Seq("+I 1 1"))
+    }
+  }
+
   test("rows leave at midnight, and equal rows count") {
     everyWay(Seq(days), "SELECT d, v FROM days WHERE d >= current_date() - 2") { run =>
       run.step(

@@ -195,6 +195,23 @@ class EmitOnCloseSuite extends AnyFunSuite with TimedChanges {
     }
   }
 
+  test("a row that is taken back before it comes is not given") {
+    runningClosed(s"op STRING, $Columns", s"$Sides SELECT ts, k, v FROM l", Map.empty) {
+      (stream, running) =>
+        stream.add(s"insert l ${minute(30)} 1 10", s"delete l ${minute(31)} 2 20")
+        assert(running.next() == Nil)
+        running.restart()
+        stream.add(s"insert l ${minute(31)} 2 20", s"delete l ${minute(32)} 3 30")
+        assert(running.next() == Nil)
+        // the insert of the last one never comes
+        stream.add(s"insert l ${minute(60)} 4 40")
+        assert(running.next() == Seq(s"${shown(30)} 1 10 insert"))
+        assert(stateRowsNow(running) > 0)
+        stream.add(s"insert l ${minute(90)} 5 50")
+        assert(running.next() == Seq(s"${shown(60)} 4 40 insert"))
+    }
+  }
+
   test("no batch is run before the watermark has come to the next row") {
     runningClosed(s"op STRING, $Columns", s"$Sides SELECT ts, k, v FROM l", Map.empty) {
       (stream, running) =>

@@ -50,9 +50,15 @@ object RandomSqlProgram {
     val columns = if (draw.isWidest) this.columns(random) else this.columns
     val feeds = (1 to 3).map(number => feed(random, s"t$number", columns, draw.isWide))
     val table = feeds.head.schema.map(field => Column(field.name, field.dataType))
-    val views = if (draw.isWide) TableForms(random, feeds) else Nil
-    val queries = new Queries(draw, feeds.map(_.name) ++ views.map(_.name), table)
-    val query = shown(queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5))))
+    val forms = if (draw.isWide) TableForms(random, feeds) else Nil
+    val queries = new Queries(draw, feeds.map(_.name) ++ forms.map(_.name), table)
+    val drawn = shown(queries.query(depth = Seq(1, 1, 2, 2, 3)(random.nextInt(5))))
+    val names = new Random(~seed)
+    val aliased =
+      if (draw.isWidest) feeds.filter(_ => names.nextBoolean()).map(TableForms.aliased(names, _))
+      else Nil
+    val query = if (draw.isWidest) TableForms.named(names, through(aliased, drawn)) else drawn
+    val views = forms ++ aliased
     val changelogs = feeds.map { feed =>
       val nullsOneIn = if (draw.isWide) 2 + random.nextInt(8) else 9
       feed -> new RandomChangelog(random, feed, values, nullsOneIn)
@@ -63,11 +69,11 @@ object RandomSqlProgram {
         feed.name -> Seq.fill(size)(changelog.next()).flatten
       }.toMap)
     }
-    def names(name: String) = s"\\b$name\\b".r.findFirstIn(query.sql).isDefined
-    val named = views.filter(view => names(view.name))
+    def reads(name: String) = s"\\b$name\\b".r.findFirstIn(query.sql).isDefined
+    val named = views.filter(view => reads(view.name))
     val read =
       feeds.filter(feed =>
-        hasAllTables || names(feed.name) || named.exists(_.reads.contains(feed.name)))
+        hasAllTables || reads(feed.name) || named.exists(_.reads.contains(feed.name)))
     val made = named.map(view => view.name -> view.make).toMap
     (Program(read, query.sql, steps, made), variant(random))
   }
@@ -78,6 +84,12 @@ object RandomSqlProgram {
     val variant = if (random.nextInt(4) == 0) Seq("v VARIANT") else Nil
     (FewColumns +: (more ++ variant)).mkString(", ")
   }
+
+  /** The query with views in place of the tables they read. */
+  private def through(views: Seq[TableForm], query: Query): Query =
+    query.copy(sql = views.foldLeft(query.sql) { (sql, view) =>
+      sql.replaceAll(s"\\b${view.reads.head}\\b", view.name)
+    })
 
   /** The query without texts that batch Spark might give as others. */
   private def shown(query: Query): Query =

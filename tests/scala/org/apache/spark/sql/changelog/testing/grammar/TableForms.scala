@@ -46,6 +46,44 @@ private[grammar] object TableForms {
       t.as("o").where(u.where(u("k") === col("o.k").outer()).exists()).select("o.*")),
     "scalar" -> ((t, u) => t.withColumn("n", u.select(count("*")).scalar())))
 
+  /** The same table as a temporary view, whose columns have passed aliases and casts to their own types. */
+  private val aliases: Seq[(String, (String, Seq[(String, String)]) => String)] = Seq(
+    "all" -> ((t, _) => s"SELECT * FROM $t"),
+    "aliased" -> ((t, columns) =>
+      s"SELECT ${columns.map { case (name, _) => s"a.$name AS $name" }.mkString(", ")} FROM $t AS a"),
+    "cast" -> ((t, columns) =>
+      s"SELECT ${columns.map { case (name, of) => s"CAST($name AS $of) AS $name" }.mkString(", ")} FROM $t"),
+    "cte" -> ((t, _) => s"WITH a AS (SELECT * FROM $t) SELECT b.* FROM a AS b"))
+
+  /** Temporary views, one or two on one another, that give the rows of `feed`. */
+  def aliased(random: Random, feed: Feed): TableForm = {
+    val columns = feed.schema.map(field => field.name -> field.dataType.sql)
+    val views = random.shuffle(aliases).take(1 + random.nextInt(2)).map { case (name, select) =>
+      s"${name}_${feed.name}" -> select
+    }
+    TableForm(
+      s"${views.map(_._1).mkString("_")}_view",
+      Seq(feed.name),
+      spark =>
+        views.foldLeft(spark.table(feed.name)) { case (below, (name, select)) =>
+          below.createOrReplaceTempView(s"below_$name")
+          spark.sql(
+            s"CREATE OR REPLACE TEMPORARY VIEW $name AS ${select(s"below_$name", columns)}")
+          spark.table(name)
+        })
+  }
+
+  /** The same query, below aliases of its columns or as a common table. */
+  def named(random: Random, query: Query): Query = {
+    val columns = query.columns.map(column => s"q.${column.sql} AS ${column.sql}").mkString(", ")
+    query.copy(sql = random.nextInt(4) match {
+      case 0 => s"WITH q AS (${query.sql}) SELECT $columns FROM q"
+      case 1 => s"SELECT $columns FROM (SELECT * FROM (${query.sql}) AS p) AS q"
+      case 2 => s"SELECT * FROM (${query.sql}) AS q"
+      case _ => query.sql
+    })
+  }
+
   /** Those that compare all columns. */
   private val comparing =
     Set("distinct", "except_all", "intersect", "duplicates", "grouped", "limited")

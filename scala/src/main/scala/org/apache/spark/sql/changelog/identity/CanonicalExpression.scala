@@ -35,13 +35,13 @@ import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults
  *   what the columns are that expressions read, by id
  * @param subquery
  *   what a subquery is called, whose expressions may also read `columns`
- * @param hidesTimes
- *   whether constants that are a time are written as such, since they may be that of a batch
+ * @param constant
+ *   the text of a constant
  */
 private[identity] class CanonicalExpression(
     columns: Map[ExprId, String],
     subquery: LogicalPlan => String,
-    hidesTimes: Boolean)
+    constant: Literal => String)
     extends PredicateHelper {
 
   import CanonicalExpression._
@@ -69,8 +69,7 @@ private[identity] class CanonicalExpression(
     // their arguments may be keys
     case call: StaticInvoke if Secret(call.functionName) =>
       s"${call.functionName}(${CanonicalValue.digest(call.arguments.map(apply).mkString(", "))})"
-    case Literal(_, _: DatetimeType) if hidesTimes => "time"
-    case Literal(value, dataType) => s"${CanonicalValue(value, dataType)}:${typeOf(dataType)}"
+    case literal: Literal => constant(literal)
     // the mode of a cast decides how decimals are written, too
     case cast: Cast if writesDecimals(cast) =>
       s"Cast(${apply(cast.child)}, ${typeOf(cast.dataType)}, plain ${cast.ansiEnabled})"

@@ -5,13 +5,14 @@ package org.apache.spark.sql.changelog.identity
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{ResolvedInlineTable, SQLFunctionNode}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.types.{BinaryType, DatetimeType, ObjectType}
 
 import org.apache.spark.sql.changelog.identity.CanonicalValue.digest
 import org.apache.spark.sql.changelog.plans._
@@ -33,23 +34,50 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 private[changelog] object CanonicalPlan {
 
   def apply(plan: LogicalPlan): CanonicalNode = {
-    val described = new Writer(isOptimized = false, _.toString).describe(plan, Map.empty)
+    val described = new Writer(isOptimized = false, _.toString, textOf).describe(plan, Map.empty)
     val columns = plan.output.map(column => described.columns(column.exprId))
     CanonicalNode(columns.mkString("result [", ", ", "]"), described.nodes)
   }
 
   /**
    * What each node of an optimized query is, of one batch among others: what lies below
-   * `from_changelog` is left out, which Spark has simplified if it brings nothing, as are constants
-   * that tell what time it is.
+   * `from_changelog` is left out, which Spark has simplified if it brings nothing.
+   *
+   * Constants that are a date or a time have one text, `time`, as in the records of the first version. The
+   * text of the analyzed query tells them apart.
+   */
+  def texts(plan: LogicalPlan): LogicalPlan => String = texts(
+    plan,
+    _.toString,
+    literal => if (literal.dataType.isInstanceOf[DatetimeType]) "time" else textOf(literal))
+
+  /**
+   * The same, with all of each constant, so that nodes with equal texts compute the same.
    *
    * @param source
    *   what a source of that number is called
    */
-  def texts(plan: LogicalPlan, source: Int => String = _.toString): LogicalPlan => String = {
-    val writer = new Writer(isOptimized = true, source)
+  def exactTexts(plan: LogicalPlan, source: Int => String): LogicalPlan => String =
+    texts(plan, source, literal => s"${exact(literal)}:${literal.dataType.catalogString}")
+
+  private def texts(
+      plan: LogicalPlan,
+      source: Int => String,
+      constant: Literal => String): LogicalPlan => String = {
+    val writer = new Writer(isOptimized = true, source, constant)
     writer.describe(plan, Map.empty)
     node => Option(writer.texts.get(node)).getOrElse(node.nodeName)
+  }
+
+  private def textOf(literal: Literal): String =
+    s"${CanonicalValue(literal.value, literal.dataType)}:${literal.dataType.catalogString}"
+
+  /** Its bytes: texts of variants, and those that are not UTF-8, have less. */
+  private def exact(literal: Literal): String = literal.dataType match {
+    case _: ObjectType => CanonicalValue(literal.value, literal.dataType)
+    case dataType =>
+      val row = UnsafeProjection.create(Array(dataType))(InternalRow(literal.value))
+      CanonicalValue(row.getBytes, BinaryType)
   }
 
   private type Columns = Map[ExprId, String]
@@ -57,7 +85,7 @@ private[changelog] object CanonicalPlan {
   /** What a plan is, and what its columns are. A projection has no node of its own. */
   private case class Described(nodes: Seq[CanonicalNode], columns: Columns)
 
-  private class Writer(isOptimized: Boolean, source: Int => String) {
+  private class Writer(isOptimized: Boolean, source: Int => String, constant: Literal => String) {
     val texts = new java.util.IdentityHashMap[LogicalPlan, String]
     private var numNodes = 0
     private var numSources = 0
@@ -195,7 +223,7 @@ private[changelog] object CanonicalPlan {
             described.nodes)
           s"q$numNodes"
         },
-        hidesTimes = isOptimized)
+        constant)
 
       def text(expression: Expression): String = shortened(texts(expression))
 

@@ -3,12 +3,13 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.expressions.Alias
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.expressions.{Alias, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
 
+import org.apache.spark.sql.changelog.compat.TypedFunctions
 import org.apache.spark.sql.changelog.identity.{CanonicalPlan, CanonicalValue}
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog}
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog, RowFunctions}
 
 /**
  * Tells parts of a query from those of other queries: two have the same fingerprint exactly if the state
@@ -22,12 +23,15 @@ import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog}
 private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, String]) {
   private lazy val readings = sharedIn(root)
 
-  /** None if it reads a source that is not known, or shares something with what is around it. */
+  /**
+   * None if it reads a source that is not known, shares something with what is around it, or calls a function of
+   * the user: another one may have its name by now.
+   */
   def apply(part: AnnotatedPlan): Option[String] = {
     val isKnown = sourcesOf(part.plan).forall(source => sources.contains(source.number))
-    if (isKnown && isAlone(part)) {
-      val kept = asKept(part.plan)
-      val texts = CanonicalPlan.texts(kept, sources)
+    val kept = asKept(part.plan)
+    if (isKnown && isAlone(part) && !kept.exists(callsUserFunction)) {
+      val texts = CanonicalPlan.exactTexts(kept, sources)
       val top = kept match {
         case _: Aggregate => Seq[Any](texts(kept), part.strategy, tables(part)).mkString(" ")
         case _ => line(part, texts)
@@ -68,6 +72,15 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   private def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.plan match {
     case _: FromChangelog => Nil
     case _ => node.children
+  }
+
+  private def callsUserFunction(plan: LogicalPlan): Boolean = plan match {
+    case _: ObjectConsumer | _: ObjectProducer | _: TypedFilter => true
+    case _ =>
+      plan.expressions.exists(_.exists {
+        case _: UserDefinedExpression | _: RowFunctions => true
+        case other => TypedFunctions.isCalledBy(other)
+      })
   }
 
   private def sourcesOf(plan: LogicalPlan): Seq[FromChangelog] =

@@ -133,13 +133,17 @@ object SinkInput {
   def isComparable(key: Iterable[Attribute]): Boolean =
     key.forall(column => RowOrdering.isOrderable(column.dataType))
 
-  /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`. */
+  /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`, in their order. */
   def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {
     val sources = optimized.collect { case source: ChangelogOutput => source }
-    val changeType = changeTypeOf(output, sources.map(_.changeType)).getOrElse {
+    // the optimizer removes an alias that has the name of its column, and with it the id of the analyzed column
+    val columns = output.zip(optimized.output).map { case (column, made) =>
+      column.withExprId(made.exprId)
+    }
+    val changeType = changeTypeOf(columns, sources.map(_.changeType)).getOrElse {
       throw SinkErrors.changeTypeMissing(sink, output.map(_.name))
     }
-    SinkInput(sink, changeType, output.filterNot(_ eq changeType), sources)
+    SinkInput(sink, changeType, columns.filterNot(_ eq changeType), sources)
   }
 
   /**

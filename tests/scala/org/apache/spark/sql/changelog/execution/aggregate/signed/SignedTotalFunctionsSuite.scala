@@ -55,6 +55,21 @@ class SignedTotalFunctionsSuite extends AnyFunSuite {
     }
   }
 
+  test("a total of more than 2^31 small negative BIGINTs is exact") {
+    for (value <- Seq(-1L, -2L, -3L); count <- Seq(1L << 31, (1L << 31) + 1, (1L << 32) - 1)) {
+      // the lower half wraps as a BIGINT does
+      val (high, low) = ((value >> 32) * count, (value & 0xffffffffL) * count)
+      assert(toLong(high, low, ansi = true, try_ = false) == value * count)
+      assert(toDouble(high, low) == (value * count).toDouble)
+    }
+  }
+
+  test("a total of rows that are taken back before they come is exact") {
+    val (high, low) = halves(Seq(-1L, 3L))
+    assert(toLong(-high, -low, ansi = true, try_ = false) == -2)
+    assert(toDouble(-high, -low) == -2.0)
+  }
+
   test("totals of wide decimals need more than 38 digits in between only") {
     val random = new Random(2)
     val largest = new BigDecimal(BigInteger.TEN.pow(38).subtract(BigInteger.ONE), 10)

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.execution.aggregate
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
@@ -51,6 +51,11 @@ private[aggregate] class ChangelogAggregateProcessor(
       ImperativeBuffers.initialValues(layout.buffered) ++
         record.drop(layout.buffers.size).map(column => Literal(null, column.dataType)))
     .apply(InternalRow.empty)
+
+  private val exactBuffers: Seq[(DataType, Int)] =
+    layout.buffers.map(_.dataType).zipWithIndex.filter { case (dataType, _) =>
+      dataType.isInstanceOf[IntegralType] || dataType.isInstanceOf[DecimalType]
+    }
 
   /** What an imperative function's buffer column is called once it is merged. */
   private val mergedElsewhere =
@@ -150,7 +155,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     else imperative.load(newBuffers)
     if (retracts) countUnmatched(countBefore, newBuffers.getLong(rowCountOrdinal))
     val count = if (retracts) newBuffers.getLong(rowCountOrdinal) else 1L
-    if (count == 0 && !isGlobal) {
+    if (count == 0 && !isGlobal && holdsNothing) {
       after = null
       isStored = false
       if (wasStored) state.remove()
@@ -161,6 +166,21 @@ private[aggregate] class ChangelogAggregateProcessor(
       state.save(newBuffers)
     }
   }
+
+  /**
+   * Whether no row of the group is left, where its count is 0. A row may also be there beside one that was taken back
+   * before it comes. Only exact buffers tell: others may differ from 0 by what they have rounded.
+   */
+  private def holdsNothing: Boolean =
+    state.heads.forall(head => head.size == 0 && head.numTailEntries == 0) &&
+      exactBuffers.forall { case (dataType, ordinal) =>
+        newBuffers.get(ordinal, dataType) match {
+          case null => true
+          case decimal: Decimal => decimal.toJavaBigDecimal.signum == 0
+          case number: Number if number.longValue == 0 => true
+          case number => number == initial.get(ordinal, dataType)
+        }
+      }
 
   /** The result of a group nothing happens to; null if it isn't there. */
   def resultOf(key: UnsafeRow): UnsafeRow = {

@@ -69,10 +69,10 @@ private[execution] case class ChangesByTaskExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     val numSingleChanges = longMetric("numSingleChanges")
-    val hashes = ValueSampleExec.hashes(keys)
-    val (operatorId, single, output) = (this.operatorId, this.single, child.output)
+    val (operatorId, keys) = (this.operatorId, this.keys)
+    val (single, output) = (this.single, child.output)
     child.execute().mapPartitionsInternal { rows =>
-      val first = new FirstChanges(UnsafeProjection.create(hashes, output), keys.size, rows)
+      val first = new FirstChanges(new ValueHashes(keys, output), rows)
       val all = first.changes.iterator ++ rows
       if (first.repeat) all
       else {
@@ -93,10 +93,7 @@ private[execution] case class ChangesByTaskExec(
 }
 
 /** The first changes of a task, and whether their values repeat. */
-private final class FirstChanges(
-    hashOf: UnsafeProjection,
-    numKinds: Int,
-    rows: Iterator[InternalRow]) {
+private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow]) {
   val changes: mutable.ArrayBuffer[InternalRow] = mutable.ArrayBuffer.empty
 
   val repeat: Boolean = {
@@ -105,10 +102,9 @@ private final class FirstChanges(
     while (changes.size < FirstChanges.Most && rows.hasNext) {
       val row = rows.next().copy()
       changes += row
-      val hash = hashOf(row)
-      (0 until numKinds).filterNot(hash.isNullAt).foreach { kind =>
+      hashes.foreach(row) { hash =>
         numValues += 1
-        seen.add(hash.getLong(kind))
+        seen.add(hash)
       }
     }
     // of so few, combining costs nothing

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.types.LongType
 import org.apache.spark.util.CompletionIterator
 import org.apache.spark.util.collection.OpenHashSet
 
@@ -34,21 +33,13 @@ private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
   override protected def doExecute(): RDD[InternalRow] = {
     val numOutputRows = longMetric("numOutputRows")
     val numCombinedRows = longMetric("numCombinedRows")
-    val hashes = ValueSampleExec.hashes(keys)
-    val numKinds = keys.size
+    val (keys, output) = (this.keys, child.output)
     child.execute().mapPartitionsInternal { rows =>
-      val hashOf = UnsafeProjection.create(hashes, child.output)
+      val hashes = new ValueHashes(keys, output)
       val kept = new OpenHashSet[Long]
       val passed = rows.map { row =>
         numOutputRows += 1
-        val hash = hashOf(row)
-        var kind = 0
-        while (kind < numKinds) {
-          if (!hash.isNullAt(kind) && ValueSampleExec.isKept(hash.getLong(kind))) {
-            kept.add(hash.getLong(kind))
-          }
-          kind += 1
-        }
+        hashes.foreach(row)(hash => if (ValueSampleExec.isKept(hash)) kept.add(hash))
         row
       }
       CompletionIterator[InternalRow, Iterator[InternalRow]](
@@ -61,13 +52,27 @@ private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
     copy(child = newChild)
 }
 
-private[aggregate] object ValueSampleExec {
+/**
+ * Hashes of the values of a change, one of each kind. Values are hashed as bytes, since those of some types have no hash
+ * in Spark: equal values with other bytes only make an estimate less exact.
+ */
+private[aggregate] final class ValueHashes(keys: Seq[Seq[Expression]], input: Seq[Attribute]) {
+  private val keysOf = keys.map(UnsafeProjection.create(_, input)).toArray
 
-  /** A hash of each kind of values of a change, NULL where there is no value. */
-  def hashes(keys: Seq[Seq[Expression]]): Seq[Expression] =
-    keys.zipWithIndex.map { case (key, kind) =>
-      If(IsNull(key.last), Literal(null, LongType), new XxHash64(key :+ Literal(kind)))
+  /** Calls `use` for each kind of which `row` has a value. */
+  def foreach(row: InternalRow)(use: Long => Unit): Unit = {
+    var kind = 0
+    while (kind < keysOf.length) {
+      val key = keysOf(kind)(row)
+      if (!key.isNullAt(key.numFields - 1)) {
+        use(XXH64.hashUnsafeBytes(key.getBaseObject, key.getBaseOffset, key.getSizeInBytes, kind))
+      }
+      kind += 1
     }
+  }
+}
+
+private[aggregate] object ValueSampleExec {
 
   /** So many hashes stand for one that is kept; a power of two. */
   private val oneOf = 16L

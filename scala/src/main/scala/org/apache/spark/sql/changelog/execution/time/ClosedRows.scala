@@ -56,7 +56,8 @@ private[time] final class ClosedRows(
       val count = before + difference
       unmatched.note(before, count, row.toSeq(columns.map(_.dataType)).mkString(", "))
       val isPassed = over.exists(time <= _)
-      if (count > 0 && !isPassed) {
+      // below 0 if the row is taken back before it comes
+      if (count != 0 && !isPassed) {
         rows.put(time, row, count, shown = false)
         metrics.updated += 1
       } else if (stored != null) {

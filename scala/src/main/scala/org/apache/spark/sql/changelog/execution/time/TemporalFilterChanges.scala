@@ -68,12 +68,12 @@ private[time] final class TemporalFilterChanges(
     val isStored = stored != null
     val countBefore = if (isStored) stored.getLong(0) else 0L
     val wasShown = isStored && stored.getBoolean(1)
-    val countAfter = countBefore + net.count
-    unmatched.note(countBefore, countAfter, row.toSeq(columns.map(_.dataType)).mkString(", "))
-    val count = math.max(0L, countAfter)
+    val count = countBefore + net.count
+    unmatched.note(countBefore, count, row.toSeq(columns.map(_.dataType)).mkString(", "))
     val shown = times.isShown(row, now)
-    move(row, place, isStored, times.place(now), count, shown)
-    val difference = (if (shown) count else 0L) - (if (wasShown) countBefore else 0L)
+    val next = times.place(now)
+    move(row, place, isStored, next, count, shown)
+    val difference = timesGiven(next, count, shown) - timesGiven(place, countBefore, wasShown)
     if (isStored && wasShown != shown) emit(row, difference, RowKind.Insert, RowKind.Delete)
     else emit(row, difference, net.comes, net.goes)
   }
@@ -88,12 +88,17 @@ private[time] final class TemporalFilterChanges(
       val shown = times.isShown(row, now)
       val next = times.place(now)
       if (next != place || shown != wasShown) move(row, place, true, next, count, shown)
-      if (shown == wasShown) Iterator.empty
-      else {
-        (if (shown) numCame else numLeft) += count
-        emit(row, if (shown) count else -count, RowKind.Insert, RowKind.Delete)
-      }
+      val difference = timesGiven(next, count, shown) - timesGiven(place, count, wasShown)
+      if (difference != 0) (if (shown) numCame else numLeft) += math.abs(difference)
+      emit(row, difference, RowKind.Insert, RowKind.Delete)
     }
+
+  /**
+   * How often the operator has given a row. The count is below 0 if the row is taken back before it comes, and it
+   * is not given then. One that is not kept any more since it stays for ever passes, as its next changes do.
+   */
+  private def timesGiven(place: Long, count: Long, shown: Boolean): Long =
+    if (!shown) 0L else if (isKept(place)) math.max(0L, count) else count
 
   private def move(
       row: UnsafeRow,
@@ -102,7 +107,7 @@ private[time] final class TemporalFilterChanges(
       to: Long,
       count: Long,
       shown: Boolean): Unit = {
-    val stays = isKept(to) && count > 0
+    val stays = isKept(to) && count != 0
     if (isStored && !(stays && from == to)) {
       rows.remove(from, row)
       metrics.removed += 1

@@ -25,17 +25,27 @@ object SignedTotalFunctions {
    *   null instead, if `try_` is set
    */
   def toLong(high: Long, low: Long, ansi: Boolean, try_ : Boolean): java.lang.Long = {
-    // low keeps 32 bits; what it has beyond them belongs to high
-    val carried = high + (low >> 32)
+    val carried = carriedHigh(high, low)
     if (carried == carried.toInt) (carried << 32) | (low & 0xffffffffL)
     else if (try_) null
     else if (ansi) throw QueryExecutionErrors.arithmeticOverflowError("long overflow", "try_sum")
     else (carried << 32) | (low & 0xffffffffL)
   }
 
+  /**
+   * The upper half, with what the lower half has beyond 32 bits.
+   *
+   * Lower halves of rows are not negative, and their total takes up to 64 bits. It is negative only where rows are
+   * taken back before they come. One of the two readings at most gives a `BIGINT`.
+   */
+  private def carriedHigh(high: Long, low: Long): Long = {
+    val signed = high + (low >> 32)
+    if (signed == signed.toInt) signed else high + (low >>> 32)
+  }
+
   /** The total of the two halves, rounded once. */
   def toDouble(high: Long, low: Long): Double = {
-    val carried = high + (low >> 32)
+    val carried = carriedHigh(high, low)
     if (carried == carried.toInt) ((carried << 32) | (low & 0xffffffffL)).toDouble
     else carried.toDouble * 4294967296.0 + (low & 0xffffffffL).toDouble
   }
