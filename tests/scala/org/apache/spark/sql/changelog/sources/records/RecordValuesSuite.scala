@@ -50,6 +50,26 @@ class RecordValuesSuite extends AnyFunSuite {
     assert(RecordValues.decimal(text(""), 0, 4, 2) == (null: Decimal))
   }
 
+  test("digits that a decimal has no room for are rounded only of numbers that are not exact") {
+    def decimal(value: String, encoding: String = "string") =
+      Option(RecordValues.exactDecimal(text(value), text(encoding), 4, 1)).map(_.toString)
+    assert(decimal("1.5").contains("1.5"))
+    assert(decimal(" -1.500 ").contains("-1.5"))
+    assert(decimal("15e1").contains("150.0"))
+    assert(decimal("0e999999999").contains("0.0"))
+    for (value <- Seq("1.25", "1e-2", "1e-999999999", "1234", "1e999999999", "x", "NaN")) {
+      assert(decimal(value).isEmpty, value)
+    }
+    for (inexact <- Seq("double", "float32")) {
+      assert(decimal("0.1500000059604645", inexact).contains("0.2"))
+      assert(decimal("-1e-999999999", inexact).contains("0.0"))
+      assert(decimal("999.96", inexact).isEmpty)
+      assert(decimal("1e999999999", inexact).isEmpty)
+    }
+    val bytes = text(Base64.getEncoder.encodeToString(BigInteger.valueOf(125).toByteArray))
+    assert(RecordValues.decimal(bytes, 2, 4, 1) == null)
+  }
+
   test("bytes are read strictly") {
     def bytes(value: String, encoding: String) =
       Option(RecordValues.bytes(text(value), text(encoding))).map(_.toSeq.map(_.toInt & 255))

@@ -109,7 +109,7 @@ private[changelog] class RecordColumn(
         StartsWith(text, literal("{")) ->
           unscaled(part("value"), cast(part("scale"), IntegerType)),
         EqualTo(known, literal("Decimal")) -> unscaled(text, scale),
-        IsNotNull(known) -> cast(text, target)),
+        IsNotNull(known) -> invoke("exactDecimal", target, text, known, Literal(target.precision), Literal(target.scale))),
       Literal(null, target))
   }
 
@@ -152,6 +152,7 @@ private[changelog] object RecordColumn {
     "MicroTime",
     "NanoTime",
     "Decimal",
+    "double",
     "string",
     "base64",
     "base64-url-safe",
@@ -159,9 +160,5 @@ private[changelog] object RecordColumn {
 
   /** JSON as a struct; what doesn't fit its type is kept as text in the column `corrupt`. */
   def parse(text: Expression, schema: StructType, timeZone: String, corrupt: String): Expression =
-    JsonToStructs(
-      schema,
-      Map("mode" -> "PERMISSIVE", "columnNameOfCorruptRecord" -> corrupt),
-      text,
-      Some(timeZone))
+    RecordParser(schema, timeZone, corrupt)(text)
 }
