@@ -9,7 +9,7 @@ private[changelog] object Credentials {
 
   private val patterns = Seq(
     // jdbc:oracle:thin:user/password@host
-    "(?i)(jdbc:oracle:\\w+:)[^@(]*@" -> "$1@",
+    "(?i)(jdbc:oracle:\\w+:)[^\\s(]*@" -> "$1@",
     // a password may hold an @
     "(?i)(jdbc:[^\\s?;]*//)[^\\s?;]*@" -> "$1",
     "//[^/@]*@" -> "//",
