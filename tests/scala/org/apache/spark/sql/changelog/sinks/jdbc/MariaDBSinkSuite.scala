@@ -33,4 +33,18 @@ class MariaDBSinkSuite extends JdbcSinkTests {
     "jdbc:mariadb://127.0.0.1:9/test" -> "Connection refused"
 
   override protected def refusal: String = "Access denied for user 'tester'"
+
+  test("a server that cuts values off must not") {
+    val table = newTable()
+    val url = s"${address("url")}?sessionVariables=sql_mode=''"
+    running(kept("SELECT city, count(*) AS n FROM rides GROUP BY city", table)) { query =>
+      query.start(
+        "changelog-jdbc",
+        options ++ Map("dbtable" -> table, "createTable" -> "true", "url" -> url))
+      query.add(s"+I 1 ${"x" * 300} 1", s"+I 2 ${"x" * 299}y 1", "+I 3 Oslo 1")
+      val error = intercept[Exception](query.processAll())
+      assert(error.getMessage.contains("Data too long for column 'city'"))
+      assert(read(table).count() == 0)
+    }
+  }
 }

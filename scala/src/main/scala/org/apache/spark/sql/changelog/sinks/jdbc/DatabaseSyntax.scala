@@ -37,7 +37,7 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
         throw SinkErrors.connectionFailed(table.url, table.user, table.password, error)
     }
 
-  /** What the session of a transaction begins with: its time zone becomes UTC, if the database has one. */
+  /** What the session of a transaction begins with: its time zone becomes UTC, and no value is cut off. */
   def sessionStatement: Option[String] = None
 
   /** The JDBC type of a text that is NULL, the short one of a key among them. */

@@ -24,7 +24,9 @@ class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     Some(s"ON DUPLICATE KEY UPDATE ${actions.mkString(", ")}")
   }
 
-  override def sessionStatement: Option[String] = Some("SET time_zone = '+00:00'")
+  /** A server that is not strict would cut values off, keys among them. */
+  override def sessionStatement: Option[String] = Some(
+    "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
 
   override def limitOf(value: Any): Option[String] = value match {
     case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
