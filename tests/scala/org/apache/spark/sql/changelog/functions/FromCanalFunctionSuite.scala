@@ -50,7 +50,8 @@ class FromCanalFunctionSuite extends AnyFunSuite with ChangelogSession with Erro
     val record = """{"type":"INSERT","es":1,"data":[{"id":"1","amount":"1.005"}]}"""
     val fault = "column amount has the value '1.005', which is not of its type DECIMAL(10,2)"
     checkError("CHANGELOG_RECORD_MALFORMED", "fault" -> fault) {
-      new RecordFeed(spark, Seq(record)).batch(call("key => 'id'", "id INT, amount DECIMAL(10,2)"))
+      new RecordFeed(spark, Seq(record))
+        .batch(call("key => 'id'", "id INT, amount DECIMAL(10,2)"))
     }
   }
 

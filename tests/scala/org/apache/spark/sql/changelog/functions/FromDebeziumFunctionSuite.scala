@@ -197,14 +197,14 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
 
   test("numbers keep their digits, and are rounded only if they are said to be doubles") {
     val digits = "12345678901234567890.123"
-    val after = s"""{"id":1,"s":$digits,"d":$digits,"r":1.25,"nested":{"a":[$digits]}}"""
-    val columns = "id INT, s STRING, d DECIMAL(38,3), r DECIMAL(4,1), nested STRING"
+    val after =
+      s"""{"id":1,"s":$digits,"d":$digits,"r":1.25,"v":{"scale":2,"value":"fQ=="},"nested":{"a":[$digits]}}"""
+    val columns =
+      "id INT, s STRING, d DECIMAL(38,3), r DECIMAL(4,1), v DECIMAL(4,1), nested STRING"
     val arguments =
-      "key => 'id', decimal_handling_mode => 'string', encodings => map('r', 'double')"
-    check(
-      new RecordFeed(spark, Seq(record("c", "null", after, 1))),
-      columns,
-      arguments)(s"""1 $digits $digits 1.3 {"a":[$digits]}""")
+      "key => 'id', decimal_handling_mode => 'string', encodings => map('r', 'double', 'v', 'double')"
+    check(new RecordFeed(spark, Seq(record("c", "null", after, 1))), columns, arguments)(
+      s"""1 $digits $digits 1.3 1.3 {"a":[$digits]}""")
   }
 
   test("no encoding is guessed") {

@@ -8,8 +8,13 @@ import java.util.Base64
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.types.Decimal
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, Project}
+import org.apache.spark.sql.types.{Decimal, DecimalType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.identity.CanonicalPlan
 
 class RecordValuesSuite extends AnyFunSuite {
   private def text(value: String): UTF8String = UTF8String.fromString(value)
@@ -68,6 +73,20 @@ class RecordValuesSuite extends AnyFunSuite {
     }
     val bytes = text(Base64.getEncoder.encodeToString(BigInteger.valueOf(125).toByteArray))
     assert(RecordValues.decimal(bytes, 2, 4, 1) == null)
+  }
+
+  test("a query is known by the expressions that older checkpoints have") {
+    val json = AttributeReference("value", StringType)()
+    def lines(value: Expression) =
+      CanonicalPlan(Project(Seq(Alias(value, "x")()), LocalRelation(json))).lines
+    def invoked(function: String, more: Expression*) =
+      StaticInvoke(RecordValues.getClass, DecimalType(4, 1), function, json +: more)
+    val parser = RecordParser(new StructType().add("a", "string"), "UTC", "_corrupt")
+    assert(lines(parser(json)) == lines(parser.ofSpark(json)))
+    assert(lines(invoked("roundedDecimal", Literal(1))) == lines(invoked("decimal", Literal(1))))
+    val cast = Cast(json, DecimalType(4, 1), Some("UTC"), EvalMode.TRY)
+    assert(lines(invoked("exactDecimal", Literal("string"))) == lines(cast))
+    assert(lines(invoked("decimal", Literal(1))) != lines(invoked("decimal", Literal(2))))
   }
 
   test("bytes are read strictly") {

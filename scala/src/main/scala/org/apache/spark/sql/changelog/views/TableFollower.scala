@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.views
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
@@ -12,7 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.{
   AttributeSet,
   SubqueryExpression
 }
-import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, View}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.DataSource

@@ -40,10 +40,19 @@ object RecordValues {
 
   /** A decimal sent as the bytes of its unscaled number, big end first, in base64. */
   def decimal(text: UTF8String, scale: Int, targetPrecision: Int, targetScale: Int): Decimal =
-    Try {
-      val unscaled = new BigInteger(Base64.getDecoder.decode(text.getBytes))
-      exact(new BigDecimal(unscaled, scale), targetPrecision, targetScale)
-    }.getOrElse(null)
+    Try(exact(unscaled(text, scale), targetPrecision, targetScale)).getOrElse(null)
+
+  /** The same, of which digits are left out that the type has no room for. */
+  def roundedDecimal(
+      text: UTF8String,
+      scale: Int,
+      targetPrecision: Int,
+      targetScale: Int): Decimal =
+    Try(exact(rounded(unscaled(text, scale), targetScale), targetPrecision, targetScale))
+      .getOrElse(null)
+
+  private def unscaled(text: UTF8String, scale: Int) =
+    new BigDecimal(new BigInteger(Base64.getDecoder.decode(text.getBytes)), scale)
 
   /**
    * A decimal sent as text. One with digits that the type has no room for is rounded only if the `encoding`
@@ -55,13 +64,16 @@ object RecordValues {
       targetPrecision: Int,
       targetScale: Int): Decimal = Try {
     val value = new BigDecimal(text.toString.trim)
-    val isTiny = value.precision - value.scale.toLong < -targetScale
-    val kept =
-      if (!Inexact.contains(encoding.toString) || value.scale <= targetScale) value
-      else if (isTiny) BigDecimal.ZERO
-      else value.setScale(targetScale, RoundingMode.HALF_UP)
+    val kept = if (Inexact.contains(encoding.toString)) rounded(value, targetScale) else value
     exact(kept, targetPrecision, targetScale)
   }.getOrElse(null)
+
+  private def rounded(value: BigDecimal, scale: Int): BigDecimal = {
+    val isTiny = value.precision - value.scale.toLong < -scale
+    if (value.scale <= scale) value
+    else if (isTiny) BigDecimal.ZERO
+    else value.setScale(scale, RoundingMode.HALF_UP)
+  }
 
   private val Inexact = Set("double", "float", "float32", "float64")
 
