@@ -26,7 +26,7 @@ class PostgresDebeziumSuite extends AnyFunSuite with KafkaTopics {
 
   private val tables = Map(
     "customers" -> "id INT, name STRING, city STRING, bio STRING",
-    "orders" -> ("id INT, customer INT, amount DECIMAL(10,2), weight DECIMAL(20,4), " +
+    "orders" -> ("id INT, customer INT, amount DECIMAL(10,2), weight DECIMAL(38,20), " +
       "placed TIMESTAMP_NTZ, at TIMESTAMP, day DATE, paid BOOLEAN"))
 
   private val totals =

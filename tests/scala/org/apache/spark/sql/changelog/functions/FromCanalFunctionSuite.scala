@@ -46,6 +46,15 @@ class FromCanalFunctionSuite extends AnyFunSuite with ChangelogSession with Erro
     assert(shuffled.stream(from, size = 5) == rows)
   }
 
+  test("digits that a decimal has no room for are refused") {
+    val record = """{"type":"INSERT","es":1,"data":[{"id":"1","amount":"1.005"}]}"""
+    val fault = "column amount has the value '1.005', which is not of its type DECIMAL(10,2)"
+    checkError("CHANGELOG_RECORD_MALFORMED", "fault" -> fault) {
+      new RecordFeed(spark, Seq(record))
+        .batch(call("key => 'id'", "id INT, amount DECIMAL(10,2)"))
+    }
+  }
+
   test("without a table the records of all are read, without DDL") {
     assert(
       orders.batch(call("key => 'id'", "id INT, customer STRING")) ==

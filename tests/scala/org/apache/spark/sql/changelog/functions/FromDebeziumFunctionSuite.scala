@@ -146,6 +146,11 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
     refused(
       record("c", "null", "{\"id\":2,\"n\":\"12345\"}", 1),
       "column n has the value '12345', which is not of its type DECIMAL(4,1)")
+    for (digits <- Seq("\"1.25\"", "1.25")) {
+      refused(
+        record("c", "null", s"{\"id\":2,\"n\":$digits}", 1),
+        "column n has the value '1.25', which is not of its type DECIMAL(4,1)")
+    }
     refused(
       record("c", "null", "{\"id\":2.5,\"n\":null}", 1),
       "column id has the value '2.5', which is not of its type INT")
@@ -188,6 +193,18 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
       new RecordFeed(spark, Seq(s"""{"schema":$schema,"payload":$payload}"""))
     val error = changelogError(feed.batch(call("id INT", "key => 'id'")))
     assert(error.getMessageParameters.get("record") == s"""..."payload":$payload}""")
+  }
+
+  test("numbers keep their digits, and are rounded only if they are said to be doubles") {
+    val digits = "12345678901234567890.123"
+    val after =
+      s"""{"id":1,"s":$digits,"d":$digits,"r":1.25,"v":{"scale":2,"value":"fQ=="},"nested":{"a":[$digits]}}"""
+    val columns =
+      "id INT, s STRING, d DECIMAL(38,3), r DECIMAL(4,1), v DECIMAL(4,1), nested STRING"
+    val arguments =
+      "key => 'id', decimal_handling_mode => 'string', encodings => map('r', 'double', 'v', 'double')"
+    check(new RecordFeed(spark, Seq(record("c", "null", after, 1))), columns, arguments)(
+      s"""1 $digits $digits 1.3 1.3 {"a":[$digits]}""")
   }
 
   test("no encoding is guessed") {

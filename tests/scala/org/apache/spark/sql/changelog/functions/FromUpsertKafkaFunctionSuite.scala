@@ -45,6 +45,20 @@ class FromUpsertKafkaFunctionSuite extends AnyFunSuite with ChangelogSession wit
       "key => array('a', 'b'), metadata => 'offset', sequence_by => 'offset'")("1 y 2 1")
   }
 
+  test("numbers keep their digits, or are refused") {
+    val record = "1\t{\"s\":12345678901234567890.123,\"n\":0.1}"
+    check(record)("id INT, s STRING, n DECIMAL(4,1)", "key => 'id'")(
+      "1 12345678901234567890.123 0.1")
+    val from = call("id INT, s DECIMAL(22,2)", "key => 'id'")
+    val fault = "column s has the value '12345678901234567890.123', " +
+      "which is not of its type DECIMAL(22,2)"
+    checkError("CHANGELOG_RECORD_MALFORMED", "fault" -> fault) {
+      new RecordFeed(spark, Seq(record)).batch(from)
+    }
+    check(record)("id INT, s DECIMAL(22,2)", "key => 'id', encodings => map('s', 'double')")(
+      "1 12345678901234567890.12")
+  }
+
   test("a record that can't be read is refused or dropped") {
     def refused(record: String, fault: String) = {
       val feed = new RecordFeed(spark, Seq(record))

@@ -143,12 +143,15 @@ class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   }
 
   test("a driver that is not there is told before data come") {
-    def refused(options: (String, String)*)(driver: String): Unit =
-      checkError("CHANGELOG_SINK_DRIVER_NOT_FOUND", "driver" -> driver) {
+    def refused(options: (String, String)*)(kind: String, driver: String): Unit =
+      checkError("CHANGELOG_SINK_DRIVER_NOT_FOUND", "kind" -> kind, "driver" -> driver) {
         start(changes("SELECT * FROM t"), "changelog-jdbc", jdbc ++ options)
       }
-    refused("url" -> "jdbc:nowhere:x")("for its url")
-    refused("driver" -> "org.example.Driver")("of the class org.example.Driver")
+    refused("url" -> "jdbc:nowhere:x")("nowhere", "")
+    refused("url" -> "jdbc:oracle:thin:@db:1521/x")(
+      "oracle",
+      " of the class oracle.jdbc.OracleDriver")
+    refused("driver" -> "org.example.Driver")("h2", " of the class org.example.Driver")
   }
 
   test("an option that is nearly one of the sink's is refused, others are passed on") {

@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.sinks
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.changelog.errors.Credentials
 import org.apache.spark.sql.changelog.testing._
 
 /** Passwords are in no plan, log, event, checkpoint, progress or error. */
@@ -45,12 +46,23 @@ class SinkSecretsSuite extends AnyFunSuite with ToldSecrets {
     }
   }
 
+  test("an address is told without user and password") {
+    JdbcAddresses.guarded("addr5ecret").foreach { address =>
+      val told = Credentials.removed(address)
+      assert(!told.contains("addr5ecret") && !told.contains("tester"), told)
+      assert(told.contains("db.example") || told.contains("h2:mem:guarded"))
+    }
+  }
+
   test("secrets are told nowhere") {
     listening {
       val sql = "SELECT id, city FROM rides"
       // the first two sinks have the batch, and Kafka can't be reached
       note(new KeptQuery(spark, rides, sql, null), options)
       note(new KeptQuery(spark, rides, sql, null), options + ("a.password" -> "0ption5ecret2"))
+      JdbcAddresses.guarded("addr5ecret").foreach { address =>
+        note(new KeptQuery(spark, rides, sql, null), options + ("b.url" -> address))
+      }
       note(
         new KeptQuery(spark, rides, sql, null),
         options + ("b.url" -> (options("b.url") + ";MISSPELLED=1")))

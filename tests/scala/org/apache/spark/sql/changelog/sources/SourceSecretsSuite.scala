@@ -95,6 +95,10 @@ class SourceSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets {
       val address = Map("url" -> s"$url;USER=tester;PASSWORD=0ption5ecret")
       follow(snapshots(address), changes, fails = false)
       tellError(snapshots(account + ("password" -> "wr0ng5ecret")))
+      JdbcAddresses.guarded("0ption5ecret").foreach { url =>
+        val standIn = Map("url" -> url, "driver" -> classOf[StandInDriver].getName)
+        follow(snapshots(standIn), changes, fails = false)
+      }
       Seq(account, address).foreach { options =>
         val source = snapshots(options)
         execute("DROP TABLE rides")

@@ -3,11 +3,14 @@
 
 package org.apache.spark.sql.changelog.state
 
-import java.io.File
+import java.io.{File, FilterInputStream, InputStream}
 import java.nio.file.Files
+import java.util.concurrent.atomic.AtomicInteger
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.SparkConf
+import org.apache.spark.io.ZStdCompressionCodec
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 
 import org.apache.spark.sql.changelog.testing.{ErrorChecks, QuickFileSystem}
@@ -80,6 +83,20 @@ class DamagedStateFilesSuite extends AnyFunSuite with ProviderFixture with Error
       }
     }
 
+  test("the streams of a codec are closed, of damaged files too") {
+    val directory = QuickFileSystem.temporaryDirectory()
+    val settings = conf(classOf[CountedStreams].getName, rowChecksums = false)
+    write(paged(directory, settings))
+    CountedStreams.open.set(0)
+    CountedStreams.all.set(0)
+    assert(content(paged(directory, settings).getReadStore(4)) == expected)
+    val file = new File(directory, "0/0/4.delta")
+    Files.write(file.toPath, Files.readAllBytes(file.toPath).dropRight(5))
+    check(directory, settings, file)
+    assert(CountedStreams.all.get > 0)
+    assert(CountedStreams.open.get == 0)
+  }
+
   test("a snapshot that can't be read is passed over, if there are the deltas") {
     val directory = QuickFileSystem.temporaryDirectory()
     write(paged(directory, snapshots))
@@ -115,4 +132,25 @@ class DamagedStateFilesSuite extends AnyFunSuite with ProviderFixture with Error
       assert(error.getMessage.contains("rowChecksum.enabled"), error)
     }
   }
+}
+
+/** zstd, whose streams hold native memory until they are closed. */
+class CountedStreams(conf: SparkConf) extends ZStdCompressionCodec(conf) {
+  override def compressedInputStream(in: InputStream): InputStream = {
+    CountedStreams.all.incrementAndGet()
+    CountedStreams.open.incrementAndGet()
+    new FilterInputStream(super.compressedInputStream(in)) {
+      private var isOpen = true
+      override def close(): Unit = {
+        if (isOpen) CountedStreams.open.decrementAndGet()
+        isOpen = false
+        super.close()
+      }
+    }
+  }
+}
+
+private object CountedStreams {
+  val all = new AtomicInteger
+  val open = new AtomicInteger
 }

@@ -102,6 +102,47 @@ class ComparedTablesSuite
     ("temporary views", "", named))
   private val keys = Seq("PRIMARY KEY" -> "primary key (", "" -> "by comparing all")
 
+  test("columns that Spark pads, and types of the database's own, are followed") {
+    execute(
+      "DROP TABLE IF EXISTS orders CASCADE",
+      "DROP TYPE IF EXISTS mood CASCADE",
+      "CREATE TYPE mood AS ENUM ('ok', 'bad')",
+      "CREATE TABLE orders (id INT PRIMARY KEY, code CHAR(3), mood mood, doc JSONB, ref UUID)",
+      "INSERT INTO orders VALUES (1, 'a', 'ok', '{}', NULL), (2, NULL, 'bad', NULL, gen_random_uuid())")
+    named("orders")
+    val query = "SELECT code, mood, count(doc) AS docs, max(ref) AS ref FROM orders GROUP BY ALL"
+    create(query)
+    execute("INSERT INTO orders VALUES (3, 'a', 'ok', NULL, gen_random_uuid())")
+    check(query)
+    execute("UPDATE orders SET code = 'abc' WHERE id = 1", "DELETE FROM orders WHERE id = 2")
+    check(query)
+  }
+
+  test("times of a database are followed in any time zone") {
+    execute(
+      "DROP TABLE IF EXISTS orders CASCADE",
+      "CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ, local TIMESTAMP, day DATE)")
+    val rows = TimeZones.wallClocks.zipWithIndex.map { case (clock, id) =>
+      s"($id, '${clock}Z', '$clock', '${clock.take(10)}')"
+    }
+    val (first, then) = rows.splitAt(rows.size / 2)
+    named("orders")
+    val query = "SELECT at, local, day, count(*) AS n FROM orders GROUP BY ALL"
+    TimeZones.all.filter(_.jvm != "UTC").foreach { zones =>
+      zones.in(spark) {
+        execute("TRUNCATE orders", s"INSERT INTO orders VALUES ${first.mkString(", ")}")
+        create(query)
+        execute(
+          s"INSERT INTO orders VALUES ${then.mkString(", ")}",
+          "UPDATE orders SET local = local + INTERVAL '1 us' WHERE id % 3 = 0",
+          "DELETE FROM orders WHERE id % 3 = 1")
+        check(query)
+        assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+        run("DROP MATERIALIZED VIEW v")
+      }
+    }
+  }
+
   for {
     (place, prefix, register) <- Share.of(places, oneIn = 3)
     (key, told) <- Share.ofWays(keys, place)

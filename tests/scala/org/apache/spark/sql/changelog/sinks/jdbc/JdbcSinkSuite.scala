@@ -22,4 +22,13 @@ class JdbcSinkSuite extends JdbcSinkTests {
       query.check("-U 1 1 x", "+U 1 1 y", "-D 1 2 NULL")
     }
   }
+
+  override protected def addressIn(zone: String): String = s"${address("url")};TIME ZONE=$zone"
+
+  override protected def otherInstants: String = "TIMESTAMP(6) WITH TIME ZONE"
+
+  override protected def nowhere: (String, String) =
+    "jdbc:h2:tcp://127.0.0.1:9/test" -> "127.0.0.1:9"
+
+  override protected def refusal: String = "Wrong user name or password"
 }

@@ -3,6 +3,10 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
+import java.time.{LocalDate, LocalDateTime, OffsetDateTime, ZoneOffset}
+
+import scala.util.Using
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.{DataFrame, Row}
@@ -181,4 +185,127 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
       assert(rows.map(_.toSeq.mkString(" ")).toSeq == Seq(expected, "2" + " null" * 10))
     }
   }
+
+  /** The address of the database, sessions of which begin in a time zone. */
+  protected def addressIn(zone: String): String
+
+  /** An address where no such database is, and what its error says. */
+  protected def nowhere: (String, String)
+
+  /** What the error for a wrong password says. */
+  protected def refusal: String
+
+  test("an address that can't be reached and a wrong password are told apart") {
+    def refused(changed: (String, String)*)(address: String, reason: String): Unit = {
+      val query = kept("SELECT * FROM rides", "none")
+      val error = checkError(
+        "CHANGELOG_SINK_CONNECTION_FAILED",
+        "address" -> address,
+        "user" -> "the user tester") {
+        query.start("changelog-jdbc", options ++ changed + ("dbtable" -> "none"))
+      }
+      assert(error.getMessageParameters.get("reason").contains(reason))
+      assert(error.getCause.getMessage.contains(reason))
+    }
+    val host = options("url").split("[?;]").head
+    refused("password" -> "another")(host, refusal)
+    val (other, reason) = nowhere
+    refused("url" -> other)(other.split("[?;]").head, reason)
+  }
+
+  private val clocks = Feed("clocks", "text STRING, n INT", key = Seq("text"))
+
+  for (zones <- TimeZones.all)
+    test(s"instants, wall clocks and days stay what they are: $zones") {
+      checkTimes(newTable(), zones, TimeZones.wallClocks)
+    }
+
+  /** The type of a column for instants that a new table has not. */
+  protected def otherInstants: String
+
+  /** The type of a column for wall clocks. */
+  protected def wallClocks: String = "TIMESTAMP(6)"
+
+  test("a table of one's own can have another type of instants") {
+    val table = newTable()
+    execute(
+      s"CREATE TABLE $table (at $otherInstants, local $wallClocks, on_day DATE, n BIGINT, " +
+        "UNIQUE (at, local, on_day))")
+    checkTimes(
+      table,
+      TimeZones("America/New_York", "UTC", "Asia/Kolkata"),
+      TimeZones.wallClocks.filter(clock => clock > "1971" && clock < "2038-01-19 03:14:08"))
+  }
+
+  private def checkTimes(table: String, zones: TimeZones, clocksUsed: Seq[String]): Unit = {
+    val sql = "SELECT CAST(concat(text, 'Z') AS TIMESTAMP) AS at, " +
+      "CAST(text AS TIMESTAMP_NTZ) AS local, CAST(left(text, 10) AS DATE) AS on_day, sum(n) AS n " +
+      "FROM clocks GROUP BY 1, 2, 3"
+    def row(clock: String, n: Int) = s"${clock.replace(' ', 'T')} $n"
+    def check(query: KeptQuery, present: Seq[(String, Int)]): Unit = {
+      query.processAll()
+      val expected = present.map { case (clock, n) =>
+        val local = LocalDateTime.parse(clock.replace(' ', 'T'))
+        (local, local, local.toLocalDate, n.toLong)
+      }
+      // MariaDB's driver reads a wall clock in the time zone of the JVM
+      val written = TimeZones("UTC", "UTC", "UTC").in(spark)(times(table))
+      assert(written == expected.sortBy(_.toString))
+    }
+    val (gone, others) = clocksUsed.zipWithIndex.partition(_._2 % 3 == 1)
+    val (changed, same) = others.partition(_._2 % 3 == 0)
+    zones.in(spark) {
+      running(kept(sql, table, clocks)) { query =>
+        val all = Map("dbtable" -> table, "createTable" -> "true")
+        query.start("changelog-jdbc", options ++ all + ("url" -> addressIn(zones.database)))
+        query.add((gone ++ others).map { case (clock, _) => s"+I ${row(clock, 1)}" }: _*)
+        check(query, clocksUsed.map(_ -> 1))
+        query.add(gone.map { case (clock, _) => s"-D ${row(clock, 1)}" } ++ changed.flatMap {
+          case (clock, _) => Seq(s"-U ${row(clock, 1)}", s"+U ${row(clock, 2)}")
+        }: _*)
+        check(query, same.map(_._1 -> 1) ++ changed.map(_._1 -> 2))
+      }
+    }
+  }
+
+  /** A query fails over a value that the database can't hold, and writes nothing of the batch. */
+  protected def checkNotHeld(sql: String, column: String, held: String): Unit = {
+    val table = newTable()
+    running(kept(s"SELECT id, $sql AS $column FROM rides", table)) { query =>
+      query.start("changelog-jdbc", options ++ Map("dbtable" -> table, "createTable" -> "true"))
+      query.add("+I 1 Oslo 1", "+I 2 Oslo 0", "+I 3 Oslo 1")
+      checkError(
+        "CHANGELOG_SINK_VALUE_NOT_HELD",
+        "table" -> table,
+        "column" -> column,
+        "held" -> held)(query.processAll())
+      assert(read(table).count() == 0)
+    }
+  }
+
+  /** The instants in UTC, wall clocks, days and counts of a table, as the database has them. */
+  private def times(table: String): Seq[(LocalDateTime, LocalDateTime, LocalDate, Long)] =
+    DatabaseTable.connected(options) { connection =>
+      val sql = s"SELECT * FROM $table"
+      Using.resource(connection.createStatement().executeQuery(sql)) { rows =>
+        val zoned = Seq("timestamptz", "TIMESTAMP WITH TIME ZONE")
+          .exists(rows.getMetaData.getColumnTypeName(1).startsWith)
+        Iterator
+          .continually(rows)
+          .takeWhile(_.next())
+          .map { row =>
+            val at =
+              if (!zoned) row.getObject(1, classOf[LocalDateTime])
+              else
+                row
+                  .getObject(1, classOf[OffsetDateTime])
+                  .withOffsetSameInstant(ZoneOffset.UTC)
+                  .toLocalDateTime
+            val local = row.getObject(2, classOf[LocalDateTime])
+            (at, local, row.getObject(3, classOf[LocalDate]), row.getLong(4))
+          }
+          .toSeq
+          .sortBy(_.toString)
+      }
+    }
 }

@@ -8,8 +8,13 @@ import java.util.Base64
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.sql.types.Decimal
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, Project}
+import org.apache.spark.sql.types.{Decimal, DecimalType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.identity.CanonicalPlan
 
 class RecordValuesSuite extends AnyFunSuite {
   private def text(value: String): UTF8String = UTF8String.fromString(value)
@@ -48,6 +53,40 @@ class RecordValuesSuite extends AnyFunSuite {
     assert(decimal("7", -3).contains("7000.00"))
     assert(RecordValues.decimal(text("?"), 0, 4, 2) == null)
     assert(RecordValues.decimal(text(""), 0, 4, 2) == (null: Decimal))
+  }
+
+  test("digits that a decimal has no room for are rounded only of numbers that are not exact") {
+    def decimal(value: String, encoding: String = "string") =
+      Option(RecordValues.exactDecimal(text(value), text(encoding), 4, 1)).map(_.toString)
+    assert(decimal("1.5").contains("1.5"))
+    assert(decimal(" -1.500 ").contains("-1.5"))
+    assert(decimal("15e1").contains("150.0"))
+    assert(decimal("0e999999999").contains("0.0"))
+    for (value <- Seq("1.25", "1e-2", "1e-999999999", "1234", "1e999999999", "x", "NaN")) {
+      assert(decimal(value).isEmpty, value)
+    }
+    for (inexact <- Seq("double", "float32")) {
+      assert(decimal("0.1500000059604645", inexact).contains("0.2"))
+      assert(decimal("-1e-999999999", inexact).contains("0.0"))
+      assert(decimal("999.96", inexact).isEmpty)
+      assert(decimal("1e999999999", inexact).isEmpty)
+    }
+    val bytes = text(Base64.getEncoder.encodeToString(BigInteger.valueOf(125).toByteArray))
+    assert(RecordValues.decimal(bytes, 2, 4, 1) == null)
+  }
+
+  test("a query is known by the expressions that older checkpoints have") {
+    val json = AttributeReference("value", StringType)()
+    def lines(value: Expression) =
+      CanonicalPlan(Project(Seq(Alias(value, "x")()), LocalRelation(json))).lines
+    def invoked(function: String, more: Expression*) =
+      StaticInvoke(RecordValues.getClass, DecimalType(4, 1), function, json +: more)
+    val parser = RecordParser(new StructType().add("a", "string"), "UTC", "_corrupt")
+    assert(lines(parser(json)) == lines(parser.ofSpark(json)))
+    assert(lines(invoked("roundedDecimal", Literal(1))) == lines(invoked("decimal", Literal(1))))
+    val cast = Cast(json, DecimalType(4, 1), Some("UTC"), EvalMode.TRY)
+    assert(lines(invoked("exactDecimal", Literal("string"))) == lines(cast))
+    assert(lines(invoked("decimal", Literal(1))) != lines(invoked("decimal", Literal(2))))
   }
 
   test("bytes are read strictly") {

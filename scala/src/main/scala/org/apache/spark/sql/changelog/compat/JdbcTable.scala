@@ -3,22 +3,15 @@
 
 package org.apache.spark.sql.changelog.compat
 
-import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
-import java.sql.{Connection, Timestamp, Types}
-import java.time.LocalDateTime
+import java.sql.{Connection, SQLException, Types}
 
 import scala.util.{Try, Using}
 
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.execution.datasources.jdbc.{
-  JDBCOptions,
-  JdbcOptionsInWrite,
-  JdbcUtils
-}
+import org.apache.spark.sql.execution.datasources.jdbc.{JdbcOptionsInWrite, JdbcUtils}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcType}
-import org.apache.spark.sql.types.{DataType, StringType, StructType}
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * A table of a database, which Spark's own writer and dialects talk to.
@@ -27,15 +20,17 @@ import org.apache.spark.sql.types.{DataType, StringType, StructType}
  *   those of Spark's own source `jdbc`; fails if the driver is not there
  */
 final class JdbcTable(parameters: Map[String, String]) extends Serializable {
-  import JdbcTable._
-
   private val options = new JdbcOptionsInWrite(parameters)
 
   def name: String = options.table
 
   def isolationLevel: Int = options.isolationLevel
 
-  def withConnection[T](body: Connection => T): T = JdbcUtils.withConnection(options)(body)
+  def url: String = options.url
+
+  def user: Option[String] = options.parameters.get("user")
+
+  def password: Option[String] = options.parameters.get("password").filter(_.nonEmpty)
 
   /** A connection for one task; what waits for the database fails when the task is interrupted. */
   def connect(dialect: JdbcDialect, partition: Int): Connection = {
@@ -64,64 +59,53 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
       types: Option[String] = None): String =
     JdbcUtils.schemaString(dialect, columns, SQLConf.get.caseSensitiveAnalysis, types)
 
+  /** A column's type in the database, and that of its NULL. */
+  def typeOf(dialect: JdbcDialect, dataType: DataType): JdbcType =
+    JdbcUtils.getJdbcType(dataType, dialect)
+
   def create(connection: Connection, dialect: JdbcDialect, columns: String): Unit =
     Using.resource(connection.createStatement()) { statement =>
       dialect.createTable(statement, options.table, columns, options)
     }
 
-  /** Runs a statement for each row, in the transaction that is open. */
+  /**
+   * Runs a statement for each row, in the transaction that is open.
+   *
+   * Spark's own writer hands dates and times over as `java.sql.Date` and `Timestamp`, which drivers read in
+   * the time zone of the JVM.
+   *
+   * @param rows
+   *   values as the driver takes them
+   * @param nullTypes
+   *   the JDBC type of NULL, for each value
+   */
   def write(
       connection: Connection,
-      dialect: JdbcDialect,
       statement: String,
-      rows: Iterator[Row],
-      columns: StructType): Unit =
-    JdbcUtils.savePartition(
-      options.table,
-      rows,
-      columns,
-      statement,
-      options.batchSize,
-      new OpenDialect(dialect, connection),
-      Connection.TRANSACTION_NONE,
-      options)
-}
-
-private object JdbcTable {
-
-  /**
-   * Lets Spark's writer, which knows how to hand every type to a driver, take part in a transaction
-   * that is open, and that it must not end.
-   */
-  private class OpenDialect(dialect: JdbcDialect, connection: Connection) extends JdbcDialect {
-    private val kept = Proxy
-      .newProxyInstance(
-        classOf[Connection].getClassLoader,
-        Array[Class[_]](classOf[Connection]),
-        new InvocationHandler {
-          override def invoke(proxy: Any, method: Method, arguments: Array[AnyRef]): AnyRef =
-            if (method.getName == "close") null
-            else {
-              try method.invoke(connection, Option(arguments).getOrElse(Array.empty): _*)
-              catch { case error: InvocationTargetException => throw error.getCause }
-            }
-        })
-      .asInstanceOf[Connection]
-
-    override def canHandle(url: String): Boolean = dialect.canHandle(url)
-
-    override def createConnectionFactory(options: JDBCOptions): Int => Connection = _ => kept
-
-    /** A text that is NULL is one for every column, a key's short one among them. */
-    override def getJDBCType(dataType: DataType): Option[JdbcType] = {
-      val known = dialect.getJDBCType(dataType).orElse(JdbcUtils.getCommonJDBCType(dataType))
-      dataType match {
-        case _: StringType => known.map(_.copy(jdbcNullType = Types.VARCHAR))
-        case _ => known
+      rows: Iterator[Seq[AnyRef]],
+      nullTypes: Seq[Int]): Unit =
+    Using.resource(connection.prepareStatement(statement)) { prepared =>
+      val metrics = TaskContext.get().taskMetrics().outputMetrics
+      prepared.setQueryTimeout(options.queryTimeout)
+      rows.grouped(options.batchSize).foreach { batch =>
+        batch.foreach { row =>
+          row.zip(nullTypes).zipWithIndex.foreach {
+            case ((null, nullType), index) => prepared.setNull(index + 1, nullType)
+            // of no type: the database takes it for that of the column
+            case ((text: String, Types.OTHER), index) =>
+              prepared.setObject(index + 1, text, Types.OTHER)
+            case ((value, _), index) => prepared.setObject(index + 1, value)
+          }
+          prepared.addBatch()
+        }
+        try prepared.executeBatch()
+        catch {
+          // the reason of a row comes after the error of the batch
+          case error: SQLException if error.getCause == null && error.getNextException != null =>
+            Try(error.initCause(error.getNextException))
+            throw error
+        }
+        metrics.setRecordsWritten(metrics.recordsWritten + batch.size)
       }
     }
-
-    override def convertTimestampNTZToJavaTimestamp(value: LocalDateTime): Timestamp =
-      dialect.convertTimestampNTZToJavaTimestamp(value)
-  }
 }

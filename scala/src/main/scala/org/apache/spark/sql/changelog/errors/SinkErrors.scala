@@ -33,10 +33,39 @@ object SinkErrors {
       "CHANGELOG_SINK_CHANGE_TYPE_MISSING",
       Map("sink" -> sink, "columns" -> columns.mkString(", ")))
 
-  def driverNotFound(sink: String, driver: Option[String]): AnalysisException =
+  /**
+   * @param user
+   *   the option, which the address may stand for
+   * @param error
+   *   that of the driver or of Spark; kept as the cause only if it shows no secret
+   */
+  def connectionFailed(
+      url: String,
+      user: Option[String],
+      password: Option[String],
+      error: Throwable): ChangelogRuntimeException = {
+    val chain = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(20).toSeq
+    val told = chain.flatMap(e => Option(e.getMessage)).distinct
+    def hidden(text: String) = Credentials.removed(
+      password.foldLeft(text.replace(url, Credentials.removed(url)))(_.replace(_, "***")))
+    runtime(
+      "CHANGELOG_SINK_CONNECTION_FAILED",
+      Map(
+        "sink" -> "changelog-jdbc",
+        "address" -> Credentials.removed(url).split("[?;]").head,
+        "user" -> user.fold("the user that its url names")(name => s"the user $name"),
+        "reason" -> (if (told.isEmpty) error.getClass.getName
+                     else hidden(told.mkString(" "))).stripSuffix(".")),
+      if (told.forall(text => hidden(text) == text)) error else null)
+  }
+
+  def driverNotFound(sink: String, kind: String, driver: Option[String]): AnalysisException =
     analysis(
       "CHANGELOG_SINK_DRIVER_NOT_FOUND",
-      Map("sink" -> sink, "driver" -> driver.fold("for its url")(name => s"of the class $name")))
+      Map(
+        "sink" -> sink,
+        "kind" -> kind,
+        "driver" -> driver.fold("")(name => s" of the class $name")))
 
   def keyDiffers(sink: String, key: Seq[String], by: Seq[String]): AnalysisException =
     analysis(
@@ -135,6 +164,26 @@ object SinkErrors {
     analysis(
       "CHANGELOG_SINK_VALUE_NOT_COMPARABLE",
       Map("sink" -> sink, "column" -> column, "type" -> dataType.sql))
+
+  /** @param held what the database holds instead */
+  def valueNotHeld(
+      table: String,
+      column: String,
+      value: Any,
+      held: String): ChangelogRuntimeException = {
+    val shown = value.toString.replace("\u0000", "\\u0000").take(MaxShown)
+    runtime(
+      "CHANGELOG_SINK_VALUE_NOT_HELD",
+      Map(
+        "sink" -> "changelog-jdbc",
+        "table" -> table,
+        "column" -> column,
+        "value" -> shown,
+        "held" -> held))
+  }
+
+  /** How much of a value an error shows. */
+  private val MaxShown = 100
 
   private def list(columns: Seq[String]): String = columns.mkString("(", ", ", ")")
 }

@@ -19,7 +19,7 @@ import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String, VariantVal}
 
 import org.apache.spark.sql.changelog.plans.KeyCheck
 import org.apache.spark.sql.changelog.sources.ChangeTypes
-import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults}
+import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults, RecordParser}
 
 /**
  * Writes expressions so that two that mean the same at two starts of a query have the same text.
@@ -59,6 +59,13 @@ private[identity] class CanonicalExpression(
     case column: Attribute => columns.getOrElse(column.exprId, s"?${column.name}")
     case Invoke(Literal(types: ChangeTypes, _), "kindOf", _, arguments, _, _, _, _) =>
       arguments.map(apply).mkString(s"kindOf(${types.mapping}, ", ", ", ")")
+    case Invoke(Literal(parser: RecordParser, _), _, _, arguments, _, _, _, _) =>
+      apply(parser.ofSpark(arguments.head))
+    // written as what they were before digits without room were refused
+    case call: StaticInvoke if call.functionName == "roundedDecimal" =>
+      apply(call.copy(functionName = "decimal"))
+    case call: StaticInvoke if call.functionName == "exactDecimal" =>
+      apply(Cast(call.arguments.head, call.dataType, None, EvalMode.TRY))
     case Invoke(Literal(own, _: ObjectType), function, _, arguments, _, _, _, _) =>
       own match {
         // what becomes of a row that can't be read, or should not be there, may change

@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.compat.JdbcReading
+import org.apache.spark.sql.changelog.errors.Credentials
 import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 
@@ -78,7 +79,7 @@ private[changelog] object SourceNames {
       val options = JdbcReading.of(leaf).toSeq.flatMap(_.parameters)
       options.collect {
         case (key, value) if Database.exists(_.equalsIgnoreCase(key)) =>
-          s"$key ${withoutUser(value)}"
+          s"$key ${Credentials.removed(value)}"
       }.sorted
     }
     CanonicalPlan(rows).lines ++ places.flatten
@@ -89,12 +90,8 @@ private[changelog] object SourceNames {
       table: Option[String],
       options: Map[String, String]): String = {
     val place = options.toSeq.filter { case (key, _) => Places.exists(_.equalsIgnoreCase(key)) }
-    (format +: (table.toSeq ++ place.sorted.map(_._2)).map(withoutUser)).mkString(" ")
+    (format +: (table.toSeq ++ place.sorted.map(_._2)).map(Credentials.removed)).mkString(" ")
   }
-
-  /** An address may name a user and a password. */
-  private def withoutUser(place: String): String =
-    place.replaceAll("//[^/@]*@", "//").replaceAll("(?i)([?&;](user|password)=)[^&;]*", "$1")
 
   private val Places = Seq("path", "subscribe", "subscribePattern", "assign", "table")
 

@@ -67,6 +67,7 @@ private[state] final class StateFileReader(
     try {
       checksum.reset()
       numEntries = 0
+      input = opened
       input = codec.compressedInputStream(opened)
       while (readEntry(use)) numEntries += 1
       verifyChecksum()
@@ -78,7 +79,12 @@ private[state] final class StateFileReader(
         throw damaged(s"it ends within entry ${numEntries + 1}", e)
       case e: FSError => throw damaged(e.getMessage, e)
       case NonFatal(e) => throw damaged(s"reading entry ${numEntries + 1}, ${e.getMessage}", e)
-    } finally opened.close()
+    } finally {
+      // the codec's own stream holds native memory; of a damaged file it may not close
+      try input.close()
+      catch { case NonFatal(_) => }
+      opened.close()
+    }
 
   private def readEntry(use: Boolean => Unit): Boolean = {
     val keySize = readNumber()

@@ -5,8 +5,15 @@ package org.apache.spark.sql.changelog.views
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, SubqueryExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, View}
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeReference,
+  AttributeSet,
+  SubqueryExpression
+}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, View}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.DataSource
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
@@ -59,12 +66,29 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     case view: View if view.isTempViewStoringAnalyzedPlan && FollowedTables.isTable(view.child) =>
       val name = view.desc.identifier.quotedString
       view.withNewChildren(Seq(follow(view.child, Some(name))))
+    case view: View if view.isTempViewStoringAnalyzedPlan && isPadded(view.child) =>
+      val name = view.desc.identifier.quotedString
+      val padded = view.child
+      view.withNewChildren(
+        Seq(padded.withNewChildren(Seq(follow(padded.children.head, Some(name))))))
     case relation if FollowedTables.isTable(relation) => follow(relation, view = None)
     case leaf: LeafNode => leaf
     case other =>
       other.mapChildren(apply).transformExpressions { case subquery: SubqueryExpression =>
         subquery.withNewPlan(apply(subquery.plan))
       }
+  }
+
+  /** Whether Spark has put above a table what pads its columns of type CHAR. */
+  private def isPadded(plan: LogicalPlan): Boolean = plan match {
+    case Project(columns, table) if FollowedTables.isTable(table) =>
+      columns.size == table.output.size && columns.zip(table.output).forall {
+        case (column: Attribute, own) => column.semanticEquals(own)
+        case (Alias(call: StaticInvoke, _), own) =>
+          call.functionName == "readSidePadding" && call.references == AttributeSet(own)
+        case _ => false
+      }
+    case _ => false
   }
 
   /** A view of ours that is stored as files: to Spark a view, in another of which it was looked up. */

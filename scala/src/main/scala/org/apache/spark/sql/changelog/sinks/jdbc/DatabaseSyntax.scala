@@ -3,13 +3,16 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
-import java.sql.{Connection, SQLException}
+import java.sql.{Connection, SQLException, Types}
 import java.util.Locale
+
+import scala.util.control.NonFatal
 
 import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcDialects}
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
+import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /**
  * What a database does in its own way, where Spark's dialects don't say.
@@ -21,6 +24,27 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
 
   /** What follows an INSERT to replace the row with that key, if the database has such a thing. */
   def onConflict(key: Seq[String], others: Seq[String]): Option[String] = None
+
+  /**
+   * A connection for one task, or for the driver.
+   *
+   * Spark's error for one that fails names neither the address nor the reason.
+   */
+  def connect(table: JdbcTable, partition: Int = -1): Connection =
+    try table.connect(dialect, partition)
+    catch {
+      case NonFatal(error) =>
+        throw SinkErrors.connectionFailed(table.url, table.user, table.password, error)
+    }
+
+  /** What the session of a transaction begins with: its time zone becomes UTC, and no value is cut off. */
+  def sessionStatement: Option[String] = None
+
+  /** The JDBC type of a text that is NULL, the short one of a key among them. */
+  def textType: Int = Types.VARCHAR
+
+  /** What the database holds in place of a value that it can't hold; none if it holds the value. */
+  def limitOf(value: Any): Option[String] = None
 
   def quote(name: String): String = dialect.quoteIdentifier(name)
 
@@ -60,6 +84,21 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
 }
 
 object DatabaseSyntax {
+  private val drivers = Map(
+    "db2" -> "com.ibm.db2.jcc.DB2Driver",
+    "h2" -> "org.h2.Driver",
+    "mariadb" -> "org.mariadb.jdbc.Driver",
+    "mysql" -> "com.mysql.cj.jdbc.Driver",
+    "oracle" -> "oracle.jdbc.OracleDriver",
+    "postgresql" -> "org.postgresql.Driver",
+    "sqlserver" -> "com.microsoft.sqlserver.jdbc.SQLServerDriver")
+
+  /** The kind of database that an address is of, as in `jdbc:kind:...`. */
+  def kindOf(url: String): String = url.split(':').lift(1).getOrElse("").toLowerCase(Locale.ROOT)
+
+  /** The class of the usual driver for an address. */
+  def driverOf(url: String): Option[String] = drivers.get(kindOf(url))
+
   def apply(url: String): DatabaseSyntax = {
     val address = url.toLowerCase(Locale.ROOT)
     if (address.startsWith("jdbc:postgresql:")) new PostgresSyntax(JdbcDialects.get(url))

@@ -5,9 +5,13 @@ package org.apache.spark.sql.changelog.sinks.jdbc
 
 import java.sql.{Connection, SQLException}
 
+import scala.util.Using
+
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.Row
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.{Encoder, Encoders, Row}
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
@@ -40,21 +44,29 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   private val createsTable = options.boolean("createTable", default = false)
   private val database = DatabaseSyntax(url)
 
-  private val jdbc =
-    try
-      new JdbcTable(Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*))
+  private val jdbc = {
+    val named = options.get("driver")
+    // drivers of spark.jars are found by the name of their class only
+    val driver = named.orElse(DatabaseSyntax.driverOf(url).filter(Utils.classIsLoadable))
+    val parameters = Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*)
+    try new JdbcTable(parameters ++ driver.map("driver" -> _))
     catch {
       // the class that the option names, or any that takes the address
       case _: ClassNotFoundException | _: SQLException =>
-        throw SinkErrors.driverNotFound(format, options.get("driver"))
+        val usual = DatabaseSyntax.driverOf(url)
+        throw SinkErrors.driverNotFound(format, DatabaseSyntax.kindOf(url), named.orElse(usual))
     }
+  }
   private val ledger =
     new Ledger(options.get("ledgerTable").getOrElse(Ledger.DefaultName), table, database)
   @volatile private var target: Option[TargetTable] = None
 
+  private def withConnection[T](body: Connection => T): T =
+    Using.resource(database.connect(jdbc))(body)
+
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
-    jdbc.withConnection(checkTable)
+    withConnection(checkTable)
     ()
   }
 
@@ -68,7 +80,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def targetName: String = table
 
   override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
-    jdbc.withConnection(ledger.lastBatchOf(_, queryId))
+    withConnection(ledger.lastBatchOf(_, queryId))
 
   override def write(batch: ChangelogBatch): Unit = {
     val opened = target.getOrElse {
@@ -76,20 +88,20 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
       target = Some(opened)
       opened
     }
-    val count = jdbc.withConnection { connection =>
+    val count = withConnection { connection =>
       ledger.partitionsOf(connection, batch.queryId, batch.batchId).getOrElse(partitions)
     }
     val (queryId, batchId) = (batch.queryId, batch.batchId)
     val (ledgerOfAll, ofSpark) = (ledger, jdbc)
     val rows = opened.actions(batch, count)
-    rows.foreachPartition { (rows: Iterator[Row]) =>
+    rows.as(JdbcSink.exactTimes(rows)).foreachPartition { (rows: Iterator[Row]) =>
       val place = Ledger.Place(queryId, TaskContext.getPartitionId(), count)
       new JdbcTransaction(ofSpark, opened, ledgerOfAll).write(rows.buffered, place, batchId)
     }
   }
 
   private def open(batch: ChangelogBatch): TargetTable =
-    jdbc.withConnection { connection =>
+    withConnection { connection =>
       val key = batch.input.key(options.key)
       if (!checkTable(connection)) {
         database.createTable(connection, jdbc, batch.schema, key.getOrElse(Nil))
@@ -100,6 +112,13 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 }
 
 object JdbcSink {
+
+  /** Reads dates and times as classes of `java.time`: those of `java.sql` depend on the JVM's time zone. */
+  private def exactTimes(rows: DataFrame): Encoder[Row] = {
+    val conf = rows.sparkSession.sessionState.conf.clone()
+    conf.setConf(SQLConf.DATETIME_JAVA8API_ENABLED, true)
+    SQLConf.withExistingConf(conf)(Encoders.row(rows.schema))
+  }
 
   /** Options that are ours and not the driver's. */
   private val ownOptions = Seq("key", "createTable", "ledgerTable", "numPartitions")

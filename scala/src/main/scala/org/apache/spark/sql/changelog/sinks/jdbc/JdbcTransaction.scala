@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.sinks.jdbc
 import java.sql.Connection
 
 import scala.collection.BufferedIterator
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import org.apache.spark.sql.Row
 
@@ -14,12 +14,14 @@ import org.apache.spark.sql.changelog.compat.JdbcTable
 
 /** Writes one partition of a batch in one transaction, unless it was written before. */
 private class JdbcTransaction(ofSpark: JdbcTable, table: TargetTable, ledger: Ledger) {
-  private val dialect = table.database.dialect
 
   /** @param rows step, places of NULLs in the key, row; equal steps side by side */
   def write(rows: BufferedIterator[Row], place: Ledger.Place, batchId: Long): Unit = {
-    val connection = ofSpark.connect(dialect, place.partition)
+    val connection = table.database.connect(ofSpark, place.partition)
     try {
+      table.database.sessionStatement.foreach { sql =>
+        Using.resource(connection.createStatement())(_.execute(sql))
+      }
       connection.setAutoCommit(false)
       connection.setTransactionIsolation(ofSpark.isolationLevel)
       if (ledger.claim(connection, place, batchId)) {
@@ -39,17 +41,16 @@ private class JdbcTransaction(ofSpark: JdbcTable, table: TargetTable, ledger: Le
   /** Runs the statement of the first row for all rows it is meant for. */
   private def runStep(rows: BufferedIterator[Row], connection: Connection): Unit = {
     val (step, nulls) = (rows.head.getString(0), rows.head.getString(1))
-    val values = table.values(step, nulls)
-    val same = new Iterator[Row] {
+    val values = table.values(ofSpark, connection, step, nulls)
+    val same = new Iterator[Seq[AnyRef]] {
       override def hasNext: Boolean =
         rows.hasNext && rows.head.getString(0) == step && rows.head.getString(1) == nulls
-      override def next(): Row = values(rows.next().getStruct(2))
+      override def next(): Seq[AnyRef] = values(rows.next().getStruct(2))
     }
     ofSpark.write(
       connection,
-      dialect,
       table.statement(step, nulls),
       same,
-      table.parameters(step, nulls))
+      table.nullTypes(ofSpark, step, nulls))
   }
 }

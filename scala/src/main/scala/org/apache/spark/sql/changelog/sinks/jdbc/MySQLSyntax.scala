@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.sinks.jdbc
 
 import java.sql.Connection
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.jdbc.JdbcDialect
 import org.apache.spark.sql.types._
@@ -23,6 +24,19 @@ class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     Some(s"ON DUPLICATE KEY UPDATE ${actions.mkString(", ")}")
   }
 
+  /** A server that is not strict would cut values off, keys among them. */
+  override def sessionStatement: Option[String] = Some(
+    "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
+
+  override def limitOf(value: Any): Option[String] = value match {
+    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
+    case time: LocalDateTime => limitOf(time.toLocalDate)
+    case day: LocalDate if day.getYear < 0 || day.getYear > 9999 => Some("years from 0 to 9999")
+    case number: Double if number.isNaN || number.isInfinite => Some("finite numbers")
+    case number: Float if number.isNaN || number.isInfinite => Some("finite numbers")
+    case _ => None
+  }
+
   override protected def columnType(
       connection: Connection,
       dataType: DataType,
@@ -33,8 +47,8 @@ class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
       Some(s"VARCHAR(255) CHARACTER SET utf8mb4 COLLATE $collation")
     case _: StringType => Some("LONGTEXT CHARACTER SET utf8mb4")
     case BinaryType => Some(if (inKey) "VARBINARY(255)" else "LONGBLOB")
-    case TimestampType => Some("TIMESTAMP(6)")
-    case TimestampNTZType => Some("DATETIME(6)")
+    // their TIMESTAMP ends in 2038
+    case TimestampType | TimestampNTZType => Some("DATETIME(6)")
     case _ => None
   }
 

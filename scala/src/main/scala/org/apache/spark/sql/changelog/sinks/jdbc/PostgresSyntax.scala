@@ -3,13 +3,15 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
-import java.sql.Connection
+import java.sql.{Connection, Types}
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.jdbc.JdbcDialect
 import org.apache.spark.sql.types.DataType
 
 /** PostgreSQL, and what understands its SQL. */
 class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
+  import PostgresSyntax._
 
   override def onConflict(key: Seq[String], others: Seq[String]): Option[String] = {
     val action =
@@ -19,9 +21,30 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     Some(s"ON CONFLICT (${key.map(quote).mkString(", ")}) DO $action")
   }
 
+  override def sessionStatement: Option[String] = Some("SET TIME ZONE 'UTC'")
+
+  /** So a text can be kept in a column of JSON, of UUID or of an enumeration. */
+  override def textType: Int = Types.OTHER
+
+  override def limitOf(value: Any): Option[String] = value match {
+    case at: Instant => limitOf(LocalDateTime.ofInstant(at, ZoneOffset.UTC))
+    case time: LocalDateTime if time.isBefore(FirstDay.atStartOfDay) =>
+      Some(s"times from $FirstDay on")
+    case day: LocalDate if day.isBefore(FirstDay) => Some(s"days from $FirstDay on")
+    case text: String if text.indexOf(0) >= 0 => Some("texts without the character U+0000")
+    case elements: collection.Seq[_] => elements.flatMap(limitOf).headOption
+    case _ => None
+  }
+
   /** Text of any length can be a key. */
   override protected def columnType(
       connection: Connection,
       dataType: DataType,
       inKey: Boolean): Option[String] = None
+}
+
+private object PostgresSyntax {
+
+  /** 4714-11-24 BC. */
+  private val FirstDay = LocalDate.of(-4713, 11, 24)
 }

@@ -3,7 +3,9 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
-import java.sql.Connection
+import java.sql.{Connection, ResultSetMetaData, Types}
+import java.time.{Instant, LocalDateTime, ZoneOffset}
+import java.util.Locale
 
 import scala.collection.mutable
 import scala.util.Using
@@ -11,10 +13,11 @@ import scala.util.Using
 import org.apache.spark.sql.classic.DataFrame
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{ArrayType, DataType, StringType, StructType}
 import org.apache.spark.sql.{Column, Row}
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
+import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 
@@ -32,13 +35,16 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
  *   those by which rows are replaced; none if rows are only inserted
  * @param onConflict
  *   what makes an INSERT replace a row; none to delete and insert
+ * @param zoned
+ *   columns of times with a time zone, by their place in `columns`
  */
 case class TargetTable(
     name: String,
     database: DatabaseSyntax,
     columns: StructType,
     key: Option[Seq[Int]],
-    onConflict: Option[String]) {
+    onConflict: Option[String],
+    zoned: Set[Int]) {
   import TargetTable._
 
   /** What to do to the table, in order within each partition: deletes come first. */
@@ -74,14 +80,51 @@ case class TargetTable(
       if (step == Replace) s"$insert ${onConflict.get}" else insert
   }
 
-  /** The columns a statement has parameters for. */
-  def parameters(step: String, nulls: String): StructType =
-    StructType(ordinals(step, nulls).map(columns(_)))
+  /** The JDBC types of the NULLs among the parameters of a statement. */
+  def nullTypes(table: JdbcTable, step: String, nulls: String): Seq[Int] =
+    ordinals(step, nulls).map { at =>
+      columns(at).dataType match {
+        case _: StringType => database.textType
+        case other => table.typeOf(database.dialect, other).jdbcNullType
+      }
+    }
 
-  /** The values for the parameters. */
-  def values(step: String, nulls: String): Row => Row = {
+  /**
+   * The values for the parameters as the driver takes them: independent of the time zones of the JVM and
+   * of the database. A column without a time zone gets the time in UTC.
+   */
+  def values(
+      table: JdbcTable,
+      connection: Connection,
+      step: String,
+      nulls: String): Row => Seq[AnyRef] = {
     val taken = ordinals(step, nulls)
-    row => Row.fromSeq(taken.map(row.get))
+    def bound(value: Any, at: Int): AnyRef = value match {
+      case instant: Instant if zoned.contains(at) => instant.atOffset(ZoneOffset.UTC)
+      case instant: Instant => LocalDateTime.ofInstant(instant, ZoneOffset.UTC)
+      case number: Byte => Int.box(number.toInt)
+      case number: Short => Int.box(number.toInt)
+      case elements: collection.Seq[_] => elements.map(bound(_, at)).toArray
+      case other => other.asInstanceOf[AnyRef]
+    }
+    row =>
+      taken.map { at =>
+        val value = row.get(at)
+        database.limitOf(value).foreach { held =>
+          throw SinkErrors.valueNotHeld(name, columns(at).name, value, held)
+        }
+        bound(value, at) match {
+          case elements: Array[AnyRef] =>
+            connection.createArrayOf(elementType(table, columns(at).dataType), elements)
+          case other => other
+        }
+      }
+  }
+
+  /** The name of the type of an array's elements, without its length. */
+  private def elementType(table: JdbcTable, dataType: DataType): String = dataType match {
+    case ArrayType(element, _) => elementType(table, element)
+    case other => table.typeOf(database.dialect, other).databaseTypeDefinition.split('(').head
   }
 
   private def ordinals(step: String, nulls: String): Seq[Int] =
@@ -122,7 +165,27 @@ object TargetTable {
       val others = columns.fieldNames.filterNot(names.contains).toSeq
       if (indexes == Set(names.toSet)) database.onConflict(names, others) else None
     }
-    TargetTable(table.name, database, columns, ordinals, onConflict)
+    val withZone = described(connection, table.name, database) { metadata =>
+      (1 to metadata.getColumnCount)
+        .filter(hasZone(metadata, _))
+        .map(metadata.getColumnName)
+        .toSet
+    }
+    val zoned = columns.indices.filter(at => withZone.contains(columns(at).name)).toSet
+    TargetTable(table.name, database, columns, ordinals, onConflict, zoned)
+  }
+
+  private def hasZone(metadata: ResultSetMetaData, column: Int): Boolean =
+    metadata.getColumnType(column) == Types.TIMESTAMP_WITH_TIMEZONE ||
+      Seq("timestamptz", "time zone", "datetimeoffset").exists(
+        metadata.getColumnTypeName(column).toLowerCase(Locale.ROOT).contains)
+
+  private def described[T](connection: Connection, table: String, database: DatabaseSyntax)(
+      body: ResultSetMetaData => T): T = {
+    val select = database.dialect.getSchemaQuery(table)
+    Using.resource(connection.prepareStatement(select)) { statement =>
+      Using.resource(statement.executeQuery())(rows => body(rows.getMetaData))
+    }
   }
 
   /** The columns of each unique index. The database is asked what table the name stands for. */
@@ -130,18 +193,13 @@ object TargetTable {
       connection: Connection,
       table: String,
       database: DatabaseSyntax): Set[Set[String]] = {
-    val select = database.dialect.getSchemaQuery(table)
-    val (catalog, schema, plainName) =
-      Using.resource(connection.prepareStatement(select)) { statement =>
-        Using.resource(statement.executeQuery()) { rows =>
-          val metadata = rows.getMetaData
-          def known(text: String) = Option(text).filter(_.nonEmpty).orNull
-          (
-            known(metadata.getCatalogName(1)),
-            known(metadata.getSchemaName(1)),
-            metadata.getTableName(1))
-        }
-      }
+    def known(text: String) = Option(text).filter(_.nonEmpty).orNull
+    val (catalog, schema, plainName) = described(connection, table, database) { metadata =>
+      (
+        known(metadata.getCatalogName(1)),
+        known(metadata.getSchemaName(1)),
+        metadata.getTableName(1))
+    }
     val indexes = mutable.Map.empty[String, Set[String]].withDefaultValue(Set.empty)
     val found = connection.getMetaData.getIndexInfo(catalog, schema, plainName, true, false)
     Using.resource(found) { rows =>

@@ -101,15 +101,25 @@ private[changelog] class RecordColumn(
     val declared = Literal(target.scale)
     val scale =
       described.map(d => Coalesce(Seq(cast(d.scale, IntegerType), declared))).getOrElse(declared)
+    // the user's word to let digits go, whatever a record says of its encoding
+    val rounds = encoding.contains("double")
+    val (ofBytes, ofText) =
+      if (rounds) ("roundedDecimal", literal("double")) else ("decimal", known)
     def unscaled(base64: Expression, scale: Expression) =
-      invoke("decimal", target, base64, scale, Literal(target.precision), Literal(target.scale))
+      invoke(ofBytes, target, base64, scale, Literal(target.precision), Literal(target.scale))
     def part(name: String) = GetJsonObject(text, literal(s"$$.$name"))
     CaseWhen(
       Seq(
         StartsWith(text, literal("{")) ->
           unscaled(part("value"), cast(part("scale"), IntegerType)),
         EqualTo(known, literal("Decimal")) -> unscaled(text, scale),
-        IsNotNull(known) -> cast(text, target)),
+        IsNotNull(known) -> invoke(
+          "exactDecimal",
+          target,
+          text,
+          ofText,
+          Literal(target.precision),
+          Literal(target.scale))),
       Literal(null, target))
   }
 
@@ -152,6 +162,7 @@ private[changelog] object RecordColumn {
     "MicroTime",
     "NanoTime",
     "Decimal",
+    "double",
     "string",
     "base64",
     "base64-url-safe",
@@ -159,9 +170,5 @@ private[changelog] object RecordColumn {
 
   /** JSON as a struct; what doesn't fit its type is kept as text in the column `corrupt`. */
   def parse(text: Expression, schema: StructType, timeZone: String, corrupt: String): Expression =
-    JsonToStructs(
-      schema,
-      Map("mode" -> "PERMISSIVE", "columnNameOfCorruptRecord" -> corrupt),
-      text,
-      Some(timeZone))
+    RecordParser(schema, timeZone, corrupt)(text)
 }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.sources.records
 
-import java.math.{BigDecimal, BigInteger}
+import java.math.{BigDecimal, BigInteger, RoundingMode}
 import java.util.Base64
 import java.util.concurrent.TimeUnit
 
@@ -40,11 +40,52 @@ object RecordValues {
 
   /** A decimal sent as the bytes of its unscaled number, big end first, in base64. */
   def decimal(text: UTF8String, scale: Int, targetPrecision: Int, targetScale: Int): Decimal =
-    Try {
-      val unscaled = new BigInteger(Base64.getDecoder.decode(text.getBytes))
-      val value = Decimal(new BigDecimal(unscaled, scale))
-      if (value.changePrecision(targetPrecision, targetScale)) value else null
-    }.getOrElse(null)
+    Try(exact(unscaled(text, scale), targetPrecision, targetScale)).getOrElse(null)
+
+  /** The same, of which digits are left out that the type has no room for. */
+  def roundedDecimal(
+      text: UTF8String,
+      scale: Int,
+      targetPrecision: Int,
+      targetScale: Int): Decimal =
+    Try(exact(rounded(unscaled(text, scale), targetScale), targetPrecision, targetScale))
+      .getOrElse(null)
+
+  private def unscaled(text: UTF8String, scale: Int) =
+    new BigDecimal(new BigInteger(Base64.getDecoder.decode(text.getBytes)), scale)
+
+  /**
+   * A decimal sent as text. One with digits that the type has no room for is rounded only if the `encoding`
+   * is that of numbers that are not exact.
+   */
+  def exactDecimal(
+      text: UTF8String,
+      encoding: UTF8String,
+      targetPrecision: Int,
+      targetScale: Int): Decimal = Try {
+    val value = new BigDecimal(text.toString.trim)
+    val kept = if (Inexact.contains(encoding.toString)) rounded(value, targetScale) else value
+    exact(kept, targetPrecision, targetScale)
+  }.getOrElse(null)
+
+  private def rounded(value: BigDecimal, scale: Int): BigDecimal = {
+    val isTiny = value.precision - value.scale.toLong < -scale
+    if (value.scale <= scale) value
+    else if (isTiny) BigDecimal.ZERO
+    else value.setScale(scale, RoundingMode.HALF_UP)
+  }
+
+  private val Inexact = Set("double", "float", "float32", "float64")
+
+  private def exact(value: BigDecimal, precision: Int, scale: Int): Decimal = {
+    val shortest = value.stripTrailingZeros
+    // too great an exponent would take all memory
+    if (shortest.scale > scale || shortest.precision - shortest.scale.toLong > precision) null
+    else {
+      val decimal = Decimal(shortest.setScale(scale))
+      if (decimal.changePrecision(precision, scale)) decimal else null
+    }
+  }
 
   /** Bytes in one of the encodings of Debezium's `binary.handling.mode`. */
   def bytes(text: UTF8String, encoding: UTF8String): Array[Byte] = Try {
