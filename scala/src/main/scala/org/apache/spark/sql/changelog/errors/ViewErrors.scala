@@ -76,6 +76,9 @@ object ViewErrors {
 
   private val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 
+  def refreshStopped(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_REFRESH_STOPPED", Map("view" -> view.quotedString))
+
   def turnLost(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_TURN_LOST", Map("view" -> view.quotedString))
 

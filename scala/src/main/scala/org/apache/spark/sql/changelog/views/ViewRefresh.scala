@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
@@ -126,6 +127,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     if (history.lastSuccess.nonEmpty && hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
     RunningViews.active(view).getOrElse {
       storage.settle(view)
+      beginIfTimePasses(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
       RunningViews.add(view, started)
       started
@@ -229,27 +231,42 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     new ViewInputs(query, target.definition.checkpoint).size
       .foreach(size => report.readAll(size.inAll))
 
+  /** Reads all that the sources have when it begins. */
   private def catchUp(
       target: KeptView,
       sink: (String, Map[String, String]),
       report: RefreshReport): Unit = {
+    beginIfTimePasses(target)
+    val first = runOnce(target, sink, report)
+    // where Spark runs a single batch, it may have been one that was begun before
+    val last =
+      if (RunningStream.hasReadAll(first) || !RunningStream.runsOneBatch(first)) first
+      else runOnce(target, sink, report)
+    if (!RunningStream.hasReadAll(last)) throw ViewErrors.refreshStopped(view.name)
+  }
+
+  private def runOnce(
+      target: KeptView,
+      sink: (String, Map[String, String]),
+      report: RefreshReport): StreamingQuery = {
     val running = writer(target, sink, Trigger.AvailableNow())
     try running.awaitTermination()
     finally {
       running.stop()
       report.did(running)
     }
+    running
+  }
+
+  /** Begins a batch if rows may be due although nothing has arrived. */
+  private def beginIfTimePasses(target: KeptView): Unit = if (query.readsTime) {
+    new BatchLogs(query.session, target.definition.checkpoint).begin(System.currentTimeMillis())
   }
 
   private def writer(
       target: KeptView,
       sink: (String, Map[String, String]),
-      trigger: Trigger): StreamingQuery = {
-    // rows may be due although nothing has arrived
-    if (query.readsTime) {
-      val checkpoint = target.definition.checkpoint
-      new BatchLogs(query.session, checkpoint).begin(System.currentTimeMillis())
-    }
+      trigger: Trigger): StreamingQuery =
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)
@@ -257,7 +274,6 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .queryName(target.queryName)
       .trigger(trigger)
       .start()
-  }
 
   /** The sources of a query may have other columns than when the view was made. */
   private def checkSchema(): Unit = {
