@@ -99,6 +99,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
             SharedMoments.forgetAll(session)
             compute(Replacement.OfAll, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
+          case RefreshFailure.BadRows(error)
+              if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
+            // the rows may be mended by now, and the batch that was begun would go on to meet them
+            report.isFor("full", RefreshError(session, error))
+            SharedMoments.forgetAll(session)
+            compute(Replacement.OfAll, report)
           case failure => throw failure.error
         }
     }
