@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.streaming.runtime.{
   StreamExecution,
   StreamingQueryWrapper
 }
+import org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.{SparkContext, TaskContext}
 
@@ -113,6 +114,13 @@ object RunningStream {
     try body
     finally context.setLocalProperty(StreamExecution.QUERY_ID_KEY, query)
   }
+
+  /**
+   * Who knows where state stores are. `session.streams` does, too, but makes a bus of listeners for the session of
+   * each run, which nobody removes.
+   */
+  def stateStoreCoordinator(context: SparkContext): StateStoreCoordinatorRef =
+    StateStoreCoordinatorRef.forExecutor(context.env)
 
   /** The sink that a query writes to, where Spark tells. */
   def sinkOf(query: StreamingQuery): Option[Table] = query match {

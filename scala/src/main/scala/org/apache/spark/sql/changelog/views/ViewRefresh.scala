@@ -272,7 +272,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private def writer(
       target: KeptView,
       sink: (String, Map[String, String]),
-      trigger: Trigger): StreamingQuery =
+      trigger: Trigger): StreamingQuery = query.start {
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)
@@ -280,6 +280,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .queryName(target.queryName)
       .trigger(trigger)
       .start()
+  }
 
   /** The sources of a query may have other columns than when the view was made. */
   private def checkSchema(): Unit = {
