@@ -3,6 +3,9 @@
 
 package org.apache.spark.sql.changelog.views
 
+import java.io.File
+import java.nio.file.Files
+
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -76,5 +79,17 @@ class MendedRowsSuite extends AnyFunSuite with ViewSession with BeforeAndAfterEa
     fails("DIVIDE_BY_ZERO")
     run("REFRESH MATERIALIZED VIEW v FULL")
     assert(run("SELECT n FROM v") == Seq(Row(5)))
+  }
+
+  test("what may be shown is not deleted") {
+    create("delta", "auto", "id")
+    val view = new ViewCatalog(spark).get(Seq("v"))
+    val log = new File(warehouse, "v/_delta_log")
+    val next = f"${log.list().count(_.matches("\\d+\\.json"))}%020d.json"
+    val broken = new File(log, next)
+    Files.writeString(broken.toPath, "{")
+    try ViewStorage.discard(spark, view)
+    finally assert(broken.delete())
+    assert(new File(view.definition.checkpoint.toUri).exists())
   }
 }

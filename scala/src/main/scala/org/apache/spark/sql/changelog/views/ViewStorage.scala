@@ -101,11 +101,11 @@ object ViewStorage {
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
-  /** Deletes a generation that could not be shown; what has failed may have come after that. */
+  /** Deletes a generation that is known not to be shown; what has failed may have come after that. */
   def discard(session: SparkSession, staged: KeptView): Unit = {
     val folder = staged.definition.folder
-    val shown = Try(new ViewCatalog(session).find(staged.name)).toOption.flatten
-    if (!shown.exists(_.definition.folder.getName == folder.getName)) {
+    val shown = Try(new ViewCatalog(session).find(staged.name).map(_.definition.folder.getName))
+    if (shown.toOption.exists(!_.contains(folder.getName))) {
       folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
       ()
     }
