@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.compat.RunningStream
+import org.apache.spark.sql.changelog.compat.{RunningStream, StreamLogs}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
@@ -50,11 +50,22 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
       checkSchema()
       if (isFull) compute(Replacement.OfAll, report)
-      else follow(wasRefreshed, policy, report)
+      else {
+        checkWriters()
+        follow(wasRefreshed, policy, report)
+      }
+      report.shows(storage.lastVersion(view))
     }
     // one that START began, and that has failed
     RunningViews.end(session, view)
   }
+
+  /** Refuses to go on from rows that somebody else has written. */
+  private def checkWriters(): Unit = for {
+    last <- history.lastSuccess
+    queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
+    version <- storage.versionOfOthers(view, queryId, last.shown)
+  } throw ViewErrors.writtenByOthers(view.name, version)
 
   /** Why it is done as it is if nobody asks for another way. */
   private def reason: String = {

@@ -63,6 +63,12 @@ trait ViewStorage {
   /** The number of what is shown: a later version has a higher one. */
   def version(view: KeptView): Long
 
+  /** A version that somebody else than the view's query has written after version `since`, if that can be told. */
+  def versionOfOthers(view: KeptView, queryId: String, since: Option[Long]): Option[Long] = None
+
+  /** The last version, for [[versionOfOthers]]. */
+  def lastVersion(view: KeptView): Option[Long] = None
+
   /** The changes of the versions `from` to `to`, or to the one that is shown. */
   def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
 
