@@ -40,7 +40,11 @@ import org.apache.spark.sql.changelog.status.{
   StatusStrategy
 }
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
-import org.apache.spark.sql.changelog.views.{DropViewsWhole, ResolveViewStatements}
+import org.apache.spark.sql.changelog.views.{
+  DropViewsWhole,
+  RefuseViewWrites,
+  ResolveViewStatements
+}
 import org.apache.spark.sql.changelog.web.ChangelogTab
 
 /**
@@ -69,9 +73,13 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(_ => ResolveTtlHints)
     extensions.injectHintResolutionRule(_ => ResolveSkewHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
+    extensions.injectHintResolutionRule(
+      new RefuseViewWrites(_)
+    ) // before formats replace statements
     extensions.injectResolutionRule(_ =>
       ResolveTtlHints) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => ResolveSkewHints) // and finds columns in any
+    extensions.injectResolutionRule(new RefuseViewWrites(_))
     extensions.injectResolutionRule(new DropViewsWhole(_))
     extensions.injectResolutionRule(new ResolveViewChanges(_))
     extensions.injectResolutionRule(_ => CheckWatermarks) // before Spark drops them

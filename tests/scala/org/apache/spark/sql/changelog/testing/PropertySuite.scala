@@ -14,29 +14,15 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * Checks programs drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps,
- * then `numSeeds`, or `CHANGELOG_PROPERTY_SEEDS`, from a seed that each commit has another of; unless all is
- * tested, a share of both. With `CHANGELOG_PROPERTY_SECONDS` or `CHANGELOG_PROPERTY_PROGRAMS` set (see
- * `dev/property`) ever new ones instead, for that long or so many, whatever fails on the way; those
- * read topics of a real broker too.
- *
- * One program in twenty reads a Delta table, or one in `CHANGELOG_PROPERTY_TABLES`.
+ * Checks what is drawn by seeds: those that failed once, which `tests/seeds/<suite>.txt` keeps, then `numSeeds`,
+ * or `CHANGELOG_PROPERTY_SEEDS`, from a seed that each commit has another of; unless all is tested, a share of
+ * both. With `CHANGELOG_PROPERTY_SECONDS` or `CHANGELOG_PROPERTY_PROGRAMS` set (see `dev/property`) ever new ones
+ * instead, for that long or so many, whatever fails on the way.
  */
-abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
-  private lazy val oracle = new Oracle(spark)
-  private lazy val failures = new TaskFailures(spark)
+abstract class SeedSuite(numSeeds: Int) extends AnyFunSuite with ChangelogSession {
 
-  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = sessionConf)
-
-  /** What the session is configured with. */
-  protected def sessionConf: Map[String, String] = PropertySuite.SessionConf
-
-  /** The program of a seed, and how to run it. */
-  protected def program(seed: Long): (Program, Variant)
-
-  /** How a program is checked. */
-  protected def check(oracle: Oracle, program: Program, variant: Variant): Unit =
-    oracle.check(program, variant)
+  /** Checks what a seed draws. */
+  protected def checkSeed(seed: Long): Unit
 
   override protected def isShared: Boolean = false
 
@@ -48,8 +34,8 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
     assert(failed.isEmpty, s"of ${seeds.size}")
   }
 
-  private val seconds = sys.env.get("CHANGELOG_PROPERTY_SECONDS").map(_.toLong)
-  private val programs = sys.env.get("CHANGELOG_PROPERTY_PROGRAMS").map(_.toInt)
+  protected val seconds = sys.env.get("CHANGELOG_PROPERTY_SECONDS").map(_.toLong)
+  protected val programs = sys.env.get("CHANGELOG_PROPERTY_PROGRAMS").map(_.toInt)
 
   seconds.map(n => s"for $n seconds").orElse(programs.map(n => s"$n of them")) match {
     case None =>
@@ -57,7 +43,7 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
       val number = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(some)
       val first = if (Share.name.isEmpty) 1L else Share.choose(suiteName, 1000000) * 100L + 1
       test(s"$number seeds from $first") {
-        (first until first + number).foreach(check)
+        (first until first + number).foreach(checkSeed)
       }
     case Some(length) =>
       val first =
@@ -82,12 +68,48 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
 
   /** The seeds that fail, each told of at once: a long run may be cut short. */
   private def failing(seeds: Iterator[Long]): Seq[Long] = seeds.filter { seed =>
-    val outcome = Try(check(seed))
+    val outcome = Try(checkSeed(seed))
     outcome.failed.foreach(error => println(error.getMessage))
     outcome.isFailure
   }.toSeq
 
-  private def check(seed: Long): Unit = {
+  private def keptSeeds: Seq[Long] = {
+    val file = PropertySuite.directory.resolve(s"${getClass.getSimpleName}.txt")
+    if (!Files.exists(file)) Nil
+    else
+      {
+        Files
+          .readAllLines(file)
+          .asScala
+          .map(_.takeWhile(_ != '#').trim)
+          .filter(_.nonEmpty)
+          .map(_.toLong)
+      }.toSeq
+  }
+}
+
+/**
+ * Checks programs drawn by seeds. In a long run they read topics of a real broker, too.
+ *
+ * One program in twenty reads a Delta table, or one in `CHANGELOG_PROPERTY_TABLES`.
+ */
+abstract class PropertySuite(numSeeds: Int) extends SeedSuite(numSeeds) {
+  private lazy val oracle = new Oracle(spark)
+  private lazy val failures = new TaskFailures(spark)
+
+  override protected lazy val spark: SparkSession = ChangelogSession.start(conf = sessionConf)
+
+  /** What the session is configured with. */
+  protected def sessionConf: Map[String, String] = PropertySuite.SessionConf
+
+  /** The program of a seed, and how to run it. */
+  protected def program(seed: Long): (Program, Variant)
+
+  /** How a program is checked. */
+  protected def check(oracle: Oracle, program: Program, variant: Variant): Unit =
+    oracle.check(program, variant)
+
+  override protected def checkSeed(seed: Long): Unit = {
     val (drawn, way) = this.program(seed)
     val (program, variant) = RandomLife(seed, drawn, way, PropertySuite.tables, topics)
     failures.take()
@@ -118,20 +140,6 @@ abstract class PropertySuite(numSeeds: Int) extends AnyFunSuite with ChangelogSe
           info(s"topics are read from files: ${missing.getMessage}")
           FeedFiles.Json
       }
-
-  private def keptSeeds: Seq[Long] = {
-    val file = PropertySuite.directory.resolve(s"${getClass.getSimpleName}.txt")
-    if (!Files.exists(file)) Nil
-    else
-      {
-        Files
-          .readAllLines(file)
-          .asScala
-          .map(_.takeWhile(_ != '#').trim)
-          .filter(_.nonEmpty)
-          .map(_.toLong)
-      }.toSeq
-  }
 }
 
 private object PropertySuite {

@@ -58,8 +58,8 @@ package org.apache.spark.sql
  *                optimizer, plans, shared, sources, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, of a query that runs and of a dry run,
  *                too, and the text in Spark's own EXPLAIN
- *                uses analysis, config, errors, execution, functions, microbatch, plans, sources,
- *                status
+ *                uses analysis, compat, config, errors, execution, functions, microbatch, plans,
+ *                sources, status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
  *                identity, lineage, plans, savepoints, sinks, sources

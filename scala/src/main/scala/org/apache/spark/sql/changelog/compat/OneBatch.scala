@@ -29,14 +29,17 @@ object OneBatch {
    */
   def run(session: SparkSession, query: LogicalPlan, checkpoint: Path)(
       read: (SparkSession, LogicalPlan) => Unit): Unit = {
-    val running = session.sessionState.streamingQueryManager.startQuery(
-      userSpecifiedName = None,
-      userSpecifiedCheckpointLocation = Some(checkpoint.toString),
-      df = Dataset.ofRows(session, query),
-      extraOptions = Map.empty,
-      sink = new PlanSink(read),
-      outputMode = OutputMode.Append(),
-      trigger = OneTimeTrigger)
+    // a session that has started no query, and has no listeners to hear of this one
+    val own = session.cloneSession()
+    val running = new BorrowedListeners(own, own).start(
+      own.sessionState.streamingQueryManager.startQuery(
+        userSpecifiedName = None,
+        userSpecifiedCheckpointLocation = Some(checkpoint.toString),
+        df = Dataset.ofRows(own, query),
+        extraOptions = Map.empty,
+        sink = new PlanSink(read),
+        outputMode = OutputMode.Append(),
+        trigger = OneTimeTrigger))
     try {
       running.awaitTermination()
       ()

@@ -16,9 +16,12 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.runtime.{
   IncrementalExecution,
   MicroBatchExecution,
+  MicroBatchExecutionContext,
+  SingleBatchExecutor,
   StreamExecution,
   StreamingQueryWrapper
 }
+import org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.{SparkContext, TaskContext}
 
@@ -112,9 +115,42 @@ object RunningStream {
     finally context.setLocalProperty(StreamExecution.QUERY_ID_KEY, query)
   }
 
+  /**
+   * Who knows where state stores are. `session.streams` does, too, but makes a bus of listeners for the session of
+   * each run, which nobody removes.
+   */
+  def stateStoreCoordinator(context: SparkContext): StateStoreCoordinatorRef =
+    StateStoreCoordinatorRef.forExecutor(context.env)
+
   /** The sink that a query writes to, where Spark tells. */
   def sinkOf(query: StreamingQuery): Option[Table] = query match {
     case wrapper: StreamingQueryWrapper => Some(wrapper.streamingQuery.sink)
+    case _ => None
+  }
+
+  /**
+   * Whether a query with the trigger `AvailableNow`, which has ended, has read all that its sources had when it
+   * started. A query that was stopped has not. Neither has one that [[runsOneBatch]], if that batch was begun before.
+   */
+  def hasReadAll(query: StreamingQuery): Boolean =
+    if (runsOneBatch(query)) {
+      // Spark asks sources only for a batch that was not begun before
+      Option(query.lastProgress).exists { batch =>
+        Seq("latestOffset", "getOffset").exists(batch.durationMs.containsKey)
+      }
+    } else
+      streamOf(query).map(_.getLatestExecutionContext()).forall {
+        case last: MicroBatchExecutionContext => !last.isCurrentBatchConstructed
+        case _ => true
+      }
+
+  /** Whether Spark runs a single batch of the query, since a source does not support the trigger `AvailableNow`. */
+  def runsOneBatch(query: StreamingQuery): Boolean =
+    streamOf(query).exists(_.triggerExecutor.isInstanceOf[SingleBatchExecutor])
+
+  private def streamOf(query: StreamingQuery): Option[MicroBatchExecution] = query match {
+    case wrapper: StreamingQueryWrapper =>
+      Some(wrapper.streamingQuery).collect { case stream: MicroBatchExecution => stream }
     case _ => None
   }
 

@@ -76,6 +76,19 @@ object ViewErrors {
 
   private val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 
+  def refreshStopped(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_REFRESH_STOPPED", Map("view" -> view.quotedString))
+
+  def readOnly(view: TableIdentifier, statement: String): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_READ_ONLY",
+      Map("view" -> view.quotedString, "statement" -> statement))
+
+  def writtenByOthers(view: TableIdentifier, version: Long): AnalysisException =
+    analysis(
+      "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
+      Map("view" -> view.quotedString, "version" -> version.toString))
+
   def turnLost(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_TURN_LOST", Map("view" -> view.quotedString))
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreCon
 import org.apache.spark.util.SerializableConfiguration
 import org.apache.spark.{Partition, TaskContext}
 
-import org.apache.spark.sql.changelog.compat.StateStores
+import org.apache.spark.sql.changelog.compat.{RunningStream, StateStores}
 
 /**
  * Gives each partition of `input` its state store of the batch, and what `process` makes of both.
@@ -37,7 +37,8 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
 
   private val storeConf = new StateStoreConf(session.sessionState.conf)
   private val hadoopConf = OperatorStateRDD.hadoopConf(session, state.queryRunId)
-  @transient private val coordinator = session.streams.stateStoreCoordinator
+  @transient private val coordinator =
+    RunningStream.stateStoreCoordinator(session.sparkContext)
 
   override protected def getPartitions: Array[Partition] = input.partitions
 

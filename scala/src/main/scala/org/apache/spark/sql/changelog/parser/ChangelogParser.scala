@@ -94,5 +94,5 @@ private[parser] object ChangelogParser {
     """(?is)\s*EXPLAIN\s+CHANGELOG(?:\s+(VERBOSE)|\s+FORMAT\s+(TEXT|JSON|HTML|SVG))?\s+(.*)""".r
   private val DryRun =
     s"""(?is)DRY\\s+RUN\\s+OVER\\s+(?:$Text|(\\d{1,6})\\s+ROWS?)\\s+(.*)""".r
-  private val Running = """(?is)QUERY\s+'((?:[^']|'')*)'\s*;?\s*""".r
+  private val Running = """(?is)QUERY\s+'((?:[^']++|'')*+)'\s*;?\s*""".r
 }

@@ -23,16 +23,19 @@ import org.apache.spark.sql.changelog.sources.tables.{DeltaCommit, DeltaCommits}
  *
  * @param generation
  *   whose rows they are; what was there before is not of interest
+ * @param first
+ *   the first version that is of interest
  */
 private class DeltaBatches(
     session: SparkSession,
     table: String,
     generation: String,
-    queryId: String) {
+    queryId: String,
+    first: Long = 0) {
 
   /** The commits since the rows are of the generation, as far as the log has them, the newest first. */
   private lazy val commits: LazyList[DeltaCommit] = {
-    val all = DeltaCommits.newestFirst(session, table)
+    val all = DeltaCommits.newestFirst(session, table, first)
     val (after, from) = all.span(!begins(_))
     after #::: from.take(1)
   }
@@ -50,6 +53,11 @@ private class DeltaBatches(
       case ((batch, _), last) => batch -> last
     }
   }
+
+  /** A version whose rows neither a batch nor the generation has written, but somebody else. */
+  def ofOthers: Option[Long] = commits
+    .find(commit => commit.changesRows && commit.batchOf(queryId).isEmpty && !begins(commit))
+    .map(_.version)
 
   /** The rows that batches have written. */
   def written: LazyList[KeptRows] = versions.map { case (batch, last) =>

@@ -40,10 +40,16 @@ class DeltaLayout(view: KeptView) {
   }
 
   /**
-   * Refuses partitions of which Delta doesn't keep all apart: it writes their values as texts, times by the clock
+   * Refuses names that Delta can't merge, and partitions of which it doesn't keep all apart: it writes their values as texts, times by the clock
    * of a time zone, of which an hour comes twice in autumn.
    */
   def check(): this.type = {
+    view.schema.fieldNames.find(_.contains('`')).foreach { name =>
+      throw ViewErrors.clauseNotSupported(
+        view.sql,
+        s"A column whose name has a backtick, as $name has,",
+        "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
+    }
     partitions.map(view.schema(_)).foreach { field =>
       if (Seq(BinaryType, TimestampType).contains(field.dataType)) {
         throw ViewErrors.clauseNotSupported(

@@ -14,6 +14,7 @@ import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.sinks.table.EmptyPartitions
+import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -180,7 +181,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    */
   private def noting(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {
     writing.conf.set(CommitNote, view.definition.generation.get)
-    try commit
+    try RefuseViewWrites.allow(writing)(commit)
     finally writing.conf.unset(CommitNote)
   }
 
@@ -200,6 +201,17 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
   override def version(view: KeptView): Long =
     session.sql(s"DESCRIBE HISTORY ${view.sql} LIMIT 1").select("version").head().getLong(0)
+
+  override def lastVersion(view: KeptView): Option[Long] =
+    DeltaCommits.lastVersion(session, view.sql)
+
+  override def versionOfOthers(
+      view: KeptView,
+      queryId: String,
+      since: Option[Long]): Option[Long] = {
+    val generation = view.definition.folder.getName
+    new DeltaBatches(session, view.sql, generation, queryId, since.fold(0L)(_ + 1)).ofOthers
+  }
 
   override def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame = {
     val newest = version(view)
@@ -267,6 +279,13 @@ object DeltaStorage {
   /** The generation that properties name, wherever its table lies now. */
   def anchored(table: Path, generation: String): String =
     new Path(new Path(table, Folder), new Path(generation).getName).toString
+
+  /** Whether a definition is of the table that lies there, or lies there since it was renamed, and not of one it was copied from. */
+  def isOf(session: SparkSession, definition: ViewDefinition, table: Path): Boolean = {
+    val home = new Path(table, Folder)
+    definition.generation.exists(new Path(_).getParent.toUri.getPath == home.toUri.getPath) ||
+    home.getFileSystem(session.sessionState.newHadoopConf()).exists(home)
+  }
 
   private val Folder = "_changelog"
   private val LogFolder = "_delta_log"

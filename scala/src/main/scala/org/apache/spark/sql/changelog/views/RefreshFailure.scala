@@ -19,6 +19,9 @@ object RefreshFailure {
   /** What has changed can't be told, but all rows can be read. */
   final case class AsksForAll(error: Throwable) extends RefreshFailure
 
+  /** Rows that its query can't be computed over, such as a divisor of zero; they may be mended. */
+  final case class BadRows(error: Throwable) extends RefreshFailure
+
   final case class Other(error: Throwable) extends RefreshFailure
 
   def apply(error: Throwable): RefreshFailure = {
@@ -46,9 +49,16 @@ object RefreshFailure {
         if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {
           val file = causes.last.getMessage.linesIterator.next()
           AsksForAll(TableErrors.filesGone(file))
-        } else Other(error)
+        } else if (conditions.exists { case (_, named) => isOfRows(named) }) BadRows(error)
+        else Other(error)
       }
   }
+
+  private def isOfRows(error: SparkThrowable): Boolean =
+    Option(error.getSqlState).exists(state => OfRows.exists(state.startsWith))
+
+  /** SQLSTATEs of what fails by the values of rows: cardinality, data, functions of users, `raise_error`. */
+  private val OfRows = Seq("21", "22", "39", "P0")
 
   /** What comes after it is advice, by which changes would be left out. */
   private def firstSentence(message: String): String =

@@ -89,7 +89,10 @@ class ViewCatalog(session: SparkSession) {
       val location = new Path(catalog.getTableMetadata(name).location)
       val effective =
         ViewDefinition.effective(properties, DeltaStorage.isWritten(session, name, _))
-      ViewDefinition.fromProperties(effective).map { definition =>
+      // a copy of a view's table has its properties, but is no view
+      val own =
+        ViewDefinition.fromProperties(effective).filter(DeltaStorage.isOf(session, _, location))
+      own.map { definition =>
         val generation = definition.generation.map(DeltaStorage.anchored(location, _))
         KeptView(
           name,

@@ -16,10 +16,11 @@ import org.apache.spark.sql.catalyst.util.removeInternalMetadata
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
-import org.apache.spark.sql.changelog.compat.SparkRules
+import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
@@ -35,6 +36,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
   private val reader = new ViewReader(session)
   private val follower = new TableFollower(session, definition.keepsCopies, reader)
+  private val listeners = new BorrowedListeners(creator, session)
 
   /** The query as it is written, in which tables are as they are, and common tables where they are named. */
   private lazy val resolved: LogicalPlan = session.withActive {
@@ -174,6 +176,9 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Its changes, in the form its storage takes them. */
   def changes: DataFrame = kept.changes
 
+  /** Starts a query in its session, of which the listeners of the session that made it hear. */
+  def start(query: => StreamingQuery): StreamingQuery = listeners.start(query)
+
   /** Its rows, now; only of a query that reads no stream. */
   def rows: DataFrame = Dataset.ofRows(session, analyzed)
 
@@ -199,6 +204,7 @@ object ViewQuery {
     }
     RecordedSettings.forgetMeaning(session.sessionState.conf, definition.settings.keySet)
     definition.temporaryViews.foreach(keepOnly(session, _))
+    session.conf.set(RefuseViewWrites.Allowed, value = true)
     // what was in a file that is gone would be missing among what has changed
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
     // versions that were noted are read as long as their files are there
@@ -206,7 +212,6 @@ object ViewQuery {
     val manager = session.sessionState.catalogManager
     definition.namespace.headOption.foreach(manager.setCurrentCatalog)
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)
-    creator.streams.listListeners().foreach(session.streams.addListener)
     session
   }
 

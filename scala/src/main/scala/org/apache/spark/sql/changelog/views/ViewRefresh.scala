@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.compat.{RunningStream, StreamLogs}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
@@ -49,11 +50,22 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
       checkSchema()
       if (isFull) compute(Replacement.OfAll, report)
-      else follow(wasRefreshed, policy, report)
+      else {
+        checkWriters()
+        follow(wasRefreshed, policy, report)
+      }
+      report.shows(storage.lastVersion(view))
     }
     // one that START began, and that has failed
     RunningViews.end(session, view)
   }
+
+  /** Refuses to go on from rows that somebody else has written. */
+  private def checkWriters(): Unit = for {
+    last <- history.lastSuccess
+    queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
+    version <- storage.versionOfOthers(view, queryId, last.shown)
+  } throw ViewErrors.writtenByOthers(view.name, version)
 
   /** Why it is done as it is if nobody asks for another way. */
   private def reason: String = {
@@ -98,6 +110,12 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
             SharedMoments.forgetAll(session)
             compute(Replacement.OfAll, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
+          case RefreshFailure.BadRows(error)
+              if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
+            // the rows may be mended by now, and the batch that was begun would go on to meet them
+            report.isFor("full", RefreshError(session, error))
+            SharedMoments.forgetAll(session)
+            compute(Replacement.OfAll, report)
           case failure => throw failure.error
         }
     }
@@ -126,6 +144,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     if (history.lastSuccess.nonEmpty && hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
     RunningViews.active(view).getOrElse {
       storage.settle(view)
+      beginIfTimePasses(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
       RunningViews.add(view, started)
       started
@@ -229,27 +248,42 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     new ViewInputs(query, target.definition.checkpoint).size
       .foreach(size => report.readAll(size.inAll))
 
+  /** Reads all that the sources have when it begins. */
   private def catchUp(
       target: KeptView,
       sink: (String, Map[String, String]),
       report: RefreshReport): Unit = {
+    beginIfTimePasses(target)
+    val first = runOnce(target, sink, report)
+    // where Spark runs a single batch, it may have been one that was begun before
+    val last =
+      if (RunningStream.hasReadAll(first) || !RunningStream.runsOneBatch(first)) first
+      else runOnce(target, sink, report)
+    if (!RunningStream.hasReadAll(last)) throw ViewErrors.refreshStopped(view.name)
+  }
+
+  private def runOnce(
+      target: KeptView,
+      sink: (String, Map[String, String]),
+      report: RefreshReport): StreamingQuery = {
     val running = writer(target, sink, Trigger.AvailableNow())
     try running.awaitTermination()
     finally {
       running.stop()
       report.did(running)
     }
+    running
+  }
+
+  /** Begins a batch if rows may be due although nothing has arrived. */
+  private def beginIfTimePasses(target: KeptView): Unit = if (query.readsTime) {
+    new BatchLogs(query.session, target.definition.checkpoint).begin(System.currentTimeMillis())
   }
 
   private def writer(
       target: KeptView,
       sink: (String, Map[String, String]),
-      trigger: Trigger): StreamingQuery = {
-    // rows may be due although nothing has arrived
-    if (query.readsTime) {
-      val checkpoint = target.definition.checkpoint
-      new BatchLogs(query.session, checkpoint).begin(System.currentTimeMillis())
-    }
+      trigger: Trigger): StreamingQuery = query.start {
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)

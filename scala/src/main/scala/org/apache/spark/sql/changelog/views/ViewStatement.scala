@@ -122,22 +122,23 @@ object ViewStatement {
 
   /** Either of the words for what is kept. */
   val Kind: String = """(?:MATERIALIZED\s+VIEW|STREAMING\s+TABLE)"""
-  private val NamePart = """(?:`(?:[^`]|``)+`|\w+)"""
+  private val NamePart = """(?:`(?:[^`]++|``)++`|\w+)"""
 
+  // groups repeat possessively, in a loop: Java's expressions recurse once for each other repetition
   private val NameOnly = s"""$NamePart(?:\\s*\\.\\s*$NamePart)*"""
 
   /** A name of one part or several, as a group. */
   val Name: String = s"($NameOnly)"
 
   /** What may stand before a statement. */
-  val LeadingComments: Regex = """(?s)\A(?:\s+|--[^\n]*(?:\n|\z)|/\*.*?\*/)+""".r
+  val LeadingComments: Regex = """(?s)\A(?:\s++|--[^\n]*+(?:\n|\z)|/\*.*?\*/)++""".r
 
   private val Explain =
     s"""(?is)EXPLAIN\\s+(?:CHANGELOG\\s+(?:FORMAT\\s+(TEXT|JSON|HTML|SVG)\\s+)?)?(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\b.*)""".r
-  private val Quoted = """(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`)"""
+  private val Quoted = """(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`(?:[^`]++|``)*+`)"""
   private val CreateClustered =
-    s"""(?is)(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$NameOnly(?:$Quoted|(?!\\bAS\\b)[^'"`])*?)\\bCLUSTER\\s+BY\\s*\\(((?:$Quoted|[^()'"`])*)\\)(.*)""".r
-  private val Column = """(?:`(?:[^`]|``)*`|[^,`])+""".r
+    s"""(?is)(CREATE\\s+(?:OR\\s+REPLACE\\s+)?$Kind\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?$NameOnly(?:$Quoted|[^'"`\\w]++|(?!AS\\b|CLUSTER\\s+BY\\s*\\()\\w++)*+)CLUSTER\\s+BY\\s*\\(((?:$Quoted|[^()'"`]++)*+)\\)(.*)""".r
+  private val Column = """(?:`(?:[^`]++|``)*+`|[^,`]++)++""".r
   private val CreateOrReplace = s"""(?is)CREATE\\s+OR\\s+REPLACE\\s+$Kind\\b.*""".r
   private val OrReplace = """(?is)\A(\s*CREATE\s+)(OR\s+REPLACE)\b""".r
   private val Refresh =

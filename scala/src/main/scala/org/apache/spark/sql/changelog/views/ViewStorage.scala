@@ -63,6 +63,12 @@ trait ViewStorage {
   /** The number of what is shown: a later version has a higher one. */
   def version(view: KeptView): Long
 
+  /** A version that somebody else than the view's query has written after version `since`, if that can be told. */
+  def versionOfOthers(view: KeptView, queryId: String, since: Option[Long]): Option[Long] = None
+
+  /** The last version, for [[versionOfOthers]]. */
+  def lastVersion(view: KeptView): Option[Long] = None
+
   /** The changes of the versions `from` to `to`, or to the one that is shown. */
   def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
 
@@ -101,11 +107,11 @@ object ViewStorage {
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
-  /** Deletes a generation that could not be shown; what has failed may have come after that. */
+  /** Deletes a generation that is known not to be shown; what has failed may have come after that. */
   def discard(session: SparkSession, staged: KeptView): Unit = {
     val folder = staged.definition.folder
-    val shown = Try(new ViewCatalog(session).find(staged.name)).toOption.flatten
-    if (!shown.exists(_.definition.folder.getName == folder.getName)) {
+    val shown = Try(new ViewCatalog(session).find(staged.name).map(_.definition.folder.getName))
+    if (shown.toOption.exists(!_.contains(folder.getName))) {
       folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
       ()
     }

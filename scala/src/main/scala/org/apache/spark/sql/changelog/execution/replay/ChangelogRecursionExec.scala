@@ -58,7 +58,10 @@ case class ChangelogRecursionExec(
     val batch = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     sparkContext.addSparkListener(new SparkListener {
       override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-        case end: SparkListenerSQLExecutionEnd if end.executionId.toString == batch =>
+        // its own event may be dropped, and then the next one tells
+        case end: SparkListenerSQLExecutionEnd
+            if end.executionId.toString == batch || SQLExecution.getQueryExecution(
+              batch.toLong) == null =>
           rows.unpersist()
           sparkContext.removeSparkListener(this)
         case _ =>

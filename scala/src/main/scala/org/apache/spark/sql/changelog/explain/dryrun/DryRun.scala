@@ -10,6 +10,7 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
+import org.apache.spark.sql.changelog.compat.BorrowedListeners
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{ExplainNode, ToChangelog, WatchedChanges}
 
@@ -32,7 +33,7 @@ private[dryrun] object DryRun {
     val watched = changes.collect { case root: ToChangelog => root.watched }.flatten
     val timeZone = own.sessionState.conf.sessionLocalTimeZone
     val batches = mutable.ArrayBuffer.empty[Map[WatchedChanges, Map[Int, Seq[String]]]]
-    run(own, changes) {
+    run(session, own, changes) {
       batches += watched.map(query => query -> textOf(query, timeZone)).toMap
     }
     watched.flatMap { query =>
@@ -44,9 +45,10 @@ private[dryrun] object DryRun {
   }
 
   /** Runs the batches that there are; `done` is called after each. */
-  private def run(session: SparkSession, changes: LogicalPlan)(done: => Unit): Unit =
+  private def run(creator: SparkSession, session: SparkSession, changes: LogicalPlan)(
+      done: => Unit): Unit =
     ThrowawayFolder.use(session) { checkpoint =>
-      val query = Dataset
+      def query = Dataset
         .ofRows(session, changes)
         .writeStream
         .foreachBatch { (batch: AnyDataFrame, _: Long) =>
@@ -57,10 +59,11 @@ private[dryrun] object DryRun {
         .option("checkpointLocation", checkpoint.toString)
         .trigger(Trigger.AvailableNow())
         .start()
-      try query.awaitTermination()
+      val running = new BorrowedListeners(creator, session).start(query)
+      try running.awaitTermination()
       catch {
         case error: StreamingQueryException if error.getCause != null => throw error.getCause
-      } finally query.stop()
+      } finally running.stop()
     }
 
   private def textOf(query: WatchedChanges, timeZone: String): Map[Int, Seq[String]] =

@@ -9,6 +9,11 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset => AnyOffset,
+  ReadLimit,
+  SupportsTriggerAvailableNow
+}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.functions.lit
@@ -30,7 +35,8 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  *   where snapshots are kept
  */
 class SnapshotSource(session: SparkSession, query: String, folder: Path, columns: StructType)
-    extends Source {
+    extends Source
+    with SupportsTriggerAvailableNow {
   import SnapshotSource._
 
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
@@ -38,22 +44,36 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   /** Until when changes were processed, before the last time. */
   private val processed = new AtomicLong(0)
 
+  /** Gives the snapshot to read up to: a new one, or that taken when the query started. */
+  private var latest: () => Option[LongOffset] = () => take()
+
   override def schema: StructType = withChangeType(columns)
 
-  override def getOffset: Option[LongOffset] = {
-    val latest = snapshots.maxOption.getOrElse(0L)
-    val next = latest + 1
+  override def prepareForTriggerAvailableNow(): Unit = {
+    val decided = take()
+    latest = () => decided
+  }
+
+  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = latest().orNull
+
+  override def getOffset: Option[Offset] =
+    throw new IllegalStateException("latestOffset is called instead")
+
+  override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
+
+  /** Takes a snapshot, and keeps it if it differs from the one before; the number of the last one kept. */
+  private def take(): Option[LongOffset] = {
+    val last = snapshots.maxOption.getOrElse(0L)
+    val next = last + 1
     session.sql(query).write.mode("overwrite").parquet(path(next).toString)
-    if (!changes(latest, next).isEmpty) Some(LongOffset(next))
+    if (!changes(last, next).isEmpty) Some(LongOffset(next))
     else {
       files.delete(path(next), true)
-      if (latest == 0) None else Some(LongOffset(latest))
+      if (last == 0) None else Some(LongOffset(last))
     }
   }
 
-  override def getBatch(
-      start: Option[org.apache.spark.sql.execution.streaming.Offset],
-      end: org.apache.spark.sql.execution.streaming.Offset): DataFrame = {
+  override def getBatch(start: Option[Offset], end: Offset): DataFrame = {
     val from = start.map(numberOf).getOrElse(0L)
     val until = numberOf(end)
     val rows = changes(from, until).queryExecution.toRdd
@@ -63,7 +83,7 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   override def toString: String = s"snapshots of $query"
 
   /** The last processed snapshot stays, to compare the next one with, and the one before it. */
-  override def commit(end: org.apache.spark.sql.execution.streaming.Offset): Unit = {
+  override def commit(end: Offset): Unit = {
     val before = processed.getAndSet(numberOf(end))
     if (before != numberOf(end)) {
       snapshots.filter(_ < before).foreach(number => files.delete(path(number), true))

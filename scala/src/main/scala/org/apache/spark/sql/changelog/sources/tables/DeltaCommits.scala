@@ -14,8 +14,14 @@ import org.apache.spark.sql.classic.SparkSession
  *   the batches that it writes, by what the log calls their queries
  * @param note
  *   what its writer has had noted
+ * @param changesRows
+ *   whether rows are others from then on
  */
-case class DeltaCommit(version: Long, batches: Map[String, Long], note: Option[String]) {
+case class DeltaCommit(
+    version: Long,
+    batches: Map[String, Long],
+    note: Option[String],
+    changesRows: Boolean) {
 
   /** The batch of a query that it writes. */
   def batchOf(queryId: String): Option[Long] = DeltaCommits.lastOf(queryId, batches)
@@ -24,16 +30,24 @@ case class DeltaCommit(version: Long, batches: Map[String, Long], note: Option[S
 /** What the log of a Delta table says of those who have written it. */
 object DeltaCommits {
 
-  /** The commits that the log still has, the newest first; none of what is no Delta table. */
-  def newestFirst(session: SparkSession, table: String): LazyList[DeltaCommit] =
+  /** The commits from a version on that the log still has, the newest first; none of what is no Delta table. */
+  def newestFirst(session: SparkSession, table: String, from: Long = 0): LazyList[DeltaCommit] =
     snapshotOf(session, table).fold(LazyList.empty[DeltaCommit]) { snapshot =>
-      LazyList.iterate(snapshot.version)(_ - AtOnce).takeWhile(_ >= 0).flatMap { last =>
-        val commits = snapshot.commits(math.max(0, last - AtOnce + 1), last)
+      LazyList.iterate(snapshot.version)(_ - AtOnce).takeWhile(_ >= from).flatMap { last =>
+        val commits = snapshot.commits(math.max(from, last - AtOnce + 1), last)
         commits.reverse.map { case (version, actions) =>
-          DeltaCommit(version, DeltaMethods.batchesOf(actions), DeltaMethods.noteOf(actions))
+          DeltaCommit(
+            version,
+            DeltaMethods.batchesOf(actions),
+            DeltaMethods.noteOf(actions),
+            DeltaMethods.commitOf(actions).files.exists(_.changesData))
         }
       }
     }
+
+  /** The last version of a table. */
+  def lastVersion(session: SparkSession, table: String): Option[Long] =
+    snapshotOf(session, table).map(_.version)
 
   /** The last batch that a query has written. */
   def lastBatch(session: SparkSession, table: String, queryId: String): Option[Long] =

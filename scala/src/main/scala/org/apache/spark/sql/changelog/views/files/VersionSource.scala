@@ -7,6 +7,11 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.streaming.{
+  Offset => AnyOffset,
+  ReadLimit,
+  SupportsTriggerAvailableNow
+}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.sources.StreamSourceProvider
@@ -18,13 +23,32 @@ import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCata
  * The versions of a view that is stored as files, as a stream: first the rows there are, then what
  * changes; or the changes from a version on. An offset is the number of a version.
  */
-class VersionSource(session: SparkSession, name: String, from: Option[Long]) extends Source {
+class VersionSource(session: SparkSession, name: String, from: Option[Long])
+    extends Source
+    with SupportsTriggerAvailableNow {
+  import VersionSource.AtOnce
+
+  /** The last version to read, if that was decided when the query started. */
+  private var decided: Option[Long] = None
+
   override def schema: StructType = versions(view).changes(1, 0).schema
 
+  override def prepareForTriggerAvailableNow(): Unit = decided = Some(shown)
+
+  override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = {
+    val last = decided.getOrElse(shown)
+    // each version is a difference of its own in the plan of the batch
+    Option(start).map(_.json.toLong + 1).orElse(from) match {
+      case None => LongOffset(last)
+      case Some(next) if next <= last => LongOffset(math.min(last, next + AtOnce - 1))
+      case _ => start
+    }
+  }
+
   override def getOffset: Option[Offset] =
-    Some(new SnapshotStorage(session).version(view))
-      .filter(version => from.forall(_ <= version))
-      .map(LongOffset(_))
+    throw new IllegalStateException("latestOffset is called instead")
+
+  override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 
   override def getBatch(start: Option[Offset], end: Offset): DataFrame = {
     val last = end.json.toLong
@@ -41,10 +65,18 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long]) ext
 
   override def toString: String = s"changes of $name"
 
+  private def shown: Long = new SnapshotStorage(session).version(view)
+
   private def view: KeptView =
     new ViewCatalog(session).get(CatalystSqlParser.parseMultipartIdentifier(name))
 
   private def versions(view: KeptView) = new SnapshotVersions(session, view)
+}
+
+private object VersionSource {
+
+  /** The changes of how many versions one batch reads. */
+  val AtOnce = 20
 }
 
 /** Makes the source for the view of option `view`, from the version of option `fromVersion`. */

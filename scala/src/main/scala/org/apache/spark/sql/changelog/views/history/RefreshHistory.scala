@@ -53,7 +53,8 @@ class RefreshHistory(session: SparkSession, home: Path) {
       case error: Throwable =>
         try add(report.finished(Some(RefreshError(session, error))))
         catch { case NonFatal(other) => error.addSuppressed(other) }
-        throw error
+        // not what Spark tells of the stream that met it, with its offsets and its plan
+        throw RefreshError.causeOf(error)
     }
     add(report.finished(error = None))
   }

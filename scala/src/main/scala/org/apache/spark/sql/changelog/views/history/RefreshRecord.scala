@@ -22,6 +22,8 @@ package org.apache.spark.sql.changelog.views.history
  *   what they take in memory
  * @param estimate
  *   how much there was to read, and what that was expected to cost, as far as that is known
+ * @param shown
+ *   the last version of the table that holds the rows, where it has any
  * @param error
  *   why it failed, if it did
  */
@@ -38,6 +40,7 @@ case class RefreshRecord(
     stateRows: Option[Long] = None,
     stateBytes: Option[Long] = None,
     estimate: Option[RefreshEstimate] = None,
+    shown: Option[Long] = None,
     error: Option[String] = None) {
 
   def succeeded: Boolean = error.isEmpty

@@ -34,6 +34,9 @@ class RefreshReport {
   def readAll(bytes: Long): Unit =
     if (record.estimate.isEmpty) isExpectedToCost(RefreshEstimate(bytes))
 
+  /** The last version of the view's table. */
+  def shows(version: Option[Long]): Unit = record = record.copy(shown = version)
+
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
 
   def changed(written: Long, takenBack: Long): Unit =

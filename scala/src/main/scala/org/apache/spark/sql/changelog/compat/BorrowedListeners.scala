@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryListenerBus
+import org.apache.spark.sql.streaming.StreamingQueryListener._
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
+
+/**
+ * Lets the listeners of a session hear of the queries of a clone of it.
+ *
+ * Spark adds a bus of listeners to that of the application for each session that starts a query, and never removes
+ * it. This one is there as long as a query of the clone runs.
+ */
+final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
+  private val application = creator.sparkContext.listenerBus
+  private val running = mutable.Set.empty[UUID]
+  private var starting = 0
+  private var bus: Option[StreamingQueryListenerBus] = None
+
+  /** Starts a query of the clone. */
+  def start(query: => StreamingQuery): StreamingQuery = {
+    synchronized {
+      bus match {
+        case None => bus = Some(made())
+        case Some(bus) if isIdle =>
+          application.addToQueue(bus, StreamingQueryListenerBus.STREAM_EVENT_QUERY)
+        case _ =>
+      }
+      starting += 1
+    }
+    try query
+    finally
+      synchronized {
+        starting -= 1
+        removeIfIdle()
+      }
+  }
+
+  private def made(): StreamingQueryListenerBus = {
+    // makes it, and adds it to that of the application
+    val streams = clone.streams
+    creator.streams
+      .listListeners()
+      .diff(streams.listListeners())
+      .foreach(streams.addListener)
+    streams.addListener(Lifetimes)
+    application
+      .findListenersByClass[StreamingQueryListenerBus]()
+      .find(_.listeners.contains(Lifetimes))
+      .get
+  }
+
+  private def isIdle: Boolean = starting == 0 && running.isEmpty
+
+  private def removeIfIdle(): Unit = if (isIdle) bus.foreach(application.removeListener)
+
+  private object Lifetimes extends StreamingQueryListener {
+    // Spark tells of it before `start` returns
+    override def onQueryStarted(event: QueryStartedEvent): Unit =
+      BorrowedListeners.this.synchronized {
+        running += event.runId
+      }
+
+    override def onQueryProgress(event: QueryProgressEvent): Unit = ()
+
+    override def onQueryTerminated(event: QueryTerminatedEvent): Unit =
+      BorrowedListeners.this.synchronized {
+        running -= event.runId
+        removeIfIdle()
+      }
+  }
+}

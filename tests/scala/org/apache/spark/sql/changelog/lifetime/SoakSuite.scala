@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.lifetime
+
+import java.io.File
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Paths}
+import javax.management.ObjectName
+
+import scala.jdk.CollectionConverters._
+
+import com.sun.management.UnixOperatingSystemMXBean
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryListenerBus}
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
+
+import org.apache.spark.sql.changelog.views.ViewSession
+
+/**
+ * A process that refreshes views and runs batches for long needs no more of anything than at first, and is no
+ * slower. How long: `CHANGELOG_SOAK_REFRESHES` of `CHANGELOG_SOAK_VIEWS`, and `CHANGELOG_SOAK_BATCHES`
+ * (see `dev/soak`).
+ */
+class SoakSuite extends AnyFunSuite with ViewSession {
+  import SoakSuite._
+
+  test(s"$NumRefreshes refreshes of $NumViews views") {
+    val views = (1 to NumViews).map(number => s"v$number")
+    val heard = new Heard
+    spark.streams.addListener(heard)
+    try {
+      fill(0)
+      views.zipWithIndex.foreach { case (view, number) =>
+        val format = if (number % 2 == 0) "delta" else "parquet"
+        run(
+          s"CREATE MATERIALIZED VIEW $view USING $format AS SELECT k, sum(v) AS s FROM t GROUP BY k")
+      }
+      val flat = new Flat(spark, NumRefreshes)
+      (1 to NumRefreshes).foreach { number =>
+        fill(number)
+        val view = views(number % NumViews)
+        flat.timed(run(s"REFRESH MATERIALIZED VIEW $view"))
+        if (number % LookEach == 0) look(view)
+        flat.step(number)
+      }
+      assert(run(s"VERIFY MATERIALIZED VIEW ${views(NumRefreshes % NumViews)}").isEmpty)
+      // the listeners of the session hear of each query's beginning and end
+      spark.sparkContext.listenerBus.waitUntilEmpty()
+      assert(heard.started >= NumRefreshes && heard.started == heard.terminated)
+    } finally {
+      spark.streams.removeListener(heard)
+      views.foreach(view => run(s"DROP MATERIALIZED VIEW IF EXISTS $view"))
+      run("DROP TABLE IF EXISTS t")
+    }
+  }
+
+  test(s"$NumBatches batches") {
+    val changes = MemoryStream[(String, Int, Int)](
+      org.apache.spark.sql.Encoders.product[(String, Int, Int)],
+      spark.sqlContext)
+    changes.toDF().toDF("op", "id", "v").createOrReplaceTempView("feed")
+    val query: StreamingQuery = spark
+      .sql("SELECT * FROM to_changelog(TABLE(SELECT v % 7 AS k, sum(v) AS s " +
+        "FROM from_changelog(TABLE(feed), 'op', key => array('id')) GROUP BY v % 7))")
+      .writeStream
+      .format("noop")
+      .start()
+    try {
+      val flat = new Flat(spark, NumBatches)
+      (1 to NumBatches).foreach { number =>
+        changes.addData(("+U", number % 100, number))
+        flat.timed(query.processAllAvailable())
+        flat.step(number)
+      }
+    } finally query.stop()
+  }
+
+  /** Gives the table as many rows as before, in as many files. */
+  private def fill(number: Int): Unit = {
+    if (number == 0) run("CREATE TABLE t (k INT, v INT) USING parquet")
+    run(
+      s"INSERT OVERWRITE t SELECT /*+ COALESCE(1) */ INT(id % 10), INT(id * $number % 17) FROM range(50)")
+    ()
+  }
+
+  /** Statements that make sessions and plans, and run no refresh. */
+  private def look(view: String): Unit = {
+    val query = "SELECT k, sum(v) AS s FROM t WHERE k > 0 GROUP BY k"
+    run(s"DESCRIBE EXTENDED MATERIALIZED VIEW $view")
+    run(s"VERIFY MATERIALIZED VIEW $view")
+    run(s"EXPLAIN CHANGELOG CREATE MATERIALIZED VIEW other AS $query")
+    run(s"EXPLAIN ALTER MATERIALIZED VIEW $view AS $query")
+    run(s"WHY MATERIALIZED VIEW $view WHERE k = 1")
+    ()
+  }
+}
+
+private object SoakSuite {
+  private def size(name: String, otherwise: Int): Int =
+    sys.env.get(s"CHANGELOG_SOAK_$name").fold(otherwise)(_.toInt)
+
+  val NumRefreshes: Int = size("REFRESHES", 24)
+  val NumViews: Int = size("VIEWS", 2)
+  val NumBatches: Int = size("BATCHES", 60)
+
+  /** After how many refreshes other statements are run, too. */
+  val LookEach = 8
+
+  /** How many are timed at the beginning and at the end of a long run, and how many come before. */
+  private val NumTimed = 100
+  private val NumWarmUps = 200
+
+  class Heard extends StreamingQueryListener {
+    @volatile var started = 0
+    @volatile var terminated = 0
+
+    override def onQueryStarted(event: StreamingQueryListener.QueryStartedEvent): Unit =
+      started += 1
+
+    override def onQueryProgress(event: StreamingQueryListener.QueryProgressEvent): Unit = ()
+
+    override def onQueryTerminated(event: StreamingQueryListener.QueryTerminatedEvent): Unit =
+      terminated += 1
+  }
+
+  /** Compares what the process needs at the end of a run with what it needed when it was warm. */
+  class Flat(spark: SparkSession, steps: Int) {
+    private val isLong = steps >= NumWarmUps + 2 * NumTimed
+    private val warm = if (isLong) NumWarmUps else steps / 2
+    private val millis = Array.newBuilder[Double]
+    private var before: Map[String, Long] = Map.empty
+
+    def timed(body: => Any): Unit = {
+      val began = System.nanoTime()
+      body
+      millis += (System.nanoTime() - began) / 1e6
+    }
+
+    def step(number: Int): Unit = {
+      if (number == warm) before = figures(spark)
+      else if (number == steps) check()
+    }
+
+    private def check(): Unit = {
+      val after = figures(spark)
+      val told = after.keys.toSeq.sorted.map(name => s"$name: ${before(name)}, ${after(name)}")
+      println(told.mkString("\n"))
+      def flat(slack: Map[String, Long]): Unit =
+        slack.foreach { case (name, more) => assert(after(name) <= before(name) + more, name) }
+      flat(Slack)
+      if (isLong) {
+        flat(SlackOfMany)
+        // what a longer history takes, and no more
+        MoreInPercent.foreach { case (name, percent) =>
+          assert(after(name) <= before(name) * (100 + percent) / 100, name)
+        }
+        val times = millis.result().drop(warm)
+        val (first, last) = (median(times.take(NumTimed)), median(times.takeRight(NumTimed)))
+        println(f"median of the first $NumTimed: $first%.0f ms, of the last: $last%.0f ms")
+        assert(last <= first * 1.1)
+      }
+    }
+
+    private def median(times: Array[Double]): Double = times.sorted.apply(times.length / 2)
+  }
+
+  /** By how many there may be more: pools of threads fill, and files are open for a while. */
+  private val Slack = Map("listeners" -> 0L, "threads" -> 15L, "open files" -> 20L)
+
+  /** The same where nothing else runs in the process, and what is kept for a while is gone. */
+  private val SlackOfMany = Map("sessions" -> 5L, "temporary files" -> 20L)
+
+  private val MoreInPercent = Map("heap, KB" -> 10, "native memory, KB" -> 10)
+
+  private def figures(spark: SparkSession): Map[String, Long] = {
+    spark.sparkContext.listenerBus.waitUntilEmpty()
+    // the first collection lets Spark's cleaner remove what belongs to sessions that are gone
+    histogram()
+    Thread.sleep(1000)
+    val live = histogram()
+    val Array(_, bytes) = live.linesIterator.toSeq.last.trim.split(" +").drop(1)
+    val session = classOf[SparkSession].getName
+    val sessions = live.linesIterator
+      .map(_.trim.split(" +"))
+      .collectFirst { case Array(_, count, _, `session`, _*) => count.toLong }
+    val system = ManagementFactory.getOperatingSystemMXBean
+    val openFiles = system match {
+      case unix: UnixOperatingSystemMXBean => unix.getOpenFileDescriptorCount
+      case _ => 0L
+    }
+    Map(
+      "listeners" -> spark.sparkContext.listenerBus
+        .findListenersByClass[StreamingQueryListenerBus]()
+        .size
+        .toLong,
+      "sessions" -> sessions.getOrElse(0L),
+      "threads" -> ManagementFactory.getThreadMXBean.getThreadCount.toLong,
+      "open files" -> openFiles,
+      "temporary files" -> temporaryFiles(spark),
+      "heap, KB" -> bytes.toLong / 1024,
+      "native memory, KB" -> (resident() - heapCommitted()))
+  }
+
+  /** Counts what lives, after a full collection. */
+  private def histogram(): String = ManagementFactory.getPlatformMBeanServer
+    .invoke(
+      new ObjectName("com.sun.management:type=DiagnosticCommand"),
+      "gcClassHistogram",
+      Array[AnyRef](Array.empty[String]),
+      Array(classOf[Array[String]].getName))
+    .toString
+
+  private def heapCommitted(): Long =
+    ManagementFactory.getMemoryMXBean.getHeapMemoryUsage.getCommitted / 1024
+
+  /** The memory of the process that is in use, in KB, where the system tells. */
+  private def resident(): Long = {
+    val status = Paths.get("/proc/self/status")
+    if (!Files.exists(status)) heapCommitted()
+    else
+      Files
+        .readAllLines(status)
+        .asScala
+        .collectFirst { case line if line.startsWith("VmRSS:") => line.split("\\s+")(1).toLong }
+        .get
+  }
+
+  private def temporaryFiles(spark: SparkSession): Long = {
+    def count(folder: File): Long =
+      Option(folder.listFiles()).fold(0L)(_.map(file =>
+        if (file.isDirectory) count(file) else 1L).sum)
+    // what tests have made for themselves grows, as a warehouse does
+    val others = Option(new File(sys.props("java.io.tmpdir")).list()).fold(0L)(_.length.toLong)
+    others + count(new File(spark.conf.get("spark.local.dir")))
+  }
+}

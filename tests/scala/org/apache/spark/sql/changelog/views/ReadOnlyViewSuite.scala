@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.scalatest.BeforeAndAfterEach
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.SaveMode
+
+import org.apache.spark.sql.changelog.testing._
+
+/** The table of a view is written by its query only, and a copy of it is a table like others. */
+class ReadOnlyViewSuite
+    extends AnyFunSuite
+    with ViewSession
+    with ErrorChecks
+    with BeforeAndAfterEach {
+  private val query = "SELECT id, sum(v) AS s FROM t GROUP BY id"
+
+  override def beforeEach(): Unit = {
+    run("CREATE TABLE t (id INT, v INT) USING delta")
+    run("INSERT INTO t VALUES (1, 1), (2, 2)")
+    run(s"CREATE MATERIALIZED VIEW v USING delta AS $query")
+  }
+
+  override def afterEach(): Unit = {
+    Seq("copied", "t").foreach(table => run(s"DROP TABLE IF EXISTS $table"))
+    run("DROP MATERIALIZED VIEW IF EXISTS v")
+  }
+
+  private def check(): Unit =
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(query)))
+
+  private def refused(statement: String)(body: => Any): Unit = {
+    checkError(
+      "CHANGELOG_VIEW_READ_ONLY",
+      "view" -> "`spark_catalog`.`default`.`v`",
+      "statement" -> statement)(body)
+    ()
+  }
+
+  test("statements and data frames that would write a view are refused") {
+    refused("INSERT")(run("INSERT INTO v VALUES (9, 9)"))
+    refused("INSERT")(run("INSERT OVERWRITE default.v VALUES (9, 9)"))
+    refused("INSERT")(run("INSERT INTO spark_catalog.default.v SELECT * FROM v"))
+    refused("DELETE")(run("DELETE FROM v AS gone WHERE id = 1"))
+    refused("UPDATE")(run("UPDATE v SET s = 0"))
+    refused("MERGE")(
+      run("MERGE INTO v AS a USING t AS b ON a.id = b.id WHEN MATCHED THEN DELETE"))
+    refused("TRUNCATE")(run("TRUNCATE TABLE v"))
+    val rows = spark.table("v")
+    refused("INSERT")(rows.writeTo("v").append())
+    refused("INSERT")(rows.write.insertInto("v"))
+    refused("INSERT")(rows.write.format("delta").mode(SaveMode.Append).saveAsTable("v"))
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+  }
+
+  test("the next refresh tells of rows that somebody else has written, and how that is mended") {
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v")
+    run("OPTIMIZE v")
+    val path = new ViewCatalog(spark).get(Seq("v")).definition.home.getParent
+    run(s"DELETE FROM delta.`$path` WHERE id = 1")
+    val written = run("DESCRIBE HISTORY v LIMIT 1").head
+    assert(written.getAs[String]("operation") == "DELETE")
+    run("OPTIMIZE v")
+    (1 to 2).foreach { _ =>
+      checkError(
+        "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
+        "version" -> written.getAs[Long]("version").toString)(run("REFRESH MATERIALIZED VIEW v"))
+    }
+    run("REFRESH MATERIALIZED VIEW v FULL")
+    check()
+    run("INSERT INTO t VALUES (4, 4)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+  }
+
+  test("copies of a view's table are no views") {
+    run("CREATE TABLE copied SHALLOW CLONE v")
+    assert(run("SHOW MATERIALIZED VIEWS").map(_.getAs[String]("name")) == Seq("v"))
+    checkError("CHANGELOG_VIEW_NOT_FOUND")(run("REFRESH MATERIALIZED VIEW copied"))
+    run("INSERT INTO copied VALUES (9, 9)")
+    run("DROP TABLE copied")
+    run("CREATE TABLE copied LIKE v")
+    run("INSERT INTO copied VALUES (9, 9)")
+    run("INSERT INTO t VALUES (3, 3)")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    check()
+    run("ALTER MATERIALIZED VIEW v RENAME TO renamed")
+    try {
+      run("INSERT INTO t VALUES (4, 4)")
+      run("REFRESH MATERIALIZED VIEW renamed INCREMENTAL STRICT")
+    } finally run("DROP MATERIALIZED VIEW renamed")
+  }
+
+  test(
+    "a column name that Delta can't merge is refused when the view is made, and others are kept") {
+    run("DROP MATERIALIZED VIEW v")
+    checkError("CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED")(
+      run("CREATE MATERIALIZED VIEW v USING delta AS SELECT id, v AS `a``b` FROM t"))
+    val odd = "SELECT id, v AS `select`, v + 1 AS `a.b` FROM t"
+    run(s"CREATE MATERIALIZED VIEW v USING delta AS $odd")
+    run("INSERT INTO t VALUES (3, 3)")
+    run("DELETE FROM t WHERE id = 1")
+    run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(odd)))
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+  }
+}
