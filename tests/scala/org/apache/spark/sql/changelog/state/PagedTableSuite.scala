@@ -15,10 +15,10 @@ import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import org.apache.spark.sql.changelog.testing.QuickFileSystem
+import org.apache.spark.sql.changelog.testing.{QuickFileSystem, TestShare}
 
 /** The table against a map: entries, prefixes, what is taken back, and pages given back. */
-class PagedTableSuite extends AnyFunSuite {
+class PagedTableSuite extends AnyFunSuite with TestShare {
   private val keySchema = new StructType().add("group", IntegerType).add("name", StringType)
   private val toKey = UnsafeProjection.create(keySchema)
   private val toPrefix = UnsafeProjection.create(StructType(keySchema.take(1)))

@@ -8,9 +8,7 @@ import java.util.TimeZone
 import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
 
-import org.scalactic.source.Position
-import org.scalatest.funsuite.AnyFunSuiteLike
-import org.scalatest.{BeforeAndAfterAll, Tag}
+import org.scalatest.BeforeAndAfterAll
 
 import org.apache.spark.scheduler.SparkListenerInterface
 import org.apache.spark.sql.SparkSessionExtensions
@@ -22,24 +20,11 @@ import org.apache.spark.util.Utils
 import org.apache.spark.{SPARK_VERSION, SparkConf, SparkContext}
 
 /** Gives a suite one session with the extension enabled, in the SparkContext that suites of a process share. */
-trait ChangelogSession extends AnyFunSuiteLike with BeforeAndAfterAll {
+trait ChangelogSession extends TestShare with BeforeAndAfterAll {
 
   protected lazy val spark: SparkSession = ChangelogSession.start()
 
   private var numChecks = 0
-  private var numTests = 0
-
-  /** One test in so many, or all of them: see [[Share]]. */
-  override protected def test(name: String, tags: Tag*)(body: => Any)(implicit
-      position: Position): Unit = {
-    val oneIn = if (isShared) Share.oneIn(suiteName) else 1
-    if (Share.choose(s"$suiteName ${numTests / oneIn}", oneIn) == numTests % oneIn)
-      super.test(name, tags: _*)(body)
-    numTests += 1
-  }
-
-  /** Whether a run may take some of the tests: not where these take shares themselves. */
-  protected def isShared: Boolean = true
 
   /** Checks something with each state store provider; unless all is tested, with one of them by turns. */
   protected def onProviders(check: => Unit): Unit = {

@@ -8,6 +8,10 @@ import java.nio.file.{Files, Paths}
 import scala.jdk.CollectionConverters._
 import scala.util.hashing.MurmurHash3
 
+import org.scalactic.source.Position
+import org.scalatest.Tag
+import org.scalatest.funsuite.AnyFunSuiteLike
+
 /**
  * The part of the tests that a run takes, so that it ends in time.
  *
@@ -26,7 +30,7 @@ object Share {
   private val whole: Set[String] =
     sys.env.getOrElse("CHANGELOG_TEST_WHOLE", "").split(' ').toSet
 
-  /** The seconds of each suite by its simple name, and of `unit`: a suite runs all its tests up to that, half of them up to four times that. */
+  /** The seconds of each suite by its simple name, and `unit`: a suite of so many seconds runs all its tests. */
   private lazy val seconds: Map[String, Double] = {
     val file = Paths.get(sys.props("spark.changelog.test.home"), "tests", "suite-seconds.tsv")
     Files
@@ -65,4 +69,20 @@ object Share {
   /** Checks a program in one of several ways, which depends on its query. */
   def check(oracle: Oracle, program: Program, ways: Seq[Variant] = Variant.all): Unit =
     oracle.checkAll(program, ofWays(ways, program.sql))
+}
+
+/** A suite that runs one of so many of its tests if it takes long. */
+trait TestShare extends AnyFunSuiteLike {
+  private var numTests = 0
+
+  /** Whether a run may leave tests out: not where these take shares themselves. */
+  protected def isShared: Boolean = true
+
+  override protected def test(name: String, tags: Tag*)(body: => Any)(implicit
+      position: Position): Unit = {
+    val oneIn = if (isShared) Share.oneIn(suiteName) else 1
+    if (Share.choose(s"$suiteName ${numTests / oneIn}", oneIn) == numTests % oneIn)
+      super.test(name, tags: _*)(body)
+    numTests += 1
+  }
 }

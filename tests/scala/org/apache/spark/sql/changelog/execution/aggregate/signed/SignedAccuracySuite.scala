@@ -14,13 +14,13 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.testing.Share
+import org.apache.spark.sql.changelog.testing.{Share, TestShare}
 
 /**
  * How far results are from the true ones, beside batch Spark's over the rows that are left. The
  * truth is computed with as many digits as it takes.
  */
-class SignedAccuracySuite extends AnyFunSuite {
+class SignedAccuracySuite extends AnyFunSuite with TestShare {
   private val x = AttributeReference("x", DoubleType)()
   private val y = AttributeReference("y", DoubleType)()
   private val sign = AttributeReference("sign", LongType, nullable = false)()
