@@ -68,9 +68,7 @@ def main() -> int:
         if file.is_file()
     ]
     if arguments.keep_seconds:
-        keep_seconds(
-            arguments.keep_seconds, [file for file in files if file.name != "pytest.xml"]
-        )
+        keep_seconds(arguments.keep_seconds, files)
     cases = [
         case for file in files for case in ElementTree.parse(file).getroot().iter("testcase")
     ]
