@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import sql
 from spark_changelog._text import literal
 
 
@@ -40,9 +40,7 @@ def create_savepoint(
     --------
     fork : has an example.
     """
-    given_or_active(spark).sql(
-        f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}"
-    )
+    sql(spark, f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}")
 
 
 def savepoints(
@@ -70,7 +68,7 @@ def savepoints(
     --------
     fork : has an example.
     """
-    return given_or_active(spark).sql(f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
+    return sql(spark, f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
 
 
 def drop_savepoint(
@@ -92,7 +90,7 @@ def drop_savepoint(
     spark : SparkSession, optional
         The active session by default.
     """
-    given_or_active(spark).sql(f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
+    sql(spark, f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
 
 
 def fork(
@@ -168,7 +166,7 @@ def fork(
     <BLANKLINE>
     """
     statement = f"FORK CHECKPOINT {literal(checkpoint)}{_at(batch, savepoint)}"
-    done = given_or_active(spark).sql(f"{statement} INTO {literal(into)}").collect()
+    done = sql(spark, f"{statement} INTO {literal(into)}").collect()
     return int(done[0]["batch"])
 
 
@@ -222,7 +220,7 @@ def fork_view(
     >>> _ = spark.sql("DROP TABLE rides")
     """
     at = _at(batch, savepoint)
-    given_or_active(spark).sql(f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
+    sql(spark, f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
 
 
 def restore(
@@ -254,7 +252,7 @@ def restore(
     if (batch is None) == (savepoint is None):
         raise ValueError("Name either a batch or a savepoint.")
     to = _at(batch, savepoint).replace(" AT ", " TO ", 1)
-    given_or_active(spark).sql(f"RESTORE MATERIALIZED VIEW {view}{to}")
+    sql(spark, f"RESTORE MATERIALIZED VIEW {view}{to}")
 
 
 def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFrame:
@@ -279,7 +277,7 @@ def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFra
     --------
     fork_view : has an example.
     """
-    return given_or_active(spark).sql(f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
+    return sql(spark, f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
 
 
 def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
@@ -298,7 +296,7 @@ def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
     --------
     fork_view : has an example.
     """
-    given_or_active(spark).sql(f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
+    sql(spark, f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
 
 
 def _of(checkpoint: str | None, view: str | None) -> str:

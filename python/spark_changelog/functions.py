@@ -13,6 +13,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
+from spark_changelog._active import sql
 from spark_changelog._text import call, columns, read, select
 
 Input = Literal["retract", "upsert"]
@@ -134,7 +135,7 @@ def lookup(df: DataFrame) -> DataFrame:
     +--------+---+----+
     <BLANKLINE>
     """
-    return df.sparkSession.sql(select(call("lookup")), df=df)
+    return sql(df.sparkSession, select(call("lookup")), df=df)
 
 
 def to_changelog(
@@ -184,4 +185,4 @@ def to_changelog(
     """
     function = call("to_changelog", mode=mode, key=columns(key), change_type=change_type)
     # Spark can't explain a stream that is SQL text at its top.
-    return df.sparkSession.sql(select(function), df=df).select("*")
+    return sql(df.sparkSession, select(function), df=df).select("*")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import sql
 
 
 def refresh(view: str, full: bool | None = None, spark: SparkSession | None = None) -> None:
@@ -45,7 +45,7 @@ def refresh(view: str, full: bool | None = None, spark: SparkSession | None = No
     >>> _ = spark.sql("DROP TABLE rides")
     """
     how = {None: "", True: " FULL", False: " INCREMENTAL"}[full]
-    given_or_active(spark).sql(f"REFRESH MATERIALIZED VIEW {view}{how}")
+    sql(spark, f"REFRESH MATERIALIZED VIEW {view}{how}")
 
 
 def verify(
@@ -77,4 +77,4 @@ def verify(
     refresh : has an example.
     """
     part = "" if sample is None else f" SAMPLE {sample:f} PERCENT"
-    return given_or_active(spark).sql(f"VERIFY MATERIALIZED VIEW {view}{part}")
+    return sql(spark, f"VERIFY MATERIALIZED VIEW {view}{part}")
