@@ -10,9 +10,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import literal
 
 
+@checked
 def evolve(
     changes: DataFrame,
     checkpoint: str,
@@ -75,6 +77,7 @@ def evolve(
     return sql(changes.sparkSession, f"{statement} AS SELECT * FROM {{df}}", **names)
 
 
+@checked
 def rescale(
     checkpoint: str,
     into: str,

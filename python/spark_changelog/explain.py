@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, overload, runtime_checkable
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import call, columns, select
 from spark_changelog.functions import Mode
 
@@ -59,6 +60,7 @@ def explain(
 ) -> dict[str, Any]: ...
 
 
+@checked
 def explain(
     df: DataFrame | StreamingQuery,
     mode: Mode = "retract",

@@ -8,9 +8,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import literal
 
 
+@checked
 def create_savepoint(
     name: str,
     checkpoint: str | None = None,
@@ -43,6 +45,7 @@ def create_savepoint(
     sql(spark, f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}")
 
 
+@checked
 def savepoints(
     checkpoint: str | None = None,
     view: str | None = None,
@@ -71,6 +74,7 @@ def savepoints(
     return sql(spark, f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
 
 
+@checked
 def drop_savepoint(
     name: str,
     checkpoint: str | None = None,
@@ -93,6 +97,7 @@ def drop_savepoint(
     sql(spark, f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
 
 
+@checked
 def fork(
     checkpoint: str,
     into: str,
@@ -170,6 +175,7 @@ def fork(
     return int(done[0]["batch"])
 
 
+@checked
 def fork_view(
     view: str,
     into: str,
@@ -223,6 +229,7 @@ def fork_view(
     sql(spark, f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
 
 
+@checked
 def restore(
     view: str,
     batch: int | None = None,
@@ -255,6 +262,7 @@ def restore(
     sql(spark, f"RESTORE MATERIALIZED VIEW {view}{to}")
 
 
+@checked
 def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFrame:
     """Compare a view with another one, or with any table, row by row.
 
@@ -280,6 +288,7 @@ def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFra
     return sql(spark, f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
 
 
+@checked
 def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
     """Let two views change places: each has the query, the rows and the state of the other.
 

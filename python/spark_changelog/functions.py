@@ -14,6 +14,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 
 from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import call, columns, read, select
 
 Input = Literal["retract", "upsert"]
@@ -22,6 +23,7 @@ OnError = Literal["fail", "drop"]
 Duplicates = Literal["trust", "warn", "fail"]
 
 
+@checked
 def from_changelog(
     df: DataFrame,
     change_type: str | None = None,
@@ -102,6 +104,7 @@ def from_changelog(
     )
 
 
+@checked
 def lookup(df: DataFrame) -> DataFrame:
     """Mark the table ``df`` so that rows are joined once, with the table as it is then.
 
@@ -138,6 +141,7 @@ def lookup(df: DataFrame) -> DataFrame:
     return sql(df.sparkSession, select(call("lookup")), df=df)
 
 
+@checked
 def to_changelog(
     df: DataFrame,
     mode: Mode = "retract",

@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from spark_changelog._active import given_or_active, sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import quoted
 
 
+@checked
 def why(
     result: str | DataFrame,
     key: Mapping[str, Any] | None = None,

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_changelog._active import given_or_active
+from spark_changelog._arguments import checked
 from spark_changelog._schedule import Schedule, View
 from spark_changelog.session import check_extension
 
@@ -22,6 +23,7 @@ RUNNING_ELSEWHERE = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 STATUS_COLUMNS = "view, state, behind_seconds, lag_seconds, failures, failure, updated_at"
 
 
+@checked
 def run(
     spark: SparkSession | None = None,
     *,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from spark_changelog._arguments import checked
 from spark_changelog._jvm import add_to_class_path, is_running, running_setting
 from spark_changelog._options import (
     add_submit_option,
@@ -30,6 +31,7 @@ STATIC = ("spark.jars", "spark.sql.extensions", "spark.sql.codegen.cache.maxEntr
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
+@checked
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add changelog queries to the session that ``builder`` will create.
 
@@ -78,7 +80,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         return builder
     running = SparkSession.getActiveSession() if is_running() else None
     if running is not None and not has_extension(running):
-        warnings.warn(_how_to_start(running), RuntimeWarning, stacklevel=2)
+        warnings.warn(_how_to_start(running), RuntimeWarning, stacklevel=3)
     jar = str(package_jar())
     add_to_class_path(jar)
     _append(builder, "spark.jars", jar)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 
 
+@checked
 def refresh(view: str, full: bool | None = None, spark: SparkSession | None = None) -> None:
     """Let a view catch up with its sources, and return when it has.
 
@@ -48,6 +50,7 @@ def refresh(view: str, full: bool | None = None, spark: SparkSession | None = No
     sql(spark, f"REFRESH MATERIALIZED VIEW {view}{how}")
 
 
+@checked
 def verify(
     view: str, sample: float | None = None, spark: SparkSession | None = None
 ) -> DataFrame:
