@@ -50,7 +50,8 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           checkCheckpoint(checkpoint, logs, query)
           val running = optimized
           CheckStateProvider(running, logs.settings, classic.sessionState.conf)
-          warn(running)
+          if (logs.lastDone.isEmpty) warn(running)
+          KafkaBrokers.check(query)
           checkSink(write, running)
         } else checkSink(write, query)
       }
