@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.identity.{
   CheckSameQuery,
   QueryRecord,
   QueryRecordFile,
+  SourceNames,
   TakenOver
 }
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -75,7 +76,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)
     if (logs.lastDone.isDefined) {
-      file.read().foreach(CheckSameQuery(checkpoint.toString, _, current))
+      file.read().foreach { was =>
+        CheckSameQuery(checkpoint.toString, was, current)
+        CheckSameQuery.folders(checkpoint.toString, was, SourceNames.named(query), hadoopConf)
+      }
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,
