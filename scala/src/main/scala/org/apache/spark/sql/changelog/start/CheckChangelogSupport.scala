@@ -24,6 +24,7 @@ import org.apache.spark.sql.changelog.identity.{
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
+import org.apache.spark.sql.changelog.sources.KafkaBrokers
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
