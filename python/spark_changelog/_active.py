@@ -5,9 +5,24 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_changelog.session import check_extension
 
 
 def given_or_active(spark: SparkSession | None) -> SparkSession:
     """Return the session that was given, or else the active one."""
     return SparkSession.active() if spark is None else spark
+
+
+def sql(spark: SparkSession | None, text: str, **frames: Any) -> DataFrame:
+    """Run a statement in a session. If the session has no extension, the error says so."""
+    session = given_or_active(spark)
+    try:
+        return session.sql(text, **frames)
+    except PySparkException:
+        check_extension(session)
+        raise

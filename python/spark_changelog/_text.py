@@ -11,6 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from spark_changelog._active import sql
+
 Argument = str | Sequence[str] | Mapping[str, str]
 
 
@@ -50,7 +52,7 @@ def read(
     """Return what a table function makes of ``df``, and of a snapshot if there is one."""
     frames: dict[str, Any] = {} if snapshot is None else {"snapshot": snapshot}
     text = select(call(function, *frames, **arguments))
-    return df.sparkSession.sql(text, df=df, **frames)
+    return sql(df.sparkSession, text, df=df, **frames)
 
 
 def columns(names: str | Sequence[str] | None) -> list[str] | None:

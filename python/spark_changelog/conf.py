@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from spark_changelog.session import check_extension
 
 T = TypeVar("T")
 
@@ -53,9 +56,14 @@ class Entry(Generic[T]):
         """Read the setting, or give the entry itself when asked of the class."""
         if conf is None:
             return self
-        value = conf.spark.conf.get(self.key)
+        try:
+            value = conf.spark.conf.get(self.key)
+        except PySparkException:
+            check_extension(conf.spark)
+            raise
         if value is None and not self.optional:
-            raise LookupError(f"{self.key} is not set: the session has no spark_changelog in it")
+            check_extension(conf.spark)
+            raise LookupError(f"{self.key} has no value in this session")
         return self.parse(value or "")
 
     def __set__(self, conf: ChangelogConf, value: T) -> None:

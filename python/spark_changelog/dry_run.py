@@ -12,6 +12,7 @@ from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame
 
+from spark_changelog._arguments import checked
 from spark_changelog._text import literal
 from spark_changelog.explain import Explanation, explained
 from spark_changelog.functions import Mode
@@ -41,6 +42,7 @@ def dry_run(
 ) -> dict[str, Any]: ...
 
 
+@checked
 def dry_run(
     df: DataFrame,
     rows: int | str | Batch | Sequence[Batch] = 10,

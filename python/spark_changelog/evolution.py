@@ -9,10 +9,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import literal
 
 
+@checked
 def evolve(
     changes: DataFrame,
     checkpoint: str,
@@ -72,9 +74,10 @@ def evolve(
         if target is not None:
             names["target"] = target
             statement = f"{statement} TARGET {{target}}"
-    return changes.sparkSession.sql(f"{statement} AS SELECT * FROM {{df}}", **names)
+    return sql(changes.sparkSession, f"{statement} AS SELECT * FROM {{df}}", **names)
 
 
+@checked
 def rescale(
     checkpoint: str,
     into: str,
@@ -119,6 +122,7 @@ def rescale(
     >>> spread.select("partitions", "entries").collect()
     [Row(partitions=7, entries=1)]
     """
-    return given_or_active(spark).sql(
-        f"RESCALE CHECKPOINT {literal(checkpoint)} INTO {literal(into)} PARTITIONS {partitions}"
+    return sql(
+        spark,
+        f"RESCALE CHECKPOINT {literal(checkpoint)} INTO {literal(into)} PARTITIONS {partitions}",
     )

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import call, columns, select
 from spark_changelog.functions import Mode
 
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+
+@runtime_checkable
+class StreamingQuery(Protocol):
+    """A started query. Importing PySpark's class needs py4j, that of Spark Connect needs grpc."""
+
+    @property
+    def runId(self) -> str:
+        """The id of the run."""
 
 
 class Explanation(str):
@@ -52,6 +60,7 @@ def explain(
 ) -> dict[str, Any]: ...
 
 
+@checked
 def explain(
     df: DataFrame | StreamingQuery,
     mode: Mode = "retract",
@@ -109,12 +118,12 @@ def explained(
     """Explain a query that doesn't run, in words of the statement that say in which way."""
     query = select(call("to_changelog", mode=mode, key=columns(key)))
 
-    def statement(form: str) -> str:
-        sql = f"EXPLAIN CHANGELOG {form} {way} {query}"
-        text: str = df.sparkSession.sql(sql, df=df).collect()[0][0]
+    def text_as(form: str) -> str:
+        statement = f"EXPLAIN CHANGELOG {form} {way} {query}"
+        text: str = sql(df.sparkSession, statement, df=df).collect()[0][0]
         return text
 
-    return _shown(statement, format)
+    return _shown(text_as, format)
 
 
 def _shown(statement: Callable[[str], str], format: str) -> Explanation | dict[str, Any]:
@@ -135,7 +144,7 @@ def _of_query(query: StreamingQuery) -> Callable[[str], str]:
 
     def explained(form: str) -> str:
         statement = f"EXPLAIN CHANGELOG {form} QUERY '{query.runId}'"
-        text: str = session.sql(statement).collect()[0][0]
+        text: str = sql(session, statement).collect()[0][0]
         return text
 
     return explained

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import literal
 
 
+@checked
 def create_savepoint(
     name: str,
     checkpoint: str | None = None,
@@ -40,11 +42,10 @@ def create_savepoint(
     --------
     fork : has an example.
     """
-    given_or_active(spark).sql(
-        f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}"
-    )
+    sql(spark, f"CREATE SAVEPOINT {name} {_of(checkpoint, view)}{_at(batch, None)}")
 
 
+@checked
 def savepoints(
     checkpoint: str | None = None,
     view: str | None = None,
@@ -70,9 +71,10 @@ def savepoints(
     --------
     fork : has an example.
     """
-    return given_or_active(spark).sql(f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
+    return sql(spark, f"SHOW SAVEPOINTS {_of(checkpoint, view)}")
 
 
+@checked
 def drop_savepoint(
     name: str,
     checkpoint: str | None = None,
@@ -92,9 +94,10 @@ def drop_savepoint(
     spark : SparkSession, optional
         The active session by default.
     """
-    given_or_active(spark).sql(f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
+    sql(spark, f"DROP SAVEPOINT {name} {_of(checkpoint, view)}")
 
 
+@checked
 def fork(
     checkpoint: str,
     into: str,
@@ -168,10 +171,11 @@ def fork(
     <BLANKLINE>
     """
     statement = f"FORK CHECKPOINT {literal(checkpoint)}{_at(batch, savepoint)}"
-    done = given_or_active(spark).sql(f"{statement} INTO {literal(into)}").collect()
+    done = sql(spark, f"{statement} INTO {literal(into)}").collect()
     return int(done[0]["batch"])
 
 
+@checked
 def fork_view(
     view: str,
     into: str,
@@ -222,9 +226,10 @@ def fork_view(
     >>> _ = spark.sql("DROP TABLE rides")
     """
     at = _at(batch, savepoint)
-    given_or_active(spark).sql(f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
+    sql(spark, f"CREATE MATERIALIZED VIEW {into} FROM {view}{at}")
 
 
+@checked
 def restore(
     view: str,
     batch: int | None = None,
@@ -254,9 +259,10 @@ def restore(
     if (batch is None) == (savepoint is None):
         raise ValueError("Name either a batch or a savepoint.")
     to = _at(batch, savepoint).replace(" AT ", " TO ", 1)
-    given_or_active(spark).sql(f"RESTORE MATERIALIZED VIEW {view}{to}")
+    sql(spark, f"RESTORE MATERIALIZED VIEW {view}{to}")
 
 
+@checked
 def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFrame:
     """Compare a view with another one, or with any table, row by row.
 
@@ -279,9 +285,10 @@ def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFra
     --------
     fork_view : has an example.
     """
-    return given_or_active(spark).sql(f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
+    return sql(spark, f"COMPARE MATERIALIZED VIEW {view} WITH {other}")
 
 
+@checked
 def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
     """Let two views change places: each has the query, the rows and the state of the other.
 
@@ -298,7 +305,7 @@ def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
     --------
     fork_view : has an example.
     """
-    given_or_active(spark).sql(f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
+    sql(spark, f"ALTER MATERIALIZED VIEW {view} SWAP WITH {other}")
 
 
 def _of(checkpoint: str | None, view: str | None) -> str:

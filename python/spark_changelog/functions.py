@@ -13,6 +13,8 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
+from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import call, columns, read, select
 
 Input = Literal["retract", "upsert"]
@@ -21,6 +23,7 @@ OnError = Literal["fail", "drop"]
 Duplicates = Literal["trust", "warn", "fail"]
 
 
+@checked
 def from_changelog(
     df: DataFrame,
     change_type: str | None = None,
@@ -101,6 +104,7 @@ def from_changelog(
     )
 
 
+@checked
 def lookup(df: DataFrame) -> DataFrame:
     """Mark the table ``df`` so that rows are joined once, with the table as it is then.
 
@@ -134,9 +138,10 @@ def lookup(df: DataFrame) -> DataFrame:
     +--------+---+----+
     <BLANKLINE>
     """
-    return df.sparkSession.sql(select(call("lookup")), df=df)
+    return sql(df.sparkSession, select(call("lookup")), df=df)
 
 
+@checked
 def to_changelog(
     df: DataFrame,
     mode: Mode = "retract",
@@ -184,4 +189,4 @@ def to_changelog(
     """
     function = call("to_changelog", mode=mode, key=columns(key), change_type=change_type)
     # Spark can't explain a stream that is SQL text at its top.
-    return df.sparkSession.sql(select(function), df=df).select("*")
+    return sql(df.sparkSession, select(function), df=df).select("*")

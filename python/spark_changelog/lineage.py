@@ -13,10 +13,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import given_or_active, sql
+from spark_changelog._arguments import checked
 from spark_changelog._text import quoted
 
 
+@checked
 def why(
     result: str | DataFrame,
     key: Mapping[str, Any] | None = None,
@@ -61,11 +63,11 @@ def why(
     if isinstance(result, DataFrame):
         condition = _condition(key or {}, result)
         wanted = result.where(condition) if condition else result
-        return result.sparkSession.sql("WHY SELECT * FROM {wanted}", wanted=wanted)
+        return sql(result.sparkSession, "WHY SELECT * FROM {wanted}", wanted=wanted)
     session = given_or_active(spark)
     condition = _condition(key, session.table(result)) if key else ""
     where = f" WHERE {condition}" if condition else ""
-    return session.sql(f"WHY MATERIALIZED VIEW {result}{where}")
+    return sql(session, f"WHY MATERIALIZED VIEW {result}{where}")
 
 
 def _condition(key: Mapping[str, Any], rows: DataFrame) -> str:

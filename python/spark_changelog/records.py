@@ -11,6 +11,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from spark_changelog._arguments import checked
 from spark_changelog._text import columns, ddl, read
 from spark_changelog.functions import Input
 
@@ -28,6 +29,7 @@ OnRecordError = Literal["fail", "drop", "return"]
 OnTruncate = Literal["fail", "ignore"]
 
 
+@checked
 def from_debezium(
     df: DataFrame,
     schema: str | StructType,
@@ -143,6 +145,7 @@ def from_debezium(
     )
 
 
+@checked
 def from_canal(
     df: DataFrame,
     schema: str | StructType,
@@ -242,6 +245,7 @@ def from_canal(
     )
 
 
+@checked
 def from_upsert_kafka(
     df: DataFrame,
     schema: str | StructType,

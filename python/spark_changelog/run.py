@@ -14,13 +14,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_changelog._active import given_or_active
+from spark_changelog._arguments import checked
 from spark_changelog._schedule import Schedule, View
+from spark_changelog.session import check_extension
 
 MOST_ROUNDS_THAT_FAIL = 8
 RUNNING_ELSEWHERE = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
 STATUS_COLUMNS = "view, state, behind_seconds, lag_seconds, failures, failure, updated_at"
 
 
+@checked
 def run(
     spark: SparkSession | None = None,
     *,
@@ -54,8 +57,10 @@ def run(
     report : callable, optional
         Takes a line for each refresh; they are printed by default.
     """
+    session = given_or_active(spark)
+    check_extension(session)
     _Runner(
-        given_or_active(spark),
+        session,
         databases,
         status,
         Event() if stop is None else stop,

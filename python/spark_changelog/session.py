@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from spark_changelog._arguments import checked
 from spark_changelog._jvm import add_to_class_path, is_running, running_setting
 from spark_changelog._options import (
     add_submit_option,
@@ -29,6 +31,7 @@ STATIC = ("spark.jars", "spark.sql.extensions", "spark.sql.codegen.cache.maxEntr
 EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGenerator"
 
 
+@checked
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add changelog queries to the session that ``builder`` will create.
 
@@ -58,6 +61,11 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     SparkSession.Builder
         The same builder.
 
+    Warns
+    -----
+    RuntimeWarning
+        If a session without the extension runs already: ``getOrCreate`` returns that one.
+
     Examples
     --------
     >>> from pyspark.sql import SparkSession
@@ -70,6 +78,9 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     # of a server that was started in this process no such setting can be changed any more
     if remote.startswith("sc://") or (remote and "SPARK_LOCAL_REMOTE" in os.environ):
         return builder
+    running = SparkSession.getActiveSession() if is_running() else None
+    if running is not None and not has_extension(running):
+        warnings.warn(_how_to_start(running), RuntimeWarning, stacklevel=3)
     jar = str(package_jar())
     add_to_class_path(jar)
     _append(builder, "spark.jars", jar)
@@ -79,6 +90,30 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     _set_default(builder, "spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
     _set_default(builder, "spark.sql.codegen.cache.maxEntries", GENERATED_CLASSES)
     return builder
+
+
+def has_extension(spark: SparkSession) -> bool:
+    """Tell whether a session was started with the extension and its jar."""
+    return spark.catalog.functionExists("to_changelog")
+
+
+def check_extension(spark: SparkSession) -> None:
+    """Fail if a session was started without the extension or its jar."""
+    if not has_extension(spark):
+        raise RuntimeError(_how_to_start(spark)) from None
+
+
+def _how_to_start(spark: SparkSession) -> str:
+    jar = Path(__file__).parent / "jars" / f"{jar_name(spark_line())}-*.jar"
+    extensions = spark.conf.get("spark.sql.extensions", "") or "not set"
+    return (
+        "Start the Spark session with spark-changelog: call spark.stop(), then "
+        "spark = spark_changelog.configure(SparkSession.builder).getOrCreate(). If something "
+        "else starts the session, such as a notebook, spark-submit or a Spark Connect server, "
+        f"let it set spark.jars to {jar} and spark.sql.extensions to {EXTENSION}. "
+        "The running session has no spark-changelog extension: "
+        f"its spark.sql.extensions is {extensions}."
+    )
 
 
 def package_jar() -> Path:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_changelog._active import given_or_active
+from spark_changelog._active import sql
+from spark_changelog._arguments import checked
 
 
+@checked
 def refresh(view: str, full: bool | None = None, spark: SparkSession | None = None) -> None:
     """Let a view catch up with its sources, and return when it has.
 
@@ -45,9 +47,10 @@ def refresh(view: str, full: bool | None = None, spark: SparkSession | None = No
     >>> _ = spark.sql("DROP TABLE rides")
     """
     how = {None: "", True: " FULL", False: " INCREMENTAL"}[full]
-    given_or_active(spark).sql(f"REFRESH MATERIALIZED VIEW {view}{how}")
+    sql(spark, f"REFRESH MATERIALIZED VIEW {view}{how}")
 
 
+@checked
 def verify(
     view: str, sample: float | None = None, spark: SparkSession | None = None
 ) -> DataFrame:
@@ -77,4 +80,4 @@ def verify(
     refresh : has an example.
     """
     part = "" if sample is None else f" SAMPLE {sample:f} PERCENT"
-    return given_or_active(spark).sql(f"VERIFY MATERIALIZED VIEW {view}{part}")
+    return sql(spark, f"VERIFY MATERIALIZED VIEW {view}{part}")

@@ -78,3 +78,14 @@ def test_a_hint_says_how_long_an_operator_keeps_its_state(
     counts = "/*+ STATE_TTL(w, '1d') */ word, count(*) FROM words AS w GROUP BY word"
     assert forgotten in explain(spark.sql(f"SELECT {counts}"))
     assert forgotten not in explain(spark.sql("SELECT word, count(*) FROM words GROUP BY word"))
+
+
+def test_names_that_pyspark_makes_up_are_not_shown(
+    spark: SparkSession, feed: Callable[[str], Path]
+) -> None:
+    raw = spark.readStream.schema("op STRING, id INT, word STRING").json(str(feed("")))
+    left, right = from_changelog(raw, "op", key="id"), from_changelog(raw, "op", key="id")
+    for join in left.join(right, "id"), left.join(right, left.id == right.id, "left"):
+        text = explain(join)
+        assert "(id = id)" in text
+        assert "_pyspark" not in text

@@ -172,3 +172,54 @@ print(spark.sql("SELECT * FROM to_changelog(TABLE(VALUES (1)))").collect())
 def test_a_driver_that_already_runs_gets_the_jar(jar: Path, tmp_path: Path) -> None:
     printed = run_script(SESSION_AFTER_A_STOPPED_ONE, jar, tmp_path)
     assert printed.strip() == "[Row(col1=1, _change_type='insert')]"
+
+
+SESSION_WITHOUT_THE_EXTENSION = """
+import warnings
+
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.getOrCreate()
+df = spark.range(1)
+calls = [
+    lambda: changelog.from_changelog(df),
+    lambda: changelog.from_debezium(df, "id INT"),
+    lambda: changelog.lookup(df),
+    lambda: changelog.to_changelog(df),
+    lambda: changelog.explain(df),
+    lambda: changelog.dry_run(df),
+    lambda: changelog.why(df),
+    lambda: changelog.evolve(df, "folder"),
+    lambda: changelog.rescale("folder", "other", 4),
+    lambda: changelog.savepoints("folder"),
+    lambda: changelog.refresh("v"),
+    lambda: changelog.verify("v"),
+    lambda: changelog.run(),
+    lambda: changelog.ChangelogConf(spark).share_equal_parts,
+]
+for call in calls:
+    try:
+        call()
+    except RuntimeError as error:
+        print(error)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    assert changelog.configure(SparkSession.builder).getOrCreate() is spark
+    print(told[0].message)
+    assert told[0].filename == "<string>"
+    spark.stop()
+    told.clear()
+    changelog.configure(builder).getOrCreate()
+    changelog.configure(SparkSession.builder).getOrCreate()
+    assert not told, told
+"""
+
+
+def test_a_session_without_the_extension_is_told(jar: Path, tmp_path: Path) -> None:
+    lines = run_script(SESSION_WITHOUT_THE_EXTENSION, jar, tmp_path).splitlines()
+    assert len(lines) == 15
+    for line in lines:
+        assert line.startswith("Start the Spark session with spark-changelog: call spark.stop()")
+        assert f"spark.sql.extensions to {EXTENSION}" in line
+        assert line.endswith("its spark.sql.extensions is not set.")

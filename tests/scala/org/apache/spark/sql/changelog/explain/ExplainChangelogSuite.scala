@@ -181,7 +181,9 @@ class ExplainChangelogSuite
       text(s"EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE($cascade), 'append')")
     }
     assert(spark.sql("EXPLAIN SELECT 1").collect().length == 1)
-    intercept[org.apache.spark.sql.catalyst.parser.ParseException](spark.sql("EXPLAIN CHANGELOG"))
+    checkError("CHANGELOG_STATEMENT_UNKNOWN", "statement" -> "EXPLAIN CHANGELOG") {
+      spark.sql("EXPLAIN CHANGELOG")
+    }
   }
 
   test("Spark's own EXPLAIN shows the changes too") {

@@ -121,6 +121,16 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
     assert(others.keys.toSeq.sorted.map(settings) == Seq("false", "EXCEPTION", "UTC"), settings)
   }
 
+  test("what may hurt is told when a query begins, and not when it begins again") {
+    val query = life()
+    def told = LoggedWarnings("What may hurt, of a query that starts") {
+      query.run(query.changes("SELECT g, count(*) FROM t_changes GROUP BY g"))
+    }
+    assert(told.size == 1)
+    more(query)
+    assert(told.isEmpty)
+  }
+
   test("a checkpoint without a record goes on while its state columns are called the same") {
     val sql = "SELECT g, count_if(v > 1), max(nullif(v, 7)) FROM t GROUP BY g"
     val query = life()

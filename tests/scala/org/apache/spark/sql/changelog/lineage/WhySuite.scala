@@ -3,8 +3,9 @@
 
 package org.apache.spark.sql.changelog.lineage
 
+import org.apache.spark.SparkArithmeticException
 import org.apache.spark.sql.catalyst.parser.ParseException
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.{AnalysisException, DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.testing._
 import org.apache.spark.sql.changelog.views.ViewTest
@@ -202,6 +203,14 @@ class WhySuite extends ViewTest {
     assert(found.find(_.node == "orders").exists(_.rows == Seq("30 Ada 1")), found)
     assert(found.last.node == "Changes" && found.last.rows == Seq("30 Ada 1 +I"), found)
     assert(steps(spark.sql("WHY MATERIALIZED VIEW v")).head.count == 2)
+    val unknown =
+      intercept[AnalysisException](run("WHY MATERIALIZED VIEW v WHERE countri = 'NO'"))
+    assert(unknown.getCondition == "UNRESOLVED_COLUMN.WITH_SUGGESTION")
+    assert(unknown.getMessage.linesIterator.size < 10, unknown.getMessage)
+    // so is what is found only when the view is read
+    val failing = intercept[SparkArithmeticException](
+      run("WHY MATERIALIZED VIEW v WHERE 1 / (length(customer) - 3) = 1"))
+    assert(failing.getCondition == "DIVIDE_BY_ZERO")
     // names of who asks are those of the session
     spark.sql("CREATE TEMPORARY VIEW suspects AS SELECT 'Ben' AS name")
     val some = "WHY MATERIALIZED VIEW v WHERE customer IN (SELECT name FROM suspects)"
@@ -222,7 +231,6 @@ class WhySuite extends ViewTest {
       s"SELECT /*+ ROW_TTL(o, '3 days') */ customer, count(*) AS n FROM $orders AS o GROUP BY customer")
     checkError("CHANGELOG_WHY_ROWS_FORGOTTEN", "view" -> "`spark_catalog`.`default`.`v`")(
       run("WHY MATERIALIZED VIEW v"))
-    intercept[org.apache.spark.sql.AnalysisException](
-      run("WHY MATERIALIZED VIEW v WHERE nothing = 1"))
+    intercept[AnalysisException](run("WHY MATERIALIZED VIEW v WHERE nothing = 1"))
   }
 }

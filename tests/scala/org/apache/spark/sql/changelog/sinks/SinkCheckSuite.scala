@@ -69,6 +69,39 @@ class SinkCheckSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     }
   }
 
+  test(
+    "a Kafka address at which nothing listens is named, by a source at the start and by the sink") {
+    val nowhere = "127.0.0.1:9,nowhere.invalid:9092,nowhere"
+    spark.readStream
+      .format("kafka")
+      .option("kafka.bootstrap.servers", nowhere)
+      .option("subscribe", "t")
+      .load()
+      .createOrReplaceTempView("topic")
+    val refused = checkError("CHANGELOG_KAFKA_NOT_REACHABLE", "servers" -> nowhere) {
+      start(changes("SELECT * FROM topic"), "noop", Map.empty)
+    }
+    assert(refused.getMessage.linesIterator.size == 1, refused.getMessage)
+    val feed = Feed("f", "id INT", key = Seq("id"))
+    val query = new KeptQuery(spark, feed, "SELECT id FROM f", null)
+    query.start("changelog-kafka", formats("changelog-kafka") + ("kafka.max.block.ms" -> "500"))
+    checkError("CHANGELOG_KAFKA_NOT_REACHABLE", "servers" -> "127.0.0.1:9") {
+      query.check("+I 1")
+    }
+  }
+
+  test("rows of a batch query are refused, and so is CREATE TABLE") {
+    val rows = spark.sql("SELECT 1 AS id, INTERVAL 1 DAY AS length, PARSE_JSON('1') AS json")
+    ChangelogSinkProvider.formats.foreach { format =>
+      checkError("CHANGELOG_SINK_NEEDS_STREAM", "sink" -> format) {
+        rows.write.format(format).options(formats.getOrElse(format, Map.empty)).save()
+      }
+      checkError("CHANGELOG_SINK_NEEDS_STREAM", "sink" -> format) {
+        spark.sql(s"CREATE TABLE written USING `$format` AS SELECT 1 AS id")
+      }
+    }
+  }
+
   test("a key that is not among the columns is refused") {
     checkError("CHANGELOG_COLUMN_NOT_FOUND", "column" -> "town", "argument" -> "key") {
       start(changes("SELECT * FROM t"), "changelog-jdbc", jdbc + ("key" -> "town"))

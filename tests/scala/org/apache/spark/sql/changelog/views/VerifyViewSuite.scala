@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+
 import org.apache.spark.sql.changelog.views.verify.VerifyView
 
 /** Views are compared with their queries, wholly or in part. */
@@ -30,6 +32,29 @@ class VerifyViewSuite extends ViewTest {
     assert(run("VERIFY MATERIALIZED VIEW v SAMPLE 50 PERCENT").isEmpty)
     val verified = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Last verification")
     assert(verified.contains("equal") && verified.endsWith("a sample of 50.0 percent"))
+  }
+
+  test("few rows are compared in few tasks") {
+    val settings =
+      Map("spark.sql.shuffle.partitions" -> "200", "spark.sql.adaptive.enabled" -> "true")
+    val before = settings.map { case (key, _) => key -> spark.conf.get(key) }
+    settings.foreach { case (key, value) => spark.conf.set(key, value) }
+    try {
+      deliver("+I 1 Ada 30", "+I 2 Ben 20")
+      create(totals)
+      var tasks = 0
+      val counter = new SparkListener {
+        override def onTaskEnd(taskEnd: SparkListenerTaskEnd): Unit = tasks += 1
+      }
+      spark.sparkContext.listenerBus.waitUntilEmpty()
+      spark.sparkContext.addSparkListener(counter)
+      try assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+      finally {
+        spark.sparkContext.listenerBus.waitUntilEmpty()
+        spark.sparkContext.removeSparkListener(counter)
+      }
+      assert(tasks < 50)
+    } finally before.foreach { case (key, value) => spark.conf.set(key, value) }
   }
 
   test(

@@ -51,7 +51,8 @@ package org.apache.spark.sql
  *   sinks        what keeps tables and topics current from the changes, each batch once
  *                uses checkpoint, compat, errors, plans, sources
  *   start        what is checked when a query is started
- *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, state
+ *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, sources,
+ *                state
  *   evolution    a query that goes on otherwise with the state it has: as a changed one, or in
  *                another number of partitions
  *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
 import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.streaming.{OutputMode, StreamingQueryException}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 /** Runs the one batch of a query that its checkpoint says was begun, to get at its plan. */
@@ -43,6 +43,9 @@ object OneBatch {
     try {
       running.awaitTermination()
       ()
+    } catch {
+      // nobody but this has started the query
+      case failed: StreamingQueryException if failed.getCause != null => throw failed.getCause
     } finally running.stop()
   }
 

@@ -117,6 +117,19 @@ object ChangelogErrors {
       "CHANGELOG_GROUP_TOO_LARGE",
       Map("function" -> function, "rows" -> rows.toString, "most" -> most.toString))
 
+  def kafkaNotReachable(
+      option: String,
+      servers: String,
+      reason: String,
+      cause: Throwable): ChangelogRuntimeException =
+    runtime(
+      "CHANGELOG_KAFKA_NOT_REACHABLE",
+      Map(
+        "option" -> option,
+        "servers" -> Credentials.removed(servers),
+        "reason" -> Credentials.removed(reason)),
+      cause)
+
   def keyNull(column: String, row: String): ChangelogRuntimeException =
     runtime("CHANGELOG_KEY_NULL", Map("column" -> column, "row" -> row))
 

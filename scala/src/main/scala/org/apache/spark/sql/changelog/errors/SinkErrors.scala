@@ -132,6 +132,9 @@ object SinkErrors {
       "CHANGELOG_SINK_NEEDS_APPEND",
       Map("sink" -> sink, "producer" -> producer, "kinds" -> kinds))
 
+  def needsStream(sink: String): AnalysisException =
+    analysis("CHANGELOG_SINK_NEEDS_STREAM", Map("sink" -> sink))
+
   def optionInvalid(
       sink: String,
       option: String,

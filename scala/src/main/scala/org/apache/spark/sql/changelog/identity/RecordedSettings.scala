@@ -75,6 +75,13 @@ private[changelog] object RecordedSettings {
     }
   }
 
+  /** Names of settings that a session has otherwise than the query was begun with, but for those it chose itself. */
+  def changed(recorded: Map[String, String], is: Map[String, String]): Seq[String] = {
+    val was = before ++ recorded
+    val chosen = optional.map(_.key).filterNot(is.contains)
+    (was.keySet ++ is.keySet -- chosen).toSeq.sorted.filter(key => was.get(key) != is.get(key))
+  }
+
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
   def use(recorded: Map[String, String], conf: SQLConf): Unit = {
     val settings = before ++ recorded

@@ -18,6 +18,7 @@ import org.apache.spark.sql.changelog.plans.{
   LookupJoin,
   MultiJoin,
   Rank,
+  ReadName,
   RecursiveQuery,
   RowTtl,
   Salt,
@@ -177,8 +178,10 @@ object DescribeNode {
     val names = join.children.flatMap(_.output.map(_.name).distinct)
     val repeated = names.diff(names.distinct).toSet
     def name(column: Attribute): String =
-      if (repeated(column.name)) (column.qualifier.takeRight(1) :+ column.name).mkString(".")
-      else column.name
+      if (repeated(column.name)) {
+        val qualifier = column.qualifier.takeRight(1).filterNot(ReadName.isMadeUp)
+        (qualifier :+ column.name).mkString(".")
+      } else column.name
     named(expression, name)
   }
 

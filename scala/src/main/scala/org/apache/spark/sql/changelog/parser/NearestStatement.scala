@@ -16,23 +16,32 @@ private[parser] object NearestStatement {
    * One of the statements, as it is to be written. The words in capitals that it begins with are what it
    * is known by.
    *
-   * @param isParsed
-   *   whether Spark's parser reads the rest of it, and so says best what is wrong there
+   * @param parsed
+   *   the clause from which on Spark's parser reads the statement, and so says best what is wrong; null if none
    */
-  private case class Statement(syntax: String, isParsed: Boolean = false) {
-    val head: Seq[String] =
-      syntax.split(' ').toSeq.takeWhile(word => word.forall(_.isUpper) && word.length > 1)
+  private case class Statement(syntax: String, parsed: String = null) {
+    val head: Seq[String] = syntax
+      .replace("{", "")
+      .split(' ')
+      .toSeq
+      .takeWhile(word => word.forall(_.isUpper) && word.length > 1 && word != "OF")
+
+    /** Whether a text that begins like it reaches that clause. */
+    def isParsed(sqlText: String): Boolean =
+      parsed != null && s"(?is)\\b$parsed".r.findFirstIn(sqlText).isDefined
   }
+
+  private val Query = "AS\\b"
 
   private val ofViews: Seq[Statement] =
     Seq("MATERIALIZED VIEW" -> "v", "STREAMING TABLE" -> "t").flatMap { case (kind, name) =>
       Seq(
-        Statement(s"CREATE $kind $name AS query", isParsed = true),
-        Statement(s"CREATE OR REPLACE $kind $name AS query", isParsed = true),
-        Statement(s"EXPLAIN CREATE $kind $name AS query", isParsed = true),
+        Statement(s"CREATE $kind $name AS query", Query),
+        Statement(s"CREATE OR REPLACE $kind $name AS query", Query),
+        Statement(s"EXPLAIN CREATE $kind $name AS query", Query),
         Statement(
           s"ALTER $kind $name {AS query | SET PARTITIONS n | SET TBLPROPERTIES (…) | RENAME TO w | SWAP WITH w}",
-          isParsed = true),
+          Query),
         Statement(s"REFRESH $kind $name [FULL | INCREMENTAL [STRICT] | WITH UPSTREAM]"),
         Statement(s"REFRESH ${kind}S [IN database]"),
         Statement(s"START $kind $name"),
@@ -40,7 +49,7 @@ private[parser] object NearestStatement {
         Statement(s"DROP $kind [IF EXISTS] $name [CASCADE]"),
         Statement(s"DESCRIBE $kind [EXTENDED] $name"),
         Statement(s"VERIFY $kind $name [SAMPLE n PERCENT]"),
-        Statement(s"WHY $kind $name [WHERE condition]", isParsed = true),
+        Statement(s"WHY {$kind $name [WHERE condition] | query}", "WHERE\\b"),
         Statement(s"RESTORE $kind $name TO {BATCH n | SAVEPOINT s}"),
         Statement(s"COMPARE $kind $name WITH w"),
         Statement(s"SHOW ${kind}S [IN database] [LIKE 'pattern']"))
@@ -52,10 +61,25 @@ private[parser] object NearestStatement {
     Statement("SHOW SAVEPOINTS OF {CHECKPOINT '…' | MATERIALIZED VIEW v}"),
     Statement("DROP SAVEPOINT [IF EXISTS] s OF {CHECKPOINT '…' | MATERIALIZED VIEW v}"),
     Statement("FORK CHECKPOINT '…' [AT BATCH n | AT SAVEPOINT s] INTO '…'"),
-    Statement("EVOLVE CHECKPOINT '…' INTO '…' [TARGET table] AS query", isParsed = true),
-    Statement("EXPLAIN EVOLVE CHECKPOINT '…' AS query", isParsed = true),
+    Statement("EVOLVE CHECKPOINT '…' INTO '…' [TARGET table] AS query", Query),
+    Statement("EXPLAIN EVOLVE CHECKPOINT '…' AS query", Query),
     Statement("RESCALE CHECKPOINT '…' INTO '…' PARTITIONS n"),
-    Statement("EXPLAIN CHANGELOG [VERBOSE | FORMAT …] query", isParsed = true))
+    Statement(
+      "EXPLAIN CHANGELOG [VERBOSE | FORMAT {TEXT | JSON | HTML | SVG}] query",
+      "CHANGELOG\\s++(?!FORMAT\\s++(?!(?:TEXT|JSON|HTML|SVG)\\b))"))
+
+  /** How statements begin that only this extension has, whatever follows. */
+  private val own: Seq[Seq[String]] = Seq(
+    "VERIFY",
+    "WHY",
+    "COMPARE",
+    "RESCALE",
+    "EVOLVE",
+    "FORK",
+    "START",
+    "STOP",
+    "REFRESH VIEW",
+    "RESTORE VIEW").map(_.split(' ').toSeq)
 
   /** How the statement is written that `sqlText` begins like; none if it begins like no statement of ours. */
   def apply(sqlText: String): Option[String] = {
@@ -63,9 +87,24 @@ private[parser] object NearestStatement {
     statements
       .flatMap(statement => distance(words, statement.head).map(_ -> statement))
       .minByOption(_._1)
-      .filterNot { case (distance, statement) => distance == 0 && statement.isParsed }
+      .orElse(nearestOwn(words).map(1 -> _))
+      .filterNot { case (distance, statement) => distance == 0 && statement.isParsed(sqlText) }
       .map(_._2.syntax)
   }
+
+  /** Of the statements with the verb of a text, the one that shares most words with it. */
+  private def nearestOwn(words: Seq[String]): Option[Statement] =
+    if (!own.exists(words.startsWith(_)) || asksForQuery(words)) None
+    else
+      statements
+        .filter(_.head.head == words.head)
+        .maxByOption(_.head.count(words.contains))
+
+  /** Whether it is `WHY query`, whose query Spark's parser reads. */
+  private def asksForQuery(words: Seq[String]): Boolean =
+    words.head == "WHY" && words.lift(1).exists { word =>
+      word.startsWith("(") || Set("SELECT", "WITH", "FROM", "TABLE", "VALUES")(word)
+    }
 
   /** The words that a text begins with, as many as tell what it is. */
   def wordsOf(sqlText: String): Seq[String] =

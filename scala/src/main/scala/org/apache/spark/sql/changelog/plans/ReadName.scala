@@ -29,8 +29,9 @@ object ReadName {
   def within(source: FromChangelog): Option[String] =
     source.child.collectFirst { case alias: SubqueryAlias => of(alias) }.flatten
 
-  /** Names that PySpark makes up for data frames are nobody's. */
   private def of(alias: SubqueryAlias): Option[String] =
-    Some(alias.identifier.name).filterNot(name =>
-      name.startsWith("_pyspark") || name.startsWith("__"))
+    Some(alias.identifier.name).filterNot(isMadeUp)
+
+  /** Whether PySpark has made up the name, for a data frame. */
+  def isMadeUp(name: String): Boolean = name.startsWith("_pyspark") || name.startsWith("__")
 }

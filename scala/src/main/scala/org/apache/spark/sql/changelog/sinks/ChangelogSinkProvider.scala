@@ -7,16 +7,25 @@ import java.util.ServiceLoader
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.sources.{DataSourceRegister, StreamSinkProvider}
+import org.apache.spark.sql.sources.{
+  BaseRelation,
+  CreatableRelationProvider,
+  DataSourceRegister,
+  StreamSinkProvider
+}
 import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.{DataFrame, SQLContext, SaveMode}
+
+import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /** Makes the sink of `writeStream.format(format)`. */
 abstract class ChangelogSinkProvider(format: String)
     extends StreamSinkProvider
+    with CreatableRelationProvider
     with DataSourceRegister {
 
   protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink
@@ -29,6 +38,15 @@ abstract class ChangelogSinkProvider(format: String)
       partitionColumns: Seq[String],
       outputMode: OutputMode): Sink =
     sink(castToImpl(sqlContext.sparkSession), new SinkOptions(format, parameters))
+
+  /** Refuses the rows of a batch query, whatever they are. */
+  final override def createRelation(
+      sqlContext: SQLContext,
+      mode: SaveMode,
+      parameters: Map[String, String],
+      data: DataFrame): BaseRelation = throw SinkErrors.needsStream(format)
+
+  final override def supportsDataType(dt: DataType): Boolean = true
 }
 
 object ChangelogSinkProvider {

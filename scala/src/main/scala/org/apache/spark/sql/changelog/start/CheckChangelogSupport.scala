@@ -18,11 +18,13 @@ import org.apache.spark.sql.changelog.identity.{
   CheckSameQuery,
   QueryRecord,
   QueryRecordFile,
+  SourceNames,
   TakenOver
 }
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
+import org.apache.spark.sql.changelog.sources.KafkaBrokers
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
@@ -50,7 +52,8 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
           checkCheckpoint(checkpoint, logs, query)
           val running = optimized
           CheckStateProvider(running, logs.settings, classic.sessionState.conf)
-          warn(running)
+          if (logs.lastDone.isEmpty) warn(running)
+          KafkaBrokers.check(query)
           checkSink(write, running)
         } else checkSink(write, query)
       }
@@ -74,7 +77,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)
     if (logs.lastDone.isDefined) {
-      file.read().foreach(CheckSameQuery(checkpoint.toString, _, current))
+      file.read().foreach { was =>
+        CheckSameQuery(checkpoint.toString, was, current)
+        CheckSameQuery.folders(checkpoint.toString, was, SourceNames.named(query), hadoopConf)
+      }
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,

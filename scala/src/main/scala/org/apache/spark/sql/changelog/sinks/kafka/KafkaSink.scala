@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.sinks.kafka
 
 import java.nio.charset.StandardCharsets.UTF_8
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.functions._
 
@@ -16,6 +18,7 @@ import org.apache.spark.sql.changelog.sinks.{
   SinkInput,
   SinkOptions
 }
+import org.apache.spark.sql.changelog.sources.KafkaBrokers
 
 /**
  * Writes the changes of a query to a topic, as JSON, with Spark's own Kafka sink.
@@ -50,6 +53,10 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
     name.toLowerCase.startsWith("kafka.")
   } + ("topic" -> topic)
 
+  private val servers = forKafka.collectFirst {
+    case (name, value) if name.equalsIgnoreCase(KafkaBrokers.ServersOption) => value
+  }
+
   override protected def check(input: SinkInput): Unit = {
     input.key(options.key)
     if (valueFormat == DebeziumJson && input.lacksOldRows) {
@@ -75,12 +82,17 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
           .select(value.as("value"))
     }
     val mark = s"${batch.queryId}/${batch.batchId}".getBytes(UTF_8)
-    records
+    val writer = records
       .withColumn("headers", array(struct(lit(BatchHeader).as("key"), lit(mark).as("value"))))
       .write
       .format("kafka")
       .options(forKafka)
-      .save()
+    try writer.save()
+    catch {
+      case NonFatal(error) =>
+        servers.foreach(KafkaBrokers.check(_, error))
+        throw error
+    }
   }
 
   private def value: Column =

@@ -5,7 +5,13 @@ package org.apache.spark.sql.changelog.views.commands
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, SubqueryAlias}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Filter,
+  LocalRelation,
+  LogicalPlan,
+  SubqueryAlias
+}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.LineageErrors
@@ -27,13 +33,16 @@ case class WhyKeptView(name: Seq[String], filter: Option[Filter]) extends ViewCo
     val view = find(session, name)
     val query = new ViewQuery(session, view.definition)
     if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
-    def trace(plan: LogicalPlan) = {
+    def wantedOf(plan: LogicalPlan) = {
       val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
       // the condition may name temporary views of who asks
       val analyzed = session.sessionState.executePlan(wanted)
       analyzed.assertAnalyzed()
-      new TraceRows(query.session)(analyzed.analyzed)
+      analyzed.analyzed
     }
+    // a condition that makes no sense is refused before the sources are read
+    wantedOf(LocalRelation(toAttributes(query.schema)))
+    def trace(plan: LogicalPlan) = new TraceRows(query.session)(wantedOf(plan))
     var traced: Seq[TracedNode] = Nil
     if (query.isStreaming) {
       new ViewAtRest(view, query, "traced").apply { (batchId, _, plan) =>
