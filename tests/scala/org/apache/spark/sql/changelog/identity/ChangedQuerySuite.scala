@@ -203,29 +203,6 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
-  test("another folder of files") {
-    val life = new QueryLife(spark, t, u)
-    rows(life)
-    life.run(life.changes("SELECT id FROM t"))
-    val other = new QueryLife(spark, t)
-    other.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
-    val message =
-      refused(life, "CHANGELOG_QUERY_CHANGED")(life.run(other.changes("SELECT id FROM t")))
-    assert(message.contains(s"was csv ${life.folder(t)}\nis  csv ${other.folder(t)}\n"), message)
-    // other words for the same folder, and a folder around it
-    val session = other.session()
-    for (folder <- Seq(s"file:${life.folder(t)}/", life.folder(t).getParent.toString)) {
-      session.readStream
-        .schema(s"_op STRING, ${t.columns}")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.none")
-        .csv(folder)
-        .createOrReplaceTempView("t_changes")
-      session.sql(t.read("t_changes", "_op")).createOrReplaceTempView("t")
-      life.run(session.sql("SELECT * FROM to_changelog(TABLE(SELECT id FROM t))"))
-    }
-  }
-
   test("settings that nobody has changed are not among the differences") {
     val life = new QueryLife(spark, t, u)
     rows(life)

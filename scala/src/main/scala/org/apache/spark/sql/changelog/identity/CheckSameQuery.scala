@@ -3,11 +3,8 @@
 
 package org.apache.spark.sql.changelog.identity
 
-import org.apache.hadoop.conf.Configuration
-
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.EvalMode
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.errors.{CheckpointErrors, SnapshotErrors}
 
@@ -30,21 +27,6 @@ private[changelog] object CheckSameQuery {
       old != now && was.sources.contains(now)
     }
     if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
-  }
-
-  /** Refuses another folder of files, whose log of files that were read Spark can't use. */
-  def folders(
-      checkpoint: String,
-      was: QueryRecord,
-      is: Seq[(LogicalPlan, String)],
-      hadoopConf: Configuration): Unit = {
-    val moved = was.streams.zip(is).filter { case (old, (stream, now)) =>
-      old != now && SourceNames.hasLeft(old, stream, now, hadoopConf)
-    }
-    if (was.streams.size == is.size && moved.nonEmpty) {
-      val lines = moved.flatMap { case (old, (_, now)) => Seq(s"was $old", s"is  $now") }
-      throw CheckpointErrors.otherQuery(checkpoint, lines)
-    }
   }
 
   /** Refuses other snapshots than those whose moments are decided on, where a batch is to read these. */

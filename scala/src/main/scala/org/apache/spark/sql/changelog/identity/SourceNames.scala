@@ -4,10 +4,6 @@
 package org.apache.spark.sql.changelog.identity
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
-
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
@@ -73,24 +69,6 @@ private[changelog] object SourceNames {
         val read = CanonicalPlan(source).lines
         source.number -> CanonicalValue.digest((names ++ read).mkString("\n"))
     }.toMap
-
-  /**
-   * Whether a stream of files reads a folder outside of which files are that it has read. Spark reads the files
-   * of the last batch again when a query is started, and wants them in the folder.
-   */
-  def hasLeft(was: String, stream: LogicalPlan, is: String, hadoopConf: Configuration): Boolean =
-    stream match {
-      case files: StreamingRelation if files.sourceName.startsWith("FileSource[") =>
-        def folder(name: String) = name.stripPrefix(s"${files.dataSource.className} ")
-        def qualified(name: String) = {
-          val path = new Path(folder(name))
-          Try(path.getFileSystem(hadoopConf).makeQualified(path)).getOrElse(path).toString
-        }
-        files.dataSource.catalogTable.isEmpty && folder(was) != was &&
-        !folder(is).exists("{}[]*?\\".contains(_)) &&
-        !qualified(was).startsWith(qualified(is))
-      case _ => false
-    }
 
   /** Whether it is that of a snapshot. */
   def isSnapshot(name: String): Boolean = name.startsWith(s"${InitialSnapshotData.Name} ")

@@ -18,7 +18,6 @@ import org.apache.spark.sql.changelog.identity.{
   CheckSameQuery,
   QueryRecord,
   QueryRecordFile,
-  SourceNames,
   TakenOver
 }
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
@@ -77,10 +76,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)
     if (logs.lastDone.isDefined) {
-      file.read().foreach { was =>
-        CheckSameQuery(checkpoint.toString, was, current)
-        CheckSameQuery.folders(checkpoint.toString, was, SourceNames.named(query), hadoopConf)
-      }
+      file.read().foreach(CheckSameQuery(checkpoint.toString, _, current))
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,
