@@ -16,6 +16,7 @@ import org.apache.spark.sql.types.{ByteType, MetadataBuilder, StringType, Struct
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.optimizer.NormalizeChangelogQuery
 import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, ToChangelog}
+import org.apache.spark.sql.changelog.testing.ChangelogSession
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -24,6 +25,11 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * Queries are optimized as in a streaming query, up to the point where inference runs there.
  */
 trait InferenceTest extends SharedSparkSession {
+  override protected def beforeAll(): Unit = {
+    ChangelogSession.stopContext()
+    super.beforeAll()
+  }
+
   protected val All: ModifyKindSet = ModifyKindSet.All
   protected val InsertOnly: ModifyKindSet = ModifyKindSet.InsertOnly
   protected val InsertUpdate: ModifyKindSet = ModifyKindSet.InsertUpdate

@@ -141,6 +141,9 @@ object ChangelogSession {
     }
   }
 
+  /** Stops the SparkContext of this process, for a suite that makes one of its own. */
+  def stopContext(): Unit = running.foreach { case (context, _) => context.stop() }
+
   /** Ends what a session and those made of it have begun, and keep in this process. */
   def end(session: SparkSession): Unit = if (!session.sparkContext.isStopped) {
     session.sharedState.activeStreamingQueries.values.asScala.foreach(_.stop())
