@@ -9,7 +9,7 @@ import scala.util.{Random, Try}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.testing._
-import org.apache.spark.sql.changelog.testing.grammar.Grammar
+import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram}
 
 /**
  * Random queries that become others on the way, one edit apart, and go on with the state they have. Processes end
@@ -24,6 +24,9 @@ abstract class EvolutionProperties(numSeeds: Int)
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
     "spark.sql.json.filterPushdown.enabled" -> "false",
     "spark.sql.parquet.filterPushdown" -> "false")
+
+  override protected def program(seed: Long): (Program, Variant) =
+    RandomSqlProgram(seed, Grammar.Wide, hasAllTables = true)
 
   private val outcomes = mutable.LinkedHashMap.empty[String, Int].withDefaultValue(0)
 

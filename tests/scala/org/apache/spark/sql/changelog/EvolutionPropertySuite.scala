@@ -8,13 +8,9 @@ import scala.util.Random
 import org.apache.spark.sql.types.IntegerType
 
 import org.apache.spark.sql.changelog.testing._
-import org.apache.spark.sql.changelog.testing.grammar.{Grammar, RandomSqlProgram}
 
 /** Queries of any shape become others, of which one expression is another. */
 class EvolvedExpressionsPropertySuite extends EvolutionProperties(numSeeds = 3) {
-
-  override protected def program(seed: Long): (Program, Variant) =
-    RandomSqlProgram(seed, Grammar.Wide, hasAllTables = true)
 
   override protected def change(
       oracle: Oracle,
@@ -37,9 +33,6 @@ class EvolvedExpressionsPropertySuite extends EvolutionProperties(numSeeds = 3) 
 
 /** Queries of any shape become others. */
 class EvolutionPropertySuite extends EvolutionProperties(numSeeds = 3) {
-
-  override protected def program(seed: Long): (Program, Variant) =
-    RandomSqlProgram(seed, Grammar.Wide, hasAllTables = true)
 
   override protected def change(
       oracle: Oracle,

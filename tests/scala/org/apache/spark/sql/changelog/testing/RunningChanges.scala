@@ -19,7 +19,7 @@ import org.apache.spark.sql.streaming.{
 }
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
-import org.apache.spark.util.SystemClock
+import org.apache.spark.util.{Clock, SystemClock}
 
 /** A stream fed by hand, readable in SQL under its name. */
 class RawStream(spark: SparkSession, name: String, columns: String) {
@@ -71,18 +71,7 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
   /** Sets the query's clock on. */
   def pass(millis: Long): Unit = passed += millis
 
-  private def start(): StreamingQuery = {
-    val made = castToImpl(changes)
-    made.sparkSession.sessionState.streamingQueryManager.startQuery(
-      userSpecifiedName = None,
-      userSpecifiedCheckpointLocation = Some(checkpoint.getPath),
-      df = made,
-      extraOptions = Map.empty,
-      sink = sink,
-      outputMode = OutputMode.Append(),
-      trigger = Trigger.ProcessingTime(0),
-      triggerClock = clock)
-  }
+  private def start(): StreamingQuery = RunningChanges.start(changes, checkpoint, sink, clock)
 
   /**
    * Starts the query anew from its checkpoint.
@@ -122,4 +111,21 @@ class RunningChanges(changes: => DataFrame, val checkpoint: File) {
   def progress: StreamingQueryProgress = query.recentProgress.filter(_.numInputRows > 0).last
 
   def stop(): Unit = query.stop()
+}
+
+private[testing] object RunningChanges {
+
+  /** Starts a query that runs whenever something has arrived, by a clock of the test. */
+  def start(changes: DataFrame, checkpoint: File, sink: Sink, clock: Clock): StreamingQuery = {
+    val made = castToImpl(changes)
+    made.sparkSession.sessionState.streamingQueryManager.startQuery(
+      userSpecifiedName = None,
+      userSpecifiedCheckpointLocation = Some(checkpoint.getPath),
+      df = made,
+      extraOptions = Map.empty,
+      sink = sink,
+      outputMode = OutputMode.Append(),
+      trigger = Trigger.ProcessingTime(0),
+      triggerClock = clock)
+  }
 }

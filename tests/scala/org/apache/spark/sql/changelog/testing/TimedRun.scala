@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.Sink
-import org.apache.spark.sql.streaming.{OutputMode, StreamingQuery, Trigger}
+import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.{ManualClock, Utils}
@@ -116,15 +116,7 @@ class TimedRun(
     val changes =
       session.sql(s"SELECT * FROM to_changelog(TABLE($sql), mode => '${variant.mode}'$key)")
     columns = changes.columns.toSeq.init
-    session.sessionState.streamingQueryManager.startQuery(
-      userSpecifiedName = None,
-      userSpecifiedCheckpointLocation = Some(checkpoint.getPath),
-      df = changes,
-      extraOptions = Map.empty,
-      sink = sink,
-      outputMode = OutputMode.Append(),
-      trigger = Trigger.ProcessingTime(0),
-      triggerClock = clock)
+    RunningChanges.start(changes, checkpoint, sink, clock)
   }
 
   private val sink: Sink = new Sink {

@@ -10,7 +10,11 @@ import scala.collection.mutable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryListenerBus
 import org.apache.spark.sql.streaming.StreamingQueryListener._
-import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryListener}
+import org.apache.spark.sql.streaming.{
+  StreamingQuery,
+  StreamingQueryException,
+  StreamingQueryListener
+}
 
 /**
  * Lets the listeners of a session hear of the queries of a clone of it.
@@ -41,6 +45,17 @@ final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
         starting -= 1
         removeIfIdle()
       }
+  }
+
+  /** Runs a query of the clone that ends by itself. Its failure is that of its cause: nobody else has started it. */
+  def run(query: => StreamingQuery): Unit = {
+    val running = start(query)
+    try {
+      running.awaitTermination()
+      ()
+    } catch {
+      case error: StreamingQueryException if error.getCause != null => throw error.getCause
+    } finally running.stop()
   }
 
   private def made(): StreamingQueryListenerBus = {

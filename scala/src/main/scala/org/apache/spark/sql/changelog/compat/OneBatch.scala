@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
 import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
-import org.apache.spark.sql.streaming.{OutputMode, StreamingQueryException}
+import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 /** Runs the one batch of a query that its checkpoint says was begun, to get at its plan. */
@@ -31,7 +31,7 @@ object OneBatch {
       read: (SparkSession, LogicalPlan) => Unit): Unit = {
     // a session that has started no query, and has no listeners to hear of this one
     val own = session.cloneSession()
-    val running = new BorrowedListeners(own, own).start(
+    new BorrowedListeners(own, own).run(
       own.sessionState.streamingQueryManager.startQuery(
         userSpecifiedName = None,
         userSpecifiedCheckpointLocation = Some(checkpoint.toString),
@@ -40,13 +40,6 @@ object OneBatch {
         sink = new PlanSink(read),
         outputMode = OutputMode.Append(),
         trigger = OneTimeTrigger))
-    try {
-      running.awaitTermination()
-      ()
-    } catch {
-      // nobody but this has started the query
-      case failed: StreamingQueryException if failed.getCause != null => throw failed.getCause
-    } finally running.stop()
   }
 
   /** The plan of a batch as one that is no stream, as far as Spark's own sources go. */

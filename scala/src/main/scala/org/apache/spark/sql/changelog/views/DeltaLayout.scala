@@ -40,8 +40,8 @@ class DeltaLayout(view: KeptView) {
   }
 
   /**
-   * Refuses names that Delta can't merge, and partitions of which it doesn't keep all apart: it writes their values as texts, times by the clock
-   * of a time zone, of which an hour comes twice in autumn.
+   * Refuses names that Delta can't merge, and partitions of which it doesn't keep all apart: it writes their values
+   * as texts, times by the clock of a time zone, of which an hour comes twice in autumn.
    */
   def check(): this.type = {
     view.schema.fieldNames.find(_.contains('`')).foreach { name =>

@@ -280,7 +280,7 @@ object DeltaStorage {
   def anchored(table: Path, generation: String): String =
     new Path(new Path(table, Folder), new Path(generation).getName).toString
 
-  /** Whether a definition is of the table that lies there, or lies there since it was renamed, and not of one it was copied from. */
+  /** Whether a definition is that of the table in this folder, renamed or not, and not of a table it was copied from. */
   def isOf(session: SparkSession, definition: ViewDefinition, table: Path): Boolean = {
     val home = new Path(table, Folder)
     definition.generation.exists(new Path(_).getParent.toUri.getPath == home.toUri.getPath) ||

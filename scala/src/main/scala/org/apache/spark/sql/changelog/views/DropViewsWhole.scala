@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.views
 
-import scala.util.Try
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical.{DropTable, DropView, LogicalPlan}
@@ -41,8 +39,7 @@ class DropViewsWhole(creator: SparkSession) extends Rule[LogicalPlan] {
     else dropped(catalog.name() +: name.asMultipartIdentifier, ifExists)
 
   private def dropped(parts: Seq[String], ifExists: Boolean): Option[LogicalPlan] =
-    Try {
-      val catalog = new ViewCatalog(castToImpl(creator))
-      catalog.find(catalog.identify(parts))
-    }.toOption.flatten.map(_ => DropKeptView(parts, ifExists, cascade = false))
+    new ViewCatalog(castToImpl(creator))
+      .findIfReadable(parts)
+      .map(_ => DropKeptView(parts, ifExists, cascade = false))
 }

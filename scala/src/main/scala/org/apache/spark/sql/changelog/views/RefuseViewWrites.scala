@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.views
 
-import scala.util.Try
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedRelation, UnresolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -36,12 +34,10 @@ class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
     plan
   }
 
-  private def refuse(statement: String, target: LogicalPlan): Unit = {
-    val catalog = new ViewCatalog(castToImpl(creator))
+  private def refuse(statement: String, target: LogicalPlan): Unit =
     nameOf(target)
-      .flatMap(parts => Try(catalog.find(catalog.identify(parts))).toOption.flatten)
+      .flatMap(new ViewCatalog(castToImpl(creator)).findIfReadable)
       .foreach(view => throw ViewErrors.readOnly(view.name, statement))
-  }
 
   private def nameOf(target: LogicalPlan): Option[Seq[String]] = target match {
     case alias: SubqueryAlias => nameOf(alias.child)

@@ -63,6 +63,10 @@ class ViewCatalog(session: SparkSession) {
       else None
     }
 
+  /** The view of this name, if there is one; none of a name that can't be read. */
+  def findIfReadable(parts: Seq[String]): Option[KeptView] =
+    Try(find(identify(parts))).toOption.flatten
+
   /** The views in a database; a table that can't be read is none. */
   def list(database: String, pattern: String): Seq[KeptView] =
     catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>

@@ -103,20 +103,16 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     try catchUp(view, storage.sink(view), report)
     catch {
       case error: Throwable =>
-        RefreshFailure(error) match {
-          case RefreshFailure.AsksForAll(cause)
-              if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
-            report.isFor("full", RefreshError(session, cause))
+        val failure = RefreshFailure(error)
+        def mayCompute = policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty
+        failure match {
+          // bad rows may be mended by now, and the batch that was begun would go on to meet them
+          case _: RefreshFailure.AsksForAll | _: RefreshFailure.BadRows if mayCompute =>
+            report.isFor("full", RefreshError(session, failure.error))
             SharedMoments.forgetAll(session)
             compute(Replacement.OfAll, report)
           case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
-          case RefreshFailure.BadRows(error)
-              if policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty =>
-            // the rows may be mended by now, and the batch that was begun would go on to meet them
-            report.isFor("full", RefreshError(session, error))
-            SharedMoments.forgetAll(session)
-            compute(Replacement.OfAll, report)
-          case failure => throw failure.error
+          case _ => throw failure.error
         }
     }
 

@@ -7,7 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
+import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.compat.BorrowedListeners
@@ -59,11 +59,7 @@ private[dryrun] object DryRun {
         .option("checkpointLocation", checkpoint.toString)
         .trigger(Trigger.AvailableNow())
         .start()
-      val running = new BorrowedListeners(creator, session).start(query)
-      try running.awaitTermination()
-      catch {
-        case error: StreamingQueryException if error.getCause != null => throw error.getCause
-      } finally running.stop()
+      new BorrowedListeners(creator, session).run(query)
     }
 
   private def textOf(query: WatchedChanges, timeZone: String): Map[Int, Seq[String]] =

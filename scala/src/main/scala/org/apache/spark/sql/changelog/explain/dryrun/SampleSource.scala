@@ -8,15 +8,13 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset => AnyOffset,
-  ReadLimit,
-  SupportsTriggerAvailableNow
-}
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
+import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
-import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+
+import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 
 /**
  * Gives the rows of a sample, batch by batch. Each batch of the query takes one more from each of its
@@ -29,8 +27,7 @@ private[dryrun] class SampleSource(
     session: SparkSession,
     columns: Seq[Attribute],
     batches: IndexedSeq[Seq[InternalRow]])
-    extends Source
-    with SupportsTriggerAvailableNow {
+    extends LatestOffsetSource {
 
   override val schema: StructType = fromAttributes(columns)
 
@@ -38,9 +35,6 @@ private[dryrun] class SampleSource(
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
     LongOffset(batches.size.toLong.min(Option(start).fold(0L)(numberOf) + 1))
-
-  override def getOffset: Option[Offset] =
-    throw new IllegalStateException("latestOffset is called instead")
 
   override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 

@@ -99,12 +99,11 @@ object DatabaseSyntax {
   /** The class of the usual driver for an address. */
   def driverOf(url: String): Option[String] = drivers.get(kindOf(url))
 
-  def apply(url: String): DatabaseSyntax = {
-    val address = url.toLowerCase(Locale.ROOT)
-    if (address.startsWith("jdbc:postgresql:")) new PostgresSyntax(JdbcDialects.get(url))
-    else if (address.startsWith("jdbc:mysql:")) new MySQLSyntax(JdbcDialects.get(url))
+  def apply(url: String): DatabaseSyntax = kindOf(url) match {
+    case "postgresql" => new PostgresSyntax(JdbcDialects.get(url))
+    case "mysql" => new MySQLSyntax(JdbcDialects.get(url))
     // Spark has no dialect for it, but it talks like MySQL
-    else if (address.startsWith("jdbc:mariadb:")) new MySQLSyntax(JdbcDialects.get("jdbc:mysql:"))
-    else new DatabaseSyntax(JdbcDialects.get(url))
+    case "mariadb" => new MySQLSyntax(JdbcDialects.get("jdbc:mysql:"))
+    case _ => new DatabaseSyntax(JdbcDialects.get(url))
   }
 }

@@ -10,17 +10,14 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset => AnyOffset,
-  ReadLimit,
-  SupportsTriggerAvailableNow
-}
-import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
+import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.errors.SnapshotErrors
 import org.apache.spark.sql.changelog.plans.GoneRows
+import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
 
 /**
@@ -40,8 +37,7 @@ private[snapshots] class InitialSnapshotSource(
     rows: LogicalPlan,
     override val schema: StructType,
     folder: Path)
-    extends Source
-    with SupportsTriggerAvailableNow {
+    extends LatestOffsetSource {
   import InitialSnapshotSource._
 
   private lazy val files: FileSystem =
@@ -55,9 +51,6 @@ private[snapshots] class InitialSnapshotSource(
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
     if (start == null) decided else SnapshotMoment.of(start)
-
-  override def getOffset: Option[Offset] =
-    throw new IllegalStateException("latestOffset is called instead")
 
   override def deserializeOffset(json: String): AnyOffset = SnapshotMoment.parse(json)
 

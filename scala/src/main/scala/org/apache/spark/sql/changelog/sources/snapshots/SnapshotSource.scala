@@ -9,17 +9,14 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset => AnyOffset,
-  ReadLimit,
-  SupportsTriggerAvailableNow
-}
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
+import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
-import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
@@ -35,8 +32,7 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  *   where snapshots are kept
  */
 class SnapshotSource(session: SparkSession, query: String, folder: Path, columns: StructType)
-    extends Source
-    with SupportsTriggerAvailableNow {
+    extends LatestOffsetSource {
   import SnapshotSource._
 
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
@@ -55,9 +51,6 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   }
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = latest().orNull
-
-  override def getOffset: Option[Offset] =
-    throw new IllegalStateException("latestOffset is called instead")
 
   override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 

@@ -7,16 +7,13 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset => AnyOffset,
-  ReadLimit,
-  SupportsTriggerAvailableNow
-}
-import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
+import org.apache.spark.sql.execution.streaming.Offset
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, DataFrame => AnyDataFrame}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 
 /**
  * The changes of a table, from one of its versions to another. The first batch has all its rows.
@@ -28,8 +25,7 @@ private[tables] class TableSource(
     session: SparkSession,
     table: FollowedTable,
     override val schema: StructType)
-    extends Source
-    with SupportsTriggerAvailableNow {
+    extends LatestOffsetSource {
 
   /** Up to where all is read, if that was decided. */
   private var decided: Option[table.Moment] = None
@@ -47,9 +43,6 @@ private[tables] class TableSource(
         table.version(from, now)
     }
   }
-
-  override def getOffset: Option[Offset] =
-    throw new IllegalStateException("latestOffset is called instead")
 
   override def deserializeOffset(json: String): AnyOffset = TableVersion.parse(json)
 

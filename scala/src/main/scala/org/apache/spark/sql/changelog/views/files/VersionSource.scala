@@ -7,16 +7,13 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.SQLContext
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.read.streaming.{
-  Offset => AnyOffset,
-  ReadLimit,
-  SupportsTriggerAvailableNow
-}
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.sources.StreamSourceProvider
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
 
 /**
@@ -24,8 +21,7 @@ import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCata
  * changes; or the changes from a version on. An offset is the number of a version.
  */
 class VersionSource(session: SparkSession, name: String, from: Option[Long])
-    extends Source
-    with SupportsTriggerAvailableNow {
+    extends LatestOffsetSource {
   import VersionSource.AtOnce
 
   /** The last version to read, if that was decided when the query started. */
@@ -44,9 +40,6 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
       case _ => start
     }
   }
-
-  override def getOffset: Option[Offset] =
-    throw new IllegalStateException("latestOffset is called instead")
 
   override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 
