@@ -17,6 +17,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 LONGEST_MESSAGE = 1500
+UNIT = (
+    3.0  # a suite of so many seconds runs all its tests, one of four times as many every second
+)
 
 
 def outcome(case: ElementTree.Element) -> str:
@@ -38,19 +41,22 @@ def told(case: ElementTree.Element) -> str:
 
 
 def keep_seconds(file: Path, reports: list[Path]) -> None:
-    """Replace the figures of the suites that have reports."""
+    """Replace the figures of the suites that have reports: seconds, and one in how many tests."""
     lines = [line.split("\t") for line in file.read_text().splitlines()]
-    known = {name: float(seconds) for name, seconds in lines}
-    unit = known.pop("unit")
+    known = {name: float(seconds) for name, seconds, _ in lines}
+    shares = {name: int(one_in) for name, _, one_in in lines}
     took: Counter[str] = Counter()
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             took[case.get("classname", "").split(".")[-1]] += float(case.get("time", 0))
     for name, seconds in took.items():
-        known[name] = seconds * max(1, math.ceil(math.sqrt(known.get(name, 0) / unit)))
+        known[name] = seconds * shares.get(name, 1)
     slow = sorted((-seconds, name) for name, seconds in known.items() if seconds >= 1)
     file.write_text(
-        f"unit\t{unit:g}\n" + "".join(f"{name}\t{-seconds:.1f}\n" for seconds, name in slow)
+        "".join(
+            f"{name}\t{-seconds:.1f}\t{max(1, math.ceil(math.sqrt(-seconds / UNIT)))}\n"
+            for seconds, name in slow
+        )
     )
 
 

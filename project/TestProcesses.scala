@@ -22,18 +22,18 @@ object TestProcesses {
    * Suites by process, longest first.
    *
    * @param figures
-   *   the seconds of each suite in an earlier run, and `unit`, which decides about shares: see the object Share
+   *   the seconds of each suite in an earlier run, and of how many of its tests a run takes one: see the object Share
    */
   def deal[T](suites: Seq[T], figures: File)(name: T => String): Seq[Seq[T]] = {
-    val seconds =
+    val known =
       IO.readLines(figures)
         .map(_.split('\t'))
-        .map { case Array(name, took) => name -> took.toDouble }
+        .map { case Array(name, seconds, oneIn) => name -> (seconds.toDouble -> oneIn.toInt) }
         .toMap
     val isAll = sys.env.contains("CHANGELOG_TEST_ALL")
     def cost(suite: T): Double = {
-      val all = seconds.getOrElse(name(suite).split('.').last, unknown)
-      if (isAll) all else all / math.ceil(math.sqrt(all / seconds("unit"))).max(1)
+      val (seconds, oneIn) = known.getOrElse(name(suite).split('.').last, unknown -> 1)
+      if (isAll) seconds else seconds / oneIn
     }
     // the longest that is left goes to where there is the least to do
     def dealTo(number: Int, suites: Seq[T]) =

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import zlib
 from collections import Counter
@@ -35,11 +34,11 @@ def of_modules(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     if IS_ALL or not _NAME:
         return list(items)
     lines = [line.split("\t") for line in _FIGURES.read_text().splitlines()]
-    seconds = {name: float(value) for name, value in lines}
+    shares = {name: int(one_in) for name, _, one_in in lines}
     kept, numbers = [], Counter[str]()
     for item in items:
         module = item.path.stem
-        one_in = math.ceil(math.sqrt(seconds.get(module, 0) / seconds["unit"])) or 1
+        one_in = shares.get(module, 1)
         number = numbers[module]
         numbers[module] += 1
         if module in _WHOLE or choose(f"{module} {number // one_in}", one_in) == number % one_in:

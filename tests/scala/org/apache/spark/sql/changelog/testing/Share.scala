@@ -30,21 +30,21 @@ object Share {
   private val whole: Set[String] =
     sys.env.getOrElse("CHANGELOG_TEST_WHOLE", "").split(' ').toSet
 
-  /** The seconds of each suite by its simple name, and `unit`: a suite of so many seconds runs all its tests. */
-  private lazy val seconds: Map[String, Double] = {
+  /** Of how many tests of a suite one is run, by the suite's simple name. */
+  private lazy val shares: Map[String, Int] = {
     val file = Paths.get(sys.props("spark.changelog.test.home"), "tests", "suite-seconds.tsv")
     Files
       .readAllLines(file)
       .asScala
       .map(_.split('\t'))
-      .map(line => line(0) -> line(1).toDouble)
+      .map(line => line(0) -> line(2).toInt)
       .toMap
   }
 
   /** A suite runs one test in so many, more of a longer suite: all tests if nobody has asked for a share. */
   def oneIn(suite: String): Int =
     if (isAll || name.isEmpty || whole(suite)) 1
-    else math.ceil(math.sqrt(seconds.getOrElse(suite, 0.0) / seconds("unit"))).toInt.max(1)
+    else shares.getOrElse(suite, 1)
 
   /** A number from 0 until `size`, which depends on the share and on what is chosen. */
   def choose(what: String, size: Int): Int =
