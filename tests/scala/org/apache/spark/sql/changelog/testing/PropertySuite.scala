@@ -24,6 +24,11 @@ abstract class SeedSuite(numSeeds: Int) extends AnyFunSuite with ChangelogSessio
   /** Checks what a seed draws. */
   protected def checkSeed(seed: Long): Unit
 
+  /** Whether what was drawn so far has checked enough; else a run draws some more. */
+  protected def isEnough: Boolean = true
+
+  private val MostMore = 20
+
   override protected def isShared: Boolean = false
 
   private val oneIn = Share.oneIn(suiteName)
@@ -43,7 +48,9 @@ abstract class SeedSuite(numSeeds: Int) extends AnyFunSuite with ChangelogSessio
       val number = sys.env.get("CHANGELOG_PROPERTY_SEEDS").map(_.toInt).getOrElse(some)
       val first = if (Share.name.isEmpty) 1L else Share.choose(suiteName, 1000000) * 100L + 1
       test(s"$number seeds from $first") {
-        (first until first + number).foreach(checkSeed)
+        val next = first + number
+        (first until next).foreach(checkSeed)
+        (next until next + MostMore).iterator.takeWhile(_ => !isEnough).foreach(checkSeed)
       }
     case Some(length) =>
       val first =
