@@ -32,7 +32,7 @@ KINDS = {
     "parquet": "USING parquet",
 }
 # The tables whose rows change, and how.
-_UPDATES = {
+UPDATES = {
     "supplier": "s_acctbal = s_acctbal + 1",
     "part": "p_size = p_size % 50 + 1",
     "partsupp": "ps_supplycost = ps_supplycost + 1, ps_availqty = ps_availqty + 1",
@@ -107,8 +107,8 @@ def _change(spark: SparkSession, task: Task, name: str, share: float, turn: int)
     """Change a part of a table's rows, others in each round."""
     key = _COMES[name] if name in _COMES else ", ".join(TPCH_KEYS[name])
     wanted = f"pmod(xxhash64({key}, {turn}), {PARTS}) < {round(share * PARTS)}"
-    if task.kind != "parquet" and name in _UPDATES:
-        spark.sql(f"UPDATE {name} SET {_UPDATES[name]} WHERE {wanted}")
+    if task.kind != "parquet" and name in UPDATES:
+        spark.sql(f"UPDATE {name} SET {UPDATES[name]} WHERE {wanted}")
     elif task.kind == "parquet" and name in _COMES:
         # of the rows there were at first, with keys of their own
         number = turn * len(SHARES) + SHARES.index(share) + 1

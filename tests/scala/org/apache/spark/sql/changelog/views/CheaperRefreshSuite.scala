@@ -73,6 +73,18 @@ class CheaperRefreshSuite extends AnyFunSuite with ViewSession with BeforeAndAft
     assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
   }
 
+  test("where most has changed before there is state, the rows are computed once more") {
+    make(feed)
+    create(query)
+    run(updateAll)
+    val (mode, changed, all) = refresh()
+    assert(mode == "full" && changed.get > all / 2)
+    check()
+    run("DELETE FROM facts WHERE id = 1")
+    assert(refresh()._1 == "incremental")
+    check()
+  }
+
   test("nothing is computed anew where somebody asks for changes") {
     make(feed)
     create(query)

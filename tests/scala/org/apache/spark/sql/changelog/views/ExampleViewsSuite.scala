@@ -30,7 +30,7 @@ class ExampleViewsSuite extends AnyFunSuite with ViewSession {
         Seq("Italy 2 25", "Norway 1 30"),
         Seq("Iceland 1 30", "Italy 1 50")))
     assert(of("VERIFY").head.isEmpty)
-    assert(of("SHOW REFRESHES").head.map(_.getString(2)) == Seq("incremental", "incremental"))
+    assert(of("SHOW REFRESHES").head.map(_.getString(2)) == Seq("incremental", "full"))
     assert(of("SELECT * FROM changes").head.size > 4)
   }
 }

@@ -24,7 +24,23 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   def lastBegun: Option[Long] = begun.maxOption
 
-  def lastDone: Option[Long] = done.maxOption
+  /** The last batch whose rows are in the target. */
+  def lastDone: Option[Long] = done.maxOption.orElse(Option.when(isWithoutState)(0L))
+
+  /**
+   * Whether the target has the rows of the first batch, but its state has not been computed. A query that
+   * starts runs the batch, and its sink leaves the rows as they are.
+   */
+  def isWithoutState: Boolean = files.exists(rowsOnly) && done.isEmpty
+
+  /** Makes the first batch, which is done, one [[isWithoutState without state]]. */
+  def leaveOutState(): Unit = {
+    files.create(rowsOnly).close()
+    files.delete(new Path(checkpoint, "commits"), true)
+    ()
+  }
+
+  private def rowsOnly: Path = new Path(checkpoint, "rows-only")
 
   /** The settings that Spark keeps for the query's life; none before it has begun. */
   def settings: Map[String, String] =

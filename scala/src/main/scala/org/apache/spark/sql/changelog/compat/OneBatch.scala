@@ -13,11 +13,14 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
 import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
-import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.streaming.{OutputMode, Trigger}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
 /** Runs the one batch of a query that its checkpoint says was begun, to get at its plan. */
 object OneBatch {
+
+  /** Runs the batch that was begun, and no other. */
+  val Only: Trigger = OneTimeTrigger
 
   /**
    * Runs the batch; `read` is called while it runs.
@@ -39,7 +42,7 @@ object OneBatch {
         extraOptions = Map.empty,
         sink = new PlanSink(read),
         outputMode = OutputMode.Append(),
-        trigger = OneTimeTrigger))
+        trigger = Only))
   }
 
   /** The plan of a batch as one that is no stream, as far as Spark's own sources go. */

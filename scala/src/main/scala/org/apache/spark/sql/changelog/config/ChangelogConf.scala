@@ -170,6 +170,18 @@ object ChangelogConf {
     .checkValue(_ > 0, "must be positive")
     .createWithDefaultString("60s")
 
+  val VIEW_STATE: ConfigEntry[String] = Setting("spark.sql.changelog.views.state")
+    .doc("When the state of a materialized view is computed, which refreshes by changes need. 'late': CREATE and " +
+      "REFRESH FULL compute the rows alone, at the cost of a batch query, and the next incremental " +
+      "refresh computes the state first. 'early': CREATE and REFRESH FULL compute both. Views that " +
+      "can't be recomputed, or whose refresh policy is not AUTO, always compute it early. A view " +
+      "keeps the setting of the session that created it.")
+    .version("0.1.0")
+    .stringConf
+    .transform(_.toLowerCase(java.util.Locale.ROOT))
+    .checkValues(Set("late", "early"))
+    .createWithDefault("late")
+
   /** Makes the entries known to Spark, which happens when this object is first touched. */
   def register(): Unit = ()
 
@@ -190,6 +202,7 @@ object ChangelogConf {
       SHARE_EQUAL_PARTS_ENABLED,
       STATE_PARTITIONS,
       STATE_TTL,
-      VIEW_LEASE)
+      VIEW_LEASE,
+      VIEW_STATE)
       .sortBy(_.key)
 }

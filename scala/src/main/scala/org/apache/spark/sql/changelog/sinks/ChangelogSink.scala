@@ -38,6 +38,12 @@ abstract class ChangelogSink(val format: String) extends Sink {
   /** Writes a batch. The same batch can come again, also after its writing has failed halfway. */
   def write(batch: ChangelogBatch): Unit
 
+  /**
+   * Whether the target shows the rows of the first batch already, as when they were computed without state. Then only
+   * the state of that batch is computed.
+   */
+  protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean = false
+
   /** What it writes to, as errors name it. */
   protected def targetName: String = format
 
@@ -84,14 +90,18 @@ abstract class ChangelogSink(val format: String) extends Sink {
     val input = accepted.getOrElse(accept(optimized.output, optimized))
     val queryId = RunningStream.queryId(session.sparkContext)
     // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
-    val changeType = data.schema.fieldIndex(input.changeType.name)
-    val counted = counts.count(session, execution.toRdd, changeType)
-    val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
-    // their order is said in columns that the optimizer has given other ids, which persist() can't find
-    val rows =
-      made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
-    val changes = Dataset.ofRows(session, rows)
-    write(ChangelogBatch(queryId, batchId, input, changes, SinkInput.nettedBy(optimized)))
+    val rows = execution.toRdd
+    if (batchId == 0 && hasFirstBatch(session, queryId)) rows.foreachPartition(_.foreach(_ => ()))
+    else {
+      val changeType = data.schema.fieldIndex(input.changeType.name)
+      val counted = counts.count(session, rows, changeType)
+      val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
+      // their order is said in columns that the optimizer has given other ids, which persist() can't find
+      val plan =
+        made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
+      val changes = Dataset.ofRows(session, plan)
+      write(ChangelogBatch(queryId, batchId, input, changes, SinkInput.nettedBy(optimized)))
+    }
   }
 
   /** Shown in the progress of the query: never an option, which may be a secret. */

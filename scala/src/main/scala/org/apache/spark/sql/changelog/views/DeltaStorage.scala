@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.sinks.table.EmptyPartitions
+import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
 import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
 
 /**
@@ -108,18 +108,19 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    * generation they are of is noted in the same commit, and what the view says from then on in the properties, before
    * as what is pending, afterwards as what holds: whoever comes in between looks there.
    */
-  override def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit = {
-    val columns = rows.columns.toSeq.map { name =>
-      rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
-    }
-    val selected = rows.select(columns: _*)
+  override def replace(
+      view: KeptView,
+      rows: DataFrame,
+      how: Replacement,
+      queryId: Option[String]): Unit = {
+    val selected = columnsOf(view, rows)
     val partitions = how match {
       case Replacement.Anew => new DeltaLayout(view).partitions
       case _ => EmptyPartitions.columnsOf(session.table(view.sql))
     }
     val shown = EmptyPartitions.refuse(selected, partitions, view.sql)
     how match {
-      case Replacement.Anew => remake(view, shown)
+      case Replacement.Anew => remake(view, shown, queryId)
       // all rows differ from those of an empty table
       case Replacement.OfDifference(key)
           if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
@@ -131,25 +132,37 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         // or those of partitions would stay that have no rows any more
         val all = Map("partitionOverwriteMode" -> "static", "mergeSchema" -> "true")
         val writer = shown.writeTo(view.sql).options(all)
-        inPlace(view, rows.sparkSession)(writer.overwrite(lit(true)))
+        inPlace(view, rows.sparkSession, queryId)(writer.overwrite(lit(true)))
         new DeltaLayout(view.copy(layout = layout)).cluster(session)
     }
   }
 
-  private def remake(view: KeptView, rows: DataFrame): Unit = {
+  override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
+    val partitions = EmptyPartitions.columnsOf(session.table(view.sql))
+    val filled = EmptyPartitions.refuse(columnsOf(view, rows), partitions, view.sql)
+    noting(view, rows.sparkSession, Some(queryId))(filled.writeTo(view.sql).append())
+  }
+
+  private def columnsOf(view: KeptView, rows: DataFrame): DataFrame =
+    rows.select(rows.columns.toSeq.map { name =>
+      rows.col(quoteIdentifier(name)).as(name, view.schema(name).metadata)
+    }: _*)
+
+  private def remake(view: KeptView, rows: DataFrame, queryId: Option[String]): Unit = {
     val layout = new DeltaLayout(view).check()
     val writer = layout(rows.writeTo(view.sql).using("delta"))
     val made = propertiesOf(view).foldLeft(writer) { case (writer, (key, value)) =>
       writer.tableProperty(key, value)
     }
-    noting(view, rows.sparkSession)(made.createOrReplace())
+    noting(view, rows.sparkSession, queryId)(made.createOrReplace())
     layout.cluster(session)
   }
 
-  private def inPlace(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {
+  private def inPlace(view: KeptView, writing: SparkSession, queryId: Option[String] = None)(
+      commit: => Unit): Unit = {
     set(view, view.definition.toPendingProperties.toSeq: _*)
     forgetColumns(view)
-    noting(view, writing)(commit)
+    noting(view, writing, queryId)(commit)
     settle(view)
   }
 
@@ -178,11 +191,16 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    *
    * @param writing
    *   the session that commits, which is that of the rows
+   * @param queryId
+   *   the query whose first batch the rows are, if they are one
    */
-  private def noting(view: KeptView, writing: SparkSession)(commit: => Unit): Unit = {
-    writing.conf.set(CommitNote, view.definition.generation.get)
+  private def noting(view: KeptView, writing: SparkSession, queryId: Option[String])(
+      commit: => Unit): Unit = {
+    val batch = queryId.toSeq.flatMap(TableSink.noteOf(_, batch = 0, view.sql))
+    val notes = batch :+ (CommitNote -> view.definition.generation.get)
+    notes.foreach { case (name, value) => writing.conf.set(name, value) }
     try RefuseViewWrites.allow(writing)(commit)
-    finally writing.conf.unset(CommitNote)
+    finally notes.foreach { case (name, _) => writing.conf.unset(name) }
   }
 
   override def settle(view: KeptView): Unit = {

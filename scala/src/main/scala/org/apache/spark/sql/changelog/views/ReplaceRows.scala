@@ -17,7 +17,11 @@ private[views] class ReplaceRows(
     storage: ViewStorage,
     report: RefreshReport) {
 
-  def apply(staged: KeptView, rows: DataFrame, how: Replacement): Unit = how match {
+  def apply(
+      staged: KeptView,
+      rows: DataFrame,
+      how: Replacement,
+      queryId: Option[String] = None): Unit = how match {
     case Replacement.OfDifference(_) =>
       val before = storage.version(staged)
       storage.replace(staged, rows, how)
@@ -25,8 +29,14 @@ private[views] class ReplaceRows(
       try tell(storage.changes(staged, before + 1, None))
       catch { case NonFatal(_) => tellAll(staged) }
     case _ =>
-      storage.replace(staged, rows, how)
+      storage.replace(staged, rows, how, queryId)
       tellAll(staged)
+  }
+
+  /** The first rows of a view that has none. */
+  def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
+    storage.fill(view, rows, queryId)
+    tellAll(view)
   }
 
   /** Formats know how many rows they hold. */

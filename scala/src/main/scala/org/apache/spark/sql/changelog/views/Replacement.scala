@@ -4,7 +4,11 @@
 package org.apache.spark.sql.changelog.views
 
 /** What becomes of the rows that a view shows when those of another generation take their place. */
-sealed trait Replacement
+sealed trait Replacement {
+
+  /** Whether the rows that are shown don't matter. */
+  def isOfAll: Boolean = true
+}
 
 object Replacement {
 
@@ -23,5 +27,7 @@ object Replacement {
    * @param key
    *   columns that identify a new row, if any are known to: then a row of the same key has changed
    */
-  case class OfDifference(key: Option[Seq[String]]) extends Replacement
+  case class OfDifference(key: Option[Seq[String]]) extends Replacement {
+    override def isOfAll: Boolean = false
+  }
 }

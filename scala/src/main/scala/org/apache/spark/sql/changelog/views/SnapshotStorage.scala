@@ -84,14 +84,24 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def staged(view: KeptView): Option[DataFrame] =
     latest(view).map(path => session.read.format(view.definition.provider).load(path.toString))
 
-  override def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit = {
+  override def replace(
+      view: KeptView,
+      rows: DataFrame,
+      how: Replacement,
+      queryId: Option[String]): Unit = {
     val path = latest(view).getOrElse {
-      val path = new Path(view.definition.rows, SnapshotStorage.Initial)
+      val folder = view.definition.rows
+      val path =
+        if (queryId.isDefined) Snapshots.path(folder, 0)
+        else new Path(folder, SnapshotStorage.Initial)
       write(view, rows, path)
       path
     }
     show(view, path)
   }
+
+  override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit =
+    replace(view, rows, Replacement.OfAll, Some(queryId))
 
   /** What is shown is changed in one step. */
   override def settle(view: KeptView): Unit = ()

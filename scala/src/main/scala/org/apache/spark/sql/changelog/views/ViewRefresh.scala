@@ -13,7 +13,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, Row}
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.compat.{RunningStream, StreamLogs}
+import org.apache.spark.sql.changelog.compat.{OneBatch, RunningStream, StreamLogs}
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.{SharedMoments, TableVersion}
 import org.apache.spark.sql.changelog.views.cost.{CheaperRefresh, ViewInputs}
@@ -46,7 +47,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         if (history.last.isEmpty) RefreshReason.New
         else if (asked.isDefined) "asked for"
         else reason
-      report.isFor(if (isFull) "full" else "incremental", why)
+      val isFirst = history.lastSuccess.isEmpty
+      report.isFor(if (isFull || isFirst && computesLate) "full" else "incremental", why)
       if (!isFull && !query.isStreaming) throw query.notIncremental(view.sql)
       checkSchema()
       if (isFull) compute(Replacement.OfAll, report)
@@ -86,6 +88,16 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       if (!mayCompute) throw refused(ViewErrors.notBegun(view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(Replacement.OfAll, report)
+    } else if (wasRefreshed && isWithoutState) {
+      val changed = cheaper.changed
+      changed.foreach(report.isExpectedToCost)
+      if (mayCompute && changed.exists(cheaper.isMost)) {
+        report.isFor("full", "most has changed, and there is no state to go on from")
+        compute(Replacement.OfAll, report)
+      } else {
+        report.isFor("incremental", RefreshReason.StateMissing)
+        followChanges(policy, report)
+      }
     } else {
       val estimate = if (wasRefreshed) cheaper.estimate(history) else None
       estimate.foreach(report.isExpectedToCost)
@@ -93,11 +105,27 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         report.isFor("full", "to go through what has changed is expected to cost more")
         compute(Replacement.OfAll, report)
       } else {
-        followChanges(policy, report)
+        if (wasRefreshed || !fill(report)) followChanges(policy, report)
         if (!wasRefreshed) readAll(view, report)
       }
     }
   }
+
+  /** Whether rows that are computed from nothing are computed without state. */
+  private lazy val computesLate: Boolean =
+    query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
+      view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
+      query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
+
+  /** Whether the rows that are shown were computed without state. */
+  private def isWithoutState: Boolean =
+    new BatchLogs(session, view.definition.checkpoint).isWithoutState
+
+  /** Computes the first rows without state; false if there is nothing to read, or state is wanted at once. */
+  private def fill(report: RefreshReport): Boolean =
+    computesLate && new RowsAtOnce(query).compute(view.definition.checkpoint) { (rows, queryId) =>
+      new ReplaceRows(session, storage, report).fill(view, rows, queryId)
+    }
 
   private def followChanges(policy: RefreshPolicy, report: RefreshReport): Unit =
     try catchUp(view, storage.sink(view), report)
@@ -132,6 +160,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val checkpoint = view.definition.checkpoint
     !checkpoint.getFileSystem(session.sessionState.newHadoopConf()).exists(checkpoint)
   }
+
+  /** Computes the state of rows that were computed without it; the rows stay as they are. */
+  def computeState(): Unit =
+    if (isWithoutState) ViewTurns.of(session, view) {
+      if (isWithoutState) runOnce(view, storage.sink(view), new RefreshReport, OneBatch.Only)
+      ()
+    }
 
   /** Keeps the view up to date until it is stopped. */
   def start(): StreamingQuery = {
@@ -222,15 +257,21 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val retention = view.definition.retention
     val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
+    val replaceRows = new ReplaceRows(session, storage, report)
+    def isReplaced = computesLate && how.isOfAll &&
+      new RowsAtOnce(query).compute(staged.definition.checkpoint) { (rows, queryId) =>
+        replaceRows(staged, rows, how, Some(queryId))
+      }
     try {
-      val rows =
-        if (query.isStreaming) {
+      if (!query.isStreaming) replaceRows(staged, query.rows, how)
+      else {
+        if (!isReplaced) {
           prepare(staged.definition.checkpoint)
           catchUp(staged, storage.stagingSink(staged), report)
-          readAll(staged, report)
-          storage.staged(staged).getOrElse(none(staged.schema))
-        } else query.rows
-      new ReplaceRows(session, storage, report)(staged, rows, how)
+          replaceRows(staged, storage.staged(staged).getOrElse(none(staged.schema)), how)
+        }
+        readAll(staged, report)
+      }
     } catch {
       case error: Throwable =>
         ViewStorage.discard(session, staged)
@@ -240,9 +281,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** So that later refreshes can be compared with what this one cost. */
-  private def readAll(target: KeptView, report: RefreshReport): Unit =
+  private def readAll(target: KeptView, report: RefreshReport): Unit = {
+    val offsets = new BatchLogs(session, target.definition.checkpoint).lastOffsets
+    report.reads(offsets.flatMap { offset =>
+      TableVersion.find(offset).map(version => s"table ${version.table}" -> offset)
+    }.toMap)
     new ViewInputs(query, target.definition.checkpoint).size
       .foreach(size => report.readAll(size.inAll))
+  }
 
   /** Reads all that the sources have when it begins. */
   private def catchUp(
@@ -261,8 +307,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   private def runOnce(
       target: KeptView,
       sink: (String, Map[String, String]),
-      report: RefreshReport): StreamingQuery = {
-    val running = writer(target, sink, Trigger.AvailableNow())
+      report: RefreshReport,
+      trigger: Trigger = Trigger.AvailableNow()): StreamingQuery = {
+    val running = writer(target, sink, trigger)
     try running.awaitTermination()
     finally {
       running.stop()

@@ -54,8 +54,18 @@ trait ViewStorage {
   /**
    * Shows `rows` instead of what is shown, of the generation that `view` says. Snapshots of files are compared by
    * those who read their changes, whatever becomes of them.
+   *
+   * @param queryId
+   *   the query whose first batch the rows are, as sinks know it; none if they are of no batch
    */
-  def replace(view: KeptView, rows: DataFrame, how: Replacement): Unit
+  def replace(
+      view: KeptView,
+      rows: DataFrame,
+      how: Replacement,
+      queryId: Option[String] = None): Unit
+
+  /** Shows the first rows of a view that has none, which are the first batch of a query. */
+  def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
 
   /** Completes what a process has left half done. */
   def settle(view: KeptView): Unit

@@ -60,6 +60,9 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   override protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] =
     DeltaCommits.lastBatch(session, table, queryId)
 
+  override protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean =
+    lastBatchOf(session, queryId).contains(0L)
+
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
     if (!exists) create(batch)
@@ -148,20 +151,23 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   /** Notes in Delta's log which batch of which query a commit is; other tables don't look at it. */
   private object Delta {
-    private val prefix = "spark.databricks.delta.write"
-
     def ofBatch(session: SparkSession, batch: ChangelogBatch)(body: => Any): Unit = {
-      session.conf.set(s"$prefix.txnAppId", DeltaCommits.application(batch.queryId, table))
-      session.conf.set(s"$prefix.txnVersion", batch.batchId)
+      val notes = noteOf(batch.queryId, batch.batchId, table)
+      notes.foreach { case (name, value) => session.conf.set(name, value) }
       try {
         body
         ()
-      } finally
-        Seq("txnAppId", "txnVersion").foreach(name => session.conf.unset(s"$prefix.$name"))
+      } finally notes.foreach { case (name, _) => session.conf.unset(name) }
     }
   }
 }
 
 object TableSink {
+
+  /** Settings that have Delta note which batch a commit is, and leave out one that it holds. */
+  def noteOf(queryId: String, batch: Long, table: String): Seq[(String, String)] = Seq(
+    "spark.databricks.delta.write.txnAppId" -> DeltaCommits.application(queryId, table),
+    "spark.databricks.delta.write.txnVersion" -> batch.toString)
+
   private val There = "_changelog_there"
 }

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Cast}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream
@@ -40,7 +40,10 @@ case class TableRows(
     }
     Project(
       output.zip(rows.output).map { case (column, found) =>
-        Alias(found, column.name)(exprId = column.exprId)
+        // a comment on a nested field may have come since
+        val isSame = found.dataType == column.dataType
+        val value = if (isSame) found else Cast(found, column.dataType)
+        Alias(value, column.name)(exprId = column.exprId)
       },
       rows)
   }

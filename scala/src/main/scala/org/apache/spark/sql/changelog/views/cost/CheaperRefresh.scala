@@ -21,6 +21,18 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
       new ViewInputs(query, view.definition.checkpoint).size
         .map(new RefreshCosts(history.newest(RefreshCosts.Last))(_))
 
+  /** Whether so much has changed that computing state pays less than computing the rows once more. */
+  def isMost(changed: RefreshEstimate): Boolean = !changesAreRead &&
+    changed.bytesChanged.exists { bytes =>
+      bytes >= CheaperRefresh.Little && bytes * 2 > changed.bytesInAll
+    }
+
+  /** How much has changed, without a guess at what that takes. */
+  def changed: Option[RefreshEstimate] =
+    new ViewInputs(query, view.definition.checkpoint).size.map { size =>
+      RefreshEstimate(size.inAll, Some(size.changed))
+    }
+
   /** Whether computing all anew is taken for enough cheaper: estimates are rough. */
   def isFull(estimate: RefreshEstimate): Boolean =
     estimate.bytesChanged.exists(_ >= CheaperRefresh.Little) &&

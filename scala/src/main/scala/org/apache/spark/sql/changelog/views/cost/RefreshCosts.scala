@@ -18,8 +18,8 @@ import org.apache.spark.sql.changelog.views.history.{
  *   full          fixed + (what the last one took - fixed) * bytes in all / bytes in all then
  * }}}
  * Small refreshes tell what is fixed. A byte that has changed is at first taken for as dear as one of
- * all; refreshes in which much had changed tell better, the more the more it was. A full refresh also
- * builds the state from which the next one goes on, so its time has that in it.
+ * all; refreshes in which much had changed tell better, the more the more it was. A full refresh that
+ * also computes the state has that in its time. One that computes the state first tells nothing of others.
  *
  * Only the last refreshes count: one that was slow for another reason is forgotten after a while, and
  * what it kept from being tried is tried again.
@@ -35,7 +35,7 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
     val replaced = last.indexWhere(_.reason == RefreshReason.Replaced)
     val ofThisQuery = if (replaced < 0) last else last.take(replaced + 1)
     for {
-      record <- ofThisQuery if record.succeeded
+      record <- ofThisQuery if record.succeeded && record.reason != RefreshReason.StateMissing
       estimate <- record.estimate if estimate.bytesInAll > 0
     } yield Known(record, estimate)
   }

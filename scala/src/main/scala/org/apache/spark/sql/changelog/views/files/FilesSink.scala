@@ -45,6 +45,13 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
       input.keyOrNone(options.key),
       !_.existsRecursively(_.isInstanceOf[VariantType]))
 
+  override protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean = {
+    val snapshots = new Snapshots(session, folder)
+    val first = snapshots.latest.filter(_ == 0)
+    first.foreach(batch => written(session, snapshots.path(batch)))
+    first.nonEmpty
+  }
+
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
     val snapshots = new Snapshots(session, folder)

@@ -7,4 +7,5 @@ package org.apache.spark.sql.changelog.views.history
 object RefreshReason {
   val New = "the view is new"
   val Replaced = "the view was replaced"
+  val StateMissing = "the state was computed first"
 }

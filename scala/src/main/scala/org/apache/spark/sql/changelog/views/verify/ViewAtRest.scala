@@ -5,18 +5,11 @@ package org.apache.spark.sql.changelog.views.verify
 
 import java.io.FileNotFoundException
 
-import org.apache.spark.sql.catalyst.expressions.Alias
-import org.apache.spark.sql.catalyst.plans.logical.{
-  EventTimeWatermark,
-  LeafNode,
-  LogicalPlan,
-  Project
-}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.DataFrame
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -47,7 +40,7 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
         try
           sources.upTo(batchId, streaming) { delivered =>
             isRead = true
-            val rested = atRest(query.analyzed, delivered)
+            val rested = RowsAtOnce.over(query.analyzed, delivered)
             val timed = sources.timeOf(batchId).fold(rested)(ResolvePassingTime.at(rested, _))
             read(batchId, rows, timed)
           }
@@ -78,26 +71,6 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
     }
     throw new IllegalStateException("unreachable")
   }
-
-  /** The query over the rows that were read, instead of over streams. */
-  private def atRest(plan: LogicalPlan, read: Seq[(LogicalPlan, LogicalPlan)]): LogicalPlan =
-    withoutWatermarks(plan).transformDownWithSubqueries {
-      case source: FromChangelog if source.streaming => source.copy(streaming = false)
-      case leaf: LeafNode if leaf.isStreaming =>
-        val (stream, rows) = read
-          .find { case (stream, _) => stream.outputSet == leaf.outputSet }
-          .orElse(read.find { case (stream, _) => stream.sameResult(leaf) })
-          .getOrElse(throw new IllegalStateException(s"no rows were read of\n$leaf"))
-        require(stream.output.size == leaf.output.size)
-        Project(
-          leaf.output.zip(rows.output).map { case (column, value) =>
-            Alias(value, column.name)(exprId = column.exprId)
-          },
-          rows)
-    }
-
-  private def withoutWatermarks(plan: LogicalPlan): LogicalPlan =
-    plan.transformUpWithSubqueries { case watermark: EventTimeWatermark => watermark.child }
 }
 
 private object ViewAtRest {

@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: the spark-changelog authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Makes one view beside the table it replaces, and refreshes both, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from measuring import PREFIX, ROOT
+from sessions import answer, session
+from sinks_side import DELTA, PACKAGES
+from suites_side import TPCH_KEYS, code_of, generate_raw_tpch, used_tables
+from views_side import UPDATES
+
+TPCH = ("q01", "q03", "q05", "q12", "q18")
+PER_CUSTOMER = 30
+# Results of many rows, over facts of which 300 change.
+FACTS = {
+    "sums": (
+        "SELECT store, day, sum(amount) AS amount, count(*) AS n FROM facts GROUP BY store, day"
+    ),
+    "join": (
+        "SELECT f.id, f.store, f.amount, c.name "
+        "FROM facts f JOIN customers c ON f.customer = c.id"
+    ),
+    "top3": (
+        "SELECT customer, id, amount FROM (SELECT customer, id, amount, row_number() OVER "
+        "(PARTITION BY customer ORDER BY amount DESC, id) AS place FROM facts) WHERE place <= 3"
+    ),
+}
+CHANGED = 300
+FULL = "full"
+PARTS = 1000  # one of them changes in TPC-H's tables
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process is to do."""
+
+    workload: str
+    size: float
+    rounds: int
+    memory: str
+    jar: str = ""
+    place: str = ""
+    step: str = ""
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    task = Task(**json.loads(sys.argv[1]))
+    if task.step:
+        spark = _session(task)
+        spark.sql(f"USE {FULL}")
+        answer(spark, {"seconds": _timed(spark, _STEPS[task.step](task))["seconds"]})
+        spark.stop()
+        return
+    place = Path(tempfile.mkdtemp(prefix="bench-cost-"))
+    task = replace(task, place=str(place))
+    spark = _session(task)
+    # code is compiled by a tenth of the rows
+    small = _measure(spark, replace(task, size=task.size / 10, rounds=2), "small")
+    found = _measure(spark, task, FULL)
+    _change(spark, task, 99)
+    right = spark.sql("VERIFY MATERIALIZED VIEW kept").count() == 0
+    _change(spark, task, 100)
+    java = spark._jvm.System.getProperty("java.version")  # type: ignore[union-attr]
+    about = f"Spark {spark.version}, Java {java}"
+    spark.stop()
+    anew = {f"new_{step}": _anew(replace(task, step=step)) for step in _STEPS}
+    result = {**found, **anew, "small": small, "right": right, "version": about}
+    print(PREFIX + json.dumps(result), flush=True)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _anew(task: Task) -> float:
+    """Take a step in a new process; the start of Spark isn't counted."""
+    command = [sys.executable, __file__, json.dumps(asdict(task))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith(PREFIX))
+    seconds: float = json.loads(line.removeprefix(PREFIX))["seconds"]
+    return seconds
+
+
+def _session(task: Task) -> SparkSession:
+    place = Path(task.place)
+    settings = {
+        "spark.jars.packages": PACKAGES["delta"],
+        **DELTA,
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={place}/metastore;create=true"
+        ),
+        # a log of ten entries isn't the work of fifty tasks, in batch Spark either
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+    return session(settings, task.memory, jar=task.jar)
+
+
+def _using(task: Task) -> str:
+    return "parquet" if task.workload in TPCH else "delta"
+
+
+def _query(task: Task) -> str:
+    if task.workload in FACTS:
+        return FACTS[task.workload]
+    return code_of((ROOT / "tests" / "sql" / "tpch" / f"{task.workload}.sql").read_text())
+
+
+def _make(spark: SparkSession, task: Task) -> None:
+    made = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    if task.workload in FACTS:
+        rows = round(task.size)
+        customers = rows // PER_CUSTOMER
+        spark.sql(
+            f"CREATE TABLE facts {made} AS SELECT id, pmod(hash(id), 100) AS store, "
+            "date_add(DATE'2025-01-01', CAST(pmod(hash(id, 1), 365) AS INT)) AS day, "
+            f"pmod(hash(id, 2), {customers}) AS customer, "
+            f"CAST(pmod(hash(id, 3), 100000) AS DECIMAL(12,2)) AS amount FROM range({rows})"
+        )
+        spark.sql(
+            f"CREATE TABLE customers {made} AS "
+            f"SELECT id, concat('customer ', id) AS name FROM range({customers})"
+        )
+        return
+    raw = Path(task.place) / "raw"
+    generate_raw_tpch(raw, task.size)
+    for name in used_tables("tpch", _query(task)):
+        spark.read.parquet(str(raw / f"{name}.parquet")).createOrReplaceTempView("raw")
+        spark.sql(f"CREATE TABLE {name} {made} AS SELECT * FROM raw")
+    shutil.rmtree(raw)
+
+
+def _change(spark: SparkSession, task: Task, turn: int) -> None:
+    if task.workload in FACTS:
+        rows = round(task.size)
+        every = rows // CHANGED
+        spark.sql(f"UPDATE facts SET amount = amount + 1 WHERE pmod(id, {every}) = {turn}")
+    else:
+        for name in _tables(task):
+            if name in UPDATES:
+                key = ", ".join(TPCH_KEYS[name])
+                wanted = f"pmod(xxhash64({key}, {turn}), {PARTS}) = 0"
+                spark.sql(f"UPDATE {name} SET {UPDATES[name]} WHERE {wanted}")
+    for table in _tables(task):
+        # the first to read a new version would load the table's log for all
+        spark.table(table).write.format("noop").mode("overwrite").save()
+
+
+def _tables(task: Task) -> list[str]:
+    if task.workload in FACTS:
+        return ["facts", "customers"]
+    return used_tables("tpch", _query(task))
+
+
+def _timed(spark: SparkSession, statement: str) -> dict[str, Any]:
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    jobs = scheduler.numTotalJobs()
+    began = time.monotonic()
+    spark.sql(statement)
+    seconds = time.monotonic() - began
+    return {"seconds": seconds, "jobs": scheduler.numTotalJobs() - jobs}
+
+
+def _overwrite(task: Task) -> str:
+    return f"INSERT OVERWRITE TABLE plain {_query(task)}"
+
+
+_STEPS = {
+    "refresh": lambda task: "REFRESH MATERIALIZED VIEW kept INCREMENTAL",
+    "overwrite": _overwrite,
+}
+
+
+def _measure(spark: SparkSession, task: Task, database: str) -> dict[str, Any]:
+    spark.sql(f"CREATE DATABASE {database}")
+    spark.sql(f"USE {database}")
+    _make(spark, task)
+    query, using = _query(task), _using(task)
+    found: dict[str, Any] = {}
+    found["ctas"] = _timed(spark, f"CREATE TABLE plain USING {using} AS {query}")
+    found["create"] = _timed(spark, f"CREATE MATERIALIZED VIEW kept USING {using} AS {query}")
+    found["refreshes"], found["overwrites"] = [], []
+    for turn in range(task.rounds + 1):
+        _change(spark, task, turn)
+        refresh = _timed(spark, "REFRESH MATERIALIZED VIEW kept INCREMENTAL")
+        if turn == 0:
+            found["first"] = refresh
+        else:
+            found["refreshes"].append(refresh)
+            found["overwrites"].append(_timed(spark, _overwrite(task)))
+    print(task.workload, database, found, file=sys.stderr, flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    main()

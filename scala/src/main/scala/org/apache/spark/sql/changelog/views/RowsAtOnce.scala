@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.catalyst.expressions.Alias
+import org.apache.spark.sql.catalyst.plans.logical.{
+  EventTimeWatermark,
+  LeafNode,
+  LogicalPlan,
+  Project
+}
+import org.apache.spark.sql.classic.{DataFrame, Dataset}
+
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.compat.{RunningStream, StreamLogs}
+import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMode}
+import org.apache.spark.sql.changelog.sources.StreamRows
+
+/**
+ * Computes the rows of a view by a batch plan, without state, at pinned versions of its sources.
+ *
+ * {{{
+ *   Join                                      Join
+ *   :- FromChangelog                          :- rows of orders at version 7
+ *   :  +- changes of orders, a stream    =>   +- rows of customers at version 3
+ *   +- FromChangelog
+ *      +- changes of customers, a stream
+ * }}}
+ * The checkpoint then says that the first batch was begun, and up to where it reads each source. A query that starts
+ * from there computes the state of that batch, and goes on with what has changed since.
+ *
+ * @param query
+ *   one that can be recomputed: all its sources begin with rows that are inserted
+ */
+private[views] class RowsAtOnce(query: ViewQuery) {
+  private val session = query.session
+
+  /**
+   * Pins the sources, and hands the rows to `write` with the id that sinks know the query by. Returns whether there was
+   * anything to read.
+   *
+   * @param checkpoint
+   *   a new one, of the query
+   */
+  def compute(checkpoint: Path)(write: (DataFrame, String) => Unit): Boolean = {
+    val streams = StreamRows.in(query.changes.queryExecution.analyzed)
+    var isWritten = false
+    StreamRows.read(session, streams, checkpoint) { delivered =>
+      val plan = RowsAtOnce.over(RowsAtOnce.withoutChanges(query.analyzed), delivered)
+      val time = new BatchLogs(session, checkpoint).timeOf(0)
+      val timed = time.fold(plan)(ResolvePassingTime.at(plan, _))
+      val id = new StreamLogs(session, checkpoint).queryId.get
+      RunningStream.outside(session.sparkContext) {
+        session.withActive(write(Dataset.ofRows(session, timed), id))
+      }
+      isWritten = true
+    }
+    if (isWritten) new BatchLogs(session, checkpoint).leaveOutState()
+    isWritten
+  }
+}
+
+private[views] object RowsAtOnce {
+
+  /** A query over the rows that were read, instead of over streams. */
+  def over(query: LogicalPlan, read: Seq[(LogicalPlan, LogicalPlan)]): LogicalPlan =
+    withoutWatermarks(query).transformDownWithSubqueries {
+      case source: FromChangelog if source.streaming => source.copy(streaming = false)
+      case leaf: LeafNode if leaf.isStreaming =>
+        val (stream, rows) = read
+          .find { case (stream, _) => stream.outputSet == leaf.outputSet }
+          .orElse(read.find { case (stream, _) => stream.sameResult(leaf) })
+          .getOrElse(throw new IllegalStateException(s"no rows were read of\n$leaf"))
+        require(stream.output.size == leaf.output.size)
+        Project(
+          leaf.output.zip(rows.output).map { case (column, value) =>
+            Alias(value, column.name)(exprId = column.exprId)
+          },
+          rows)
+    }
+
+  /** Reads inserted rows as rows: then nothing has to be netted. */
+  private def withoutChanges(query: LogicalPlan): LogicalPlan =
+    query.transformDownWithSubqueries {
+      case source: FromChangelog if source.streaming && onlyInserts(source) =>
+        Project(source.output, source.child)
+    }
+
+  /** Whether a source that begins with inserted rows needs no more than those. */
+  private def onlyInserts(source: FromChangelog): Boolean =
+    source.input == InputMode.Retract && source.sequence.isEmpty && !source.skipsBadRows &&
+      source.unavailable.isEmpty && source.duplicates == Duplicates.Trust &&
+      source.snapshot.isEmpty
+
+  private def withoutWatermarks(plan: LogicalPlan): LogicalPlan =
+    plan.transformUpWithSubqueries { case watermark: EventTimeWatermark => watermark.child }
+}
