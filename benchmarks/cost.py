@@ -66,8 +66,8 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"TPC-H of scale {about['scale']:g}, {about['facts']:,} facts; {about['started']}",
-        "Seconds; later: the median of later refreshes, and of INSERT OVERWRITE; new: the same in",
-        "a new process; small: a later refresh with a tenth of the rows; jobs: of a later refresh",
+        "Seconds; later: the median of later refreshes, and of INSERT OVERWRITE; new: in a new",
+        "process; small: a later refresh with a tenth of the rows; jobs: of a later refresh",
         "",
         f"{'':<6}{'CTAS':>7}{'CREATE':>8}{'first':>7}{'later':>7}{'overwr.':>8}{'new':>7}{'overwr.':>8}"
         f"{'jobs':>6} |{'CREATE':>8}{'+first':>8}{'later':>8}{'new':>8}{'small':>8}",
