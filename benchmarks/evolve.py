@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures what a change of a query costs: as EXPLAIN expects, as it is, and beside a new start.
+"""Measures what a change of a query costs: beside a new start.
 
 A query takes in a history and some batches of changes, and stops. Then it is changed, and its
 first batch begins with the state that is kept; and the changed query is begun anew, over all
@@ -69,10 +69,10 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"{about['rows']:,} rows; state in {about['state']}; heap {about['memory']}; "
         f"{about['started']}",
-        "operators with kept and rebuilt state; rows to read and seconds that EXPLAIN expects; "
-        "seconds taken; anew: of the changed query over all history",
+        "operators with kept and rebuilt state; seconds taken; "
+        "anew: of the changed query over all history",
         "",
-        f"{'':<25}{'kept':>6}{'rebuilt':>9}{'rows':>12}{'expected':>10}{'taken':>8}{'anew':>8}"
+        f"{'':<25}{'kept':>6}{'rebuilt':>9}{'taken':>8}{'anew':>8}"
         f"{'gain':>7}  result",
     ]
     for one in found:
@@ -82,8 +82,7 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
             continue
         kept, rebuilt = (one["states"].count(state) for state in ("kept", "rebuilt"))
         lines.append(
-            f"{head}{kept:>6}{rebuilt:>9}{one['rows']:>12,}{one['expected_seconds']:>10.1f}"
-            f"{one['seconds']:>8.1f}{one['anew_seconds']:>8.1f}"
+            f"{head}{kept:>6}{rebuilt:>9}{one['seconds']:>8.1f}{one['anew_seconds']:>8.1f}"
             f"{one['anew_seconds'] / one['seconds']:>7.2f}  "
             f"{'right' if one['right'] else 'WRONG'}"
         )

@@ -81,9 +81,6 @@ def _change(spark: SparkSession, task: Task, rows: int) -> dict[str, Any]:
     shutil.rmtree(checkpoints)
     return {
         "states": [fate["state"] for fate in fates],
-        "rows": max((fate["rows"] or 0 for fate in fates), default=0),
-        "expected_seconds": max((fate["seconds"] or 0 for fate in fates), default=0),
-        "estimate": [fate["estimate"] for fate in fates],
         "seconds": evolved["seconds"],
         "anew_seconds": anew["seconds"],
         "right": all(evolved[name] == anew[name] for name in ("count", "sum")),

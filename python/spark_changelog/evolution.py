@@ -45,9 +45,7 @@ def evolve(
     -------
     DataFrame
         What becomes of each operator, in columns ``operator``, ``state`` (``kept``, ``rebuilt``
-        or ``dropped``) and ``from``. Without ``into`` also how many ``rows`` the first batch
-        reads for it, how many ``seconds`` that is expected to take, and by what, as an
-        ``estimate``.
+        or ``dropped``) and ``from``.
 
     Examples
     --------
@@ -62,8 +60,8 @@ def evolve(
     >>> query.processAllAvailable()
     >>> query.stop()
     >>> large = totals.where("`sum(fare)` > 3")
-    >>> evolve(to_changelog(large), f"{folder}/first").select("state", "rows").collect()
-    [Row(state='kept', rows=1)]
+    >>> evolve(to_changelog(large), f"{folder}/first").select("state").collect()
+    [Row(state='kept')]
     """
     names: dict[str, Any] = {"df": changes}
     statement = f"EVOLVE CHECKPOINT {literal(checkpoint)}"

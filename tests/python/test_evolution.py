@@ -64,9 +64,7 @@ def test_a_target_gets_what_differs(spark: SparkSession, rides: Rides) -> None:
     rides.run(spark.sql(totals, rides=rides.table()), "first")
     large = spark.sql(f"{totals} HAVING sum(fare) > 4", rides=rides.table())
     fates = evolve(to_changelog(large), rides.path("first")).collect()
-    assert [(row.state, row.rows) for row in fates] == [("kept", 3)]
-    assert fates[0].seconds < 1
-    assert fates[0].estimate.startswith("less than 1 s, at ")
+    assert [row.state for row in fates] == ["kept"]
     assert not Path(rides.path("second")).exists()
 
     target = spark.createDataFrame(sorted(rides.held(), key=str), "city STRING, total BIGINT")

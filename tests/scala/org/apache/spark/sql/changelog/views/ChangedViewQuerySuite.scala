@@ -23,13 +23,14 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
       val large = s"$revenue HAVING sum(o.amount) > 5"
       val fates = run(s"EXPLAIN ALTER MATERIALIZED VIEW v AS $large")
       assert(fates.map(_.getString(1)) == Seq("kept", "kept"), fates)
-      // the join goes on as it is, of the aggregate the groups are read
-      assert(fates.map(_.get(3)) == Seq(0L, 3L), fates)
+      assert(
+        fates.map(_.getString(2)) ==
+          Seq("goes on as it is", "all its rows are read from its state"),
+        fates)
       val above =
         run(
           "EXPLAIN ALTER MATERIALIZED VIEW v AS SELECT max(amount) AS m FROM orders WHERE id < 5")
-      assert(above.map(row => row.getString(1) -> row.get(3)).head == "rebuilt" -> 5L, above)
-      assert(above.head.getString(5).startsWith("less than 1 s, at "), above)
+      assert(above.head.getString(1) == "rebuilt", above)
       run("DELETE FROM orders WHERE id = 4") // not read before the query is another one
       run(s"ALTER MATERIALIZED VIEW v AS $large")
       check(large)

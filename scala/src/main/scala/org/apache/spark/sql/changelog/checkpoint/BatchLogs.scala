@@ -11,7 +11,6 @@ import org.apache.spark.sql.changelog.compat.StreamLogs
 
 /** Which batches of a query were begun, and which are done, as its checkpoint says. */
 class BatchLogs(session: SparkSession, checkpoint: Path) {
-  import BatchLogs._
 
   private val logs = new StreamLogs(session, checkpoint)
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
@@ -50,22 +49,6 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   def timeOf(batch: Long): Option[Long] =
     logs.begun.filter(_ <= batch).flatMap(logs.offsets(_).flatMap(_.timestamp)).maxOption
 
-  /**
-   * How long a batch took, in ms, if its files are those that were written while it ran: a copy of a checkpoint
-   * has younger ones.
-   */
-  def millisOf(batch: Long): Option[Long] =
-    for {
-      begun <- logs.offsets(batch).flatMap(_.timestamp)
-      noted <- written("offsets", batch) if math.abs(noted - begun) < Soon
-      done <- written("commits", batch) if done >= begun
-    } yield done - begun
-
-  private def written(log: String, batch: Long): Option[Long] = {
-    val file = new Path(checkpoint, s"$log/$batch")
-    if (files.exists(file)) Some(files.getFileStatus(file).getModificationTime) else None
-  }
-
   /** Up to where the last batch that is done has read each source, as the sources have put it. */
   def lastOffsets: Seq[String] = lastRead.map(_._2)
 
@@ -95,10 +78,4 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
     if (!files.exists(folder)) Set.empty
     else files.listStatus(folder).flatMap(_.getPath.getName.toLongOption).toSet
   }
-}
-
-object BatchLogs {
-
-  /** In less than so many ms it is written down that a batch is begun, by another clock perhaps. */
-  private val Soon = 10000L
 }

@@ -6,14 +6,9 @@ package org.apache.spark.sql.changelog.compat
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{DataSource, FileFormat}
-import org.apache.spark.sql.execution.streaming.runtime.{
-  FileStreamSourceLog,
-  SerializedOffset,
-  StreamingRelation
-}
+import org.apache.spark.sql.execution.streaming.runtime.{FileStreamSourceLog, StreamingRelation}
 
 /** What sources of Spark's first kind would give a batch, as plans that nobody has run. */
 object SourceBatches {
@@ -39,22 +34,4 @@ object SourceBatches {
       .allFiles()
       .map(_.sparkPath.toPath)
       .toSeq
-
-  /**
-   * All that a source gives between two offsets.
-   *
-   * @param folder
-   *   its own, in the checkpoint whose offsets they are
-   */
-  def between(
-      source: DataSource,
-      folder: Path,
-      from: Option[String],
-      until: String): LogicalPlan = {
-    val opened = source.createSource(folder.toString)
-    try {
-      val batch = opened.getBatch(from.map(SerializedOffset(_)), SerializedOffset(until))
-      OneBatch.atRest(source.sparkSession, castToImpl(batch).queryExecution.analyzed)
-    } finally opened.stop()
-  }
 }

@@ -18,7 +18,6 @@ import org.apache.spark.sql.changelog.identity._
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
 import org.apache.spark.sql.changelog.plans.ToChangelog
-import org.apache.spark.sql.changelog.sources.StreamRows
 
 /**
  * A changed query that goes on with the state of the one before.
@@ -60,22 +59,8 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val known = new KnownSources(record.streams, changedRecord.streams)
   private val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
 
-  private val fates = OperatorFate.all(changedRecord.operators, kept)
-
   /** What becomes of each operator, those of the changed query first. */
-  def operators: Seq[OperatorFate] = fates.map(_._1)
-
-  /**
-   * The same, with how much the first batch reads for each, and how long that may take. What is kept is counted, by
-   * jobs.
-   *
-   * @param earlier
-   *   how long the query took before, if that is known from elsewhere than its checkpoint
-   */
-  def estimates(earlier: Seq[TakenTime] = Nil): Seq[EstimatedFate] = {
-    val streams = StreamRows.in(lowered)
-    new FirstBatchEstimates(session, begun, kept, reads, streams, earlier)(fates)
-  }
+  val operators: Seq[OperatorFate] = OperatorFate.all(changedRecord.operators, kept)
 
   // what can't be done is refused before anything is
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
 /**
  * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a checkpoint with
  * which the query goes on where the one of `old` has been stopped. `EXPLAIN EVOLVE CHECKPOINT` only tells what
- * would become of its operators, and what the first batch would cost.
+ * would become of its operators.
  *
  * @param into
  *   where it is made; none to explain
@@ -34,8 +34,7 @@ case class EvolveCheckpoint(
     query: LogicalPlan)
     extends LeafRunnableCommand {
 
-  override val output: Seq[Attribute] =
-    if (into.isEmpty) EstimatedFate.columns else OperatorFate.columns
+  override val output: Seq[Attribute] = OperatorFate.columns
 
   override def run(sparkSession: SparkSession): Seq[Row] = {
     val session = castToImpl(sparkSession)
@@ -45,11 +44,7 @@ case class EvolveCheckpoint(
     }
     val evolution = new Evolution(session, new Path(from), analyzed)
     val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))
-    into match {
-      case Some(folder) =>
-        evolution.prepare(new Path(folder), held)
-        evolution.operators.map(_.toRow)
-      case None => evolution.estimates().map(_.toRow)
-    }
+    into.foreach(folder => evolution.prepare(new Path(folder), held))
+    evolution.operators.map(_.toRow)
   }
 }

@@ -31,21 +31,17 @@ object OperatorFate {
   def columns: Seq[Attribute] =
     Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
 
-  /** What becomes of those of the query before, and of those that go on, each of these with what it is. */
-  private[evolution] def all(
-      is: Seq[OperatorRecord],
-      kept: KeptParts): Seq[(OperatorFate, Option[OperatorRecord])] = {
+  /** The operators of the changed query, then those whose state is dropped. */
+  private[evolution] def all(is: Seq[OperatorRecord], kept: KeptParts): Seq[OperatorFate] = {
     val now = is.map { operator =>
-      val fate =
-        if (kept.contains(operator)) {
-          val use =
-            if (kept.emits(operator)) "all its rows are read from its state"
-            else "goes on as it is"
-          OperatorFate(operator.shown, "kept", use)
-        } else OperatorFate(operator.shown, "rebuilt", origin(operator, is, kept))
-      fate -> Some(operator)
+      if (kept.contains(operator)) {
+        val use =
+          if (kept.emits(operator)) "all its rows are read from its state"
+          else "goes on as it is"
+        OperatorFate(operator.shown, "kept", use)
+      } else OperatorFate(operator.shown, "rebuilt", origin(operator, is, kept))
     }
-    now ++ kept.dropped.map(gone => OperatorFate(gone.shown, "dropped", "") -> None)
+    now ++ kept.dropped.map(gone => OperatorFate(gone.shown, "dropped", ""))
   }
 
   /** What lies below an operator that begins anew. */

@@ -3,18 +3,9 @@
 
 package org.apache.spark.sql.changelog.views
 
-import java.time.Instant
-
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.changelog.evolution.{
-  EstimatedFate,
-  Evolution,
-  OperatorFate,
-  TakenTime
-}
-import org.apache.spark.sql.changelog.views.cost.RefreshCosts
-import org.apache.spark.sql.changelog.views.history.RefreshHistory
+import org.apache.spark.sql.changelog.evolution.{Evolution, OperatorFate}
 
 /** How a view goes on whose query is another one from now on. Refuses what can't. */
 class ViewEvolution(query: ViewQuery, before: KeptView) {
@@ -25,17 +16,6 @@ class ViewEvolution(query: ViewQuery, before: KeptView) {
 
   /** What becomes of each operator. */
   def operators: Seq[OperatorFate] = evolution.operators
-
-  /** The same, with what the first batch is expected to read and to take, by what refreshes took. */
-  def estimates(history: RefreshHistory): Seq[EstimatedFate] =
-    evolution.estimates(
-      for {
-        record <- history.newest(RefreshCosts.Last) if record.succeeded
-        rows <- record.rowsRead
-      } yield TakenTime(
-        s"the refresh of ${Instant.ofEpochMilli(record.started)}",
-        rows,
-        record.millis / 1000.0))
 
   /** Makes the checkpoint with which the changed query begins. The view itself knows whose rows it shows. */
   def prepare(checkpoint: Path): Unit =

@@ -8,9 +8,8 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.evolution.EstimatedFate
+import org.apache.spark.sql.changelog.evolution.OperatorFate
 import org.apache.spark.sql.changelog.views._
-import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
  * `ALTER MATERIALIZED VIEW v AS query`: the view has the rows of another query from now on. Operators that
@@ -29,17 +28,16 @@ case class AlterViewQuery(name: Seq[String], query: String) extends ViewCommand 
 }
 
 /**
- * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator, and what that would
- * cost.
+ * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator.
  */
 case class ExplainAlteredView(name: Seq[String], query: String) extends ViewCommand {
-  override val output: Seq[Attribute] = EstimatedFate.columns
+  override val output: Seq[Attribute] = OperatorFate.columns
 
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)
     val altered = AlterViewQuery.altered(session, view, query)
     val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view)
-    evolution.estimates(RefreshHistory.ofView(session, view)).map(_.toRow)
+    evolution.operators.map(_.toRow)
   }
 }
 
