@@ -139,30 +139,6 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     } finally spark.conf.set("spark.sql.shuffle.partitions", "1")
   }
 
-  test("how much is kept is told where statistics of a table do, and else not") {
-    spark.sql("CREATE TABLE stored (id INT, city STRING, fare INT) USING parquet")
-    spark.sql("INSERT INTO stored SELECT id, 'a', 1 FROM range(1000)")
-    spark.readStream.table("stored").createOrReplaceTempView("arriving")
-    try {
-      isFine("SELECT city FROM arriving")
-      hurts(s"$groups arriving GROUP BY city")("of input that only grows. An event time")
-      spark.sql("ANALYZE TABLE stored COMPUTE STATISTICS")
-      spark.readStream.table("stored").createOrReplaceTempView("arriving")
-      val statistics = "by statistics of `spark_catalog`.`default`.`stored`"
-      hurts(s"$groups arriving GROUP BY city")(
-        s"of input that only grows (now up to 1,000 rows, 27.3 KiB, $statistics). An event time")
-      hurts("SELECT * FROM arriving JOIN t ON arriving.id = t.id WHERE arriving.fare > 0")(
-        s"keeps left rows by (id, batch) for ever, of input that only grows (now up to 1,000 rows, ")
-      hurts("SELECT * FROM arriving a JOIN arriving b ON a.id = b.id")("up to 2,000 rows, ")
-      // of one side nothing is known
-      hurts("SELECT * FROM arriving a JOIN t b ON a.fare < b.fare")(
-        "keeps left rows",
-        "with all of them. A condition")
-      val warned = LoggedWarnings("What may hurt")(run(s"$groups arriving GROUP BY city"))
-      assert(warned.size == 1 && warned.head.contains("up to 1,000 rows"), warned)
-    } finally spark.sql("DROP TABLE stored")
-  }
-
   test("old rows that nobody but the reader asks for are told of") {
     def advice(sql: String) = warnings(sql).filter(_.startsWith("nobody but the reader"))
     val totals = "SELECT city, sum(fare) AS total FROM t GROUP BY city"

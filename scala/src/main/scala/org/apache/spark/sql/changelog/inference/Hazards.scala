@@ -60,24 +60,18 @@ private[inference] object Hazards {
       case (table, index)
           if table.boundedBy == StateTable.unbounded(ttl = 0) && table.key.nonEmpty &&
             inputsOf(node, table, index).exists(_.mode.isInsertOnly) =>
-        val kept = s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
-        kept -> inputsOf(node, table, index)
+        s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
     }
     node.plan match {
       // as many rows as the table has
       case _: FromChangelog => None
       case _ if growing.isEmpty => None
       case plan =>
-        val kept = growing.map(_._1).mkString(" and ")
         Some(
-          s"keeps $kept for ever, of input that only grows${size(growing.flatMap(_._2))}. " +
+          s"keeps ${growing.mkString(" and ")} for ever, of input that only grows. " +
             s"${bound(plan)}, or a hint STATE_TTL, bounds that")
     }
   }
-
-  /** How much there is of inputs, where statistics tell. */
-  private def size(inputs: Seq[AnnotatedPlan]): String =
-    SizeOfInput(inputs.distinct.map(_.plan)).map(size => s" ($size)").mkString
 
   /** The inputs that a table holds rows of. */
   private def inputsOf(node: AnnotatedPlan, table: StateTable, index: Int): Seq[AnnotatedPlan] =
@@ -107,9 +101,7 @@ private[inference] object Hazards {
       case _: Rank | _: Aggregate => None
       case plan => partitions(plan).filter(_.isEmpty).map(_ => "partitions")
     }
-    what.map { parts =>
-      s"keeps all its rows in one task, as it has no $parts${size(node.children)}"
-    }
+    what.map(parts => s"keeps all its rows in one task, as it has no $parts")
   }
 
   private def keepsSeveral(node: AnnotatedPlan): Boolean = {
@@ -148,11 +140,11 @@ private[inference] object Hazards {
       case Some(spread) =>
         val (one, other) = if (spread.isLeft) ("left", "right") else ("right", "left")
         s"joins without an equality: each change is compared with all rows of the other side, and $other " +
-          s"rows are kept ${spread.ways} times, once for each part of $one rows${size(node.children)}. " +
+          s"rows are kept ${spread.ways} times, once for each part of $one rows. " +
           "A condition left.x = right.x spares that"
       case None =>
         "joins without an equality: one task keeps all rows, and compares each change with all of " +
-          s"them${size(node.children)}. A condition left.x = right.x distributes them"
+          "them. A condition left.x = right.x distributes them"
     })
   }
 }
