@@ -67,19 +67,6 @@ def test_spark_explain_has_the_annotations(
     assert "[I,UB,UA,D]" in capsys.readouterr().out
 
 
-def test_a_hint_says_how_long_an_operator_keeps_its_state(
-    spark: SparkSession, feed: Callable[[str], Path]
-) -> None:
-    raw = spark.readStream.schema("op STRING, word STRING").json(str(feed("")))
-    words = from_changelog(raw, change_type="op")
-    forgotten = "forgotten 24.00 h after its last change"
-    assert forgotten in explain(words.hint("state_ttl", "1 day").groupBy("word").count())
-    words.createOrReplaceTempView("words")
-    counts = "/*+ STATE_TTL(w, '1d') */ word, count(*) FROM words AS w GROUP BY word"
-    assert forgotten in explain(spark.sql(f"SELECT {counts}"))
-    assert forgotten not in explain(spark.sql("SELECT word, count(*) FROM words GROUP BY word"))
-
-
 def test_names_that_pyspark_makes_up_are_not_shown(
     spark: SparkSession, feed: Callable[[str], Path]
 ) -> None:

@@ -99,13 +99,13 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
         CREATE OR REPLACE MATERIALIZED VIEW visits COMMENT 'by city' AS {query};
         SELECT * FROM visits ORDER BY city;
         DROP STREAMING TABLE arrivals;
-        EXPLAIN CHANGELOG SELECT /*+ STATE_TTL(rides, '2h') */ city, count(*) FROM STREAM rides
+        EXPLAIN CHANGELOG SELECT /*+ ROW_TTL(rides, '2h') */ city, count(*) FROM STREAM rides
         GROUP BY city;
         """,
         catalog="hive",
     )
     assert lines[:3] == ["3", "Oslo\t2", "Rome\t1"]
-    assert any("forgotten 2.00 h after its last change" in line for line in lines[3:])
+    assert any("taken back 2.00 h after their last change" in line for line in lines[3:])
     lines = sql(
         jar,
         tmp_path,

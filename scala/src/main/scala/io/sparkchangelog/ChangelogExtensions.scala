@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.analysis.{
   RecognizeTemporalJoin,
   ResolvePassingTime,
   ResolveSkewHints,
-  ResolveTtlHints
+  ResolveRowTtl
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
@@ -26,7 +26,6 @@ import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.optimizer.{
   DropHints,
   LiftSkew,
-  LiftStateTtl,
   PushThroughRowTtl,
   ReadLookupTables,
   RewriteChangelogQuery
@@ -70,14 +69,14 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectTableFunction(LookupFunction.description)
     extensions.injectTableFunction(ChangesFunction.description)
     extensions.injectTableFunction(ChangelogStatusFunction.description)
-    extensions.injectHintResolutionRule(_ => ResolveTtlHints)
+    extensions.injectHintResolutionRule(_ => ResolveRowTtl)
     extensions.injectHintResolutionRule(_ => ResolveSkewHints)
     extensions.injectHintResolutionRule(_ => ResolveViewStatements) // queries stay text
     extensions.injectHintResolutionRule(
       new RefuseViewWrites(_)
     ) // before formats replace statements
     extensions.injectResolutionRule(_ =>
-      ResolveTtlHints) // Hive sessions leave out the ones above
+      ResolveRowTtl) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => ResolveSkewHints) // and finds columns in any
     extensions.injectResolutionRule(new RefuseViewWrites(_))
     extensions.injectResolutionRule(new DropViewsWhole(_))
@@ -99,7 +98,6 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPlanNormalizationRule(_ => DropHints)
     // optimization: with Spark's operator optimization
     extensions.injectOptimizerRule(_ => ReadLookupTables)
-    extensions.injectOptimizerRule(_ => LiftStateTtl)
     extensions.injectOptimizerRule(_ => LiftSkew)
     extensions.injectOptimizerRule(_ => PushThroughRowTtl)
     // after it, before distinct aggregates are expanded

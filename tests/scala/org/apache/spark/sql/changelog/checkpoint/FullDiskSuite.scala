@@ -37,7 +37,6 @@ class FullDiskSuite extends AnyFunSuite with ChangelogSession {
     Seq("/offsets/\\d+", "/commits/\\d+", "/sources/0/\\d+(\\.compact)?", "/\\d+\\.delta")
   private val ofFirstBatch = Seq(
     "checkpoint/metadata",
-    "/offsets/\\.changelog",
     "/changelog/plan.json",
     "/_metadata/schema",
     "/_metadata/metadata",

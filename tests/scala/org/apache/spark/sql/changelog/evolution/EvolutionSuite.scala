@@ -397,8 +397,8 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     checkError("CHANGELOG_CHECKPOINT_EXISTS") {
       evolution(query, changes).prepare(home, None)
     }
-    QueryLife.forgetRecord(query.checkpoint)
-    refused("an earlier version began it")
+    Files.delete(query.checkpoint.resolve("changelog/plan.json"))
+    checkError("CHANGELOG_QUERY_RECORD_MISSING")(evolution(query, changes))
   }
 
   private def refused(
@@ -484,20 +484,14 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
   }
 
   test("what was forgotten by a TTL doesn't come back") {
-    val hinted = "SELECT /*+ STATE_TTL(t, '3 days') */ g, sum(v) AS s FROM t GROUP BY g"
-    for {
-      (sql, conf) <- Seq(
-        hinted -> Map.empty[String, String],
-        sums -> Map("spark.sql.changelog.state.ttl" -> "36h"))
-    } {
-      val query = begun(sql, conf)
-      refused(query, query.changes(sql.replace("AS s", "AS s, max(v) AS m"), conf))(
-        "what it has forgotten by a TTL would come back")
-      val without = query.changes(s"$sums HAVING sum(v) > 8")
-      assert(evolution(query, without).operators.exists(_.state == "rebuilt"))
-    }
+    val conf = Map("spark.sql.changelog.state.ttl" -> "36h")
+    val query = begun(sums, conf)
+    refused(query, query.changes(sums.replace("AS s", "AS s, max(v) AS m"), conf))(
+      "what it has forgotten by a TTL would come back")
+    val without = query.changes(s"$sums HAVING sum(v) > 8")
+    assert(evolution(query, without).operators.exists(_.state == "rebuilt"))
     val plain = begun(sums)
-    assert(evolution(plain, plain.changes(hinted)).operators.nonEmpty)
+    assert(evolution(plain, plain.changes(sums, conf)).operators.nonEmpty)
   }
 
   test("rows that have met a table which is not followed don't meet it once more") {

@@ -260,7 +260,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     Files.writeString(placement, "{")
     refused(query, "can't be read")
     Files.delete(placement)
-    refused(query, "an earlier version began it")
+    refused(query, "nothing tells where entries of")
     query.add(t, later.head: _*)
     query.run(query.changes(sums))
     assert(Files.readString(placement) == text)

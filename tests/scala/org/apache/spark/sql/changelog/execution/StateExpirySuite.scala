@@ -90,6 +90,37 @@ class StateExpirySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
+  test("a rank, a window function, distinct values and recomputed groups are forgotten too") {
+    val stream = new RawStream(spark, "raw", raw)
+    def forgets(sql: String, first: String, anew: String): Unit = withTtl("1ms") {
+      stream.reset()
+      val running = start(sql)
+      try {
+        stream.add("insert a 10")
+        assert(running.next() == Seq(first))
+        running.pass(20)
+        stream.add("insert a 20")
+        assert(running.next() == Seq(anew))
+      } finally running.stop()
+    }
+    forgets(
+      "SELECT upper(g) AS k, median(n) AS m FROM t GROUP BY 1",
+      "A 10.0 insert",
+      "A 20.0 insert")
+    forgets(
+      "SELECT g, count(DISTINCT n) AS c FROM t WHERE n > 1 GROUP BY g",
+      "a 1 insert",
+      "a 1 insert")
+    forgets(
+      "SELECT g, n FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY n) AS r FROM t) WHERE r = 1",
+      "a 10 insert",
+      "a 20 insert")
+    forgets(
+      "SELECT n, sum(n) OVER (PARTITION BY g) AS s FROM t",
+      "10 10 insert",
+      "20 20 insert")
+  }
+
   test("the length may change, but not whether there is one") {
     val stream = new RawStream(spark, "raw", raw)
     val checkpoint = QuickFileSystem.temporaryDirectory()

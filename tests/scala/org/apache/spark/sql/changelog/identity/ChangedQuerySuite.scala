@@ -270,20 +270,6 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
     }
   }
 
-  test("a checkpoint whose record is of an earlier version is marked when it goes on") {
-    val sql = "SELECT id, v FROM t WHERE v > 1"
-    val life = new QueryLife(spark, t, u)
-    rows(life)
-    life.run(life.changes(sql))
-    val record = life.checkpoint.resolve("changelog/plan.json")
-    Files.delete(QueryLife.markOf(life.checkpoint))
-    Files.writeString(record, Files.readString(record).replaceAll(",\\s*\"checksum\".*", "}"))
-    life.add(t, "+I 3 a 1 8 2020-01-01T00:05:00")
-    life.run(life.changes(sql))
-    Files.delete(record)
-    refused(life, "CHANGELOG_QUERY_RECORD_MISSING")(life.run(life.changes(sql)))
-  }
-
   test("another version of Spark is told if the query is another one with it") {
     val sql = "SELECT id, v FROM t WHERE v > 1"
     val life = new QueryLife(spark, t, u)
@@ -319,14 +305,13 @@ class ChangedQuerySuite extends AnyFunSuite with ChangelogSession {
   /** Lets the operators that a checkpoint has written down be others. */
   private def rewriteOperators(life: QueryLife)(change: String => String): Unit = {
     val record = life.checkpoint.resolve("changelog/plan.json")
-    val (before, operators) = {
-      val text = Files.readString(record)
-      text.splitAt(text.indexOf("\"operators\""))
+    val was = life.record
+    val operators = was.operators.map { operator =>
+      operator.copy(node = change(operator.node), tables = operator.tables.map(change))
     }
-    assert(change(operators) != operators, operators)
+    assert(operators != was.operators, operators)
     Files.deleteIfExists(record.resolveSibling(".plan.json.crc"))
-    val changed = (before + change(operators)).replaceAll(",\\s*\"checksum\".*", "")
-    Files.writeString(record, QueryRecord.fromJson(changed).toJson)
+    Files.writeString(record, was.copy(operators = operators).toJson)
     ()
   }
 

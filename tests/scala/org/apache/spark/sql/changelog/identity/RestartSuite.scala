@@ -131,16 +131,6 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
     assert(told.isEmpty)
   }
 
-  test("a checkpoint without a record goes on while its state columns are called the same") {
-    val sql = "SELECT g, count_if(v > 1), max(nullif(v, 7)) FROM t GROUP BY g"
-    val query = life()
-    query.run(query.changes(sql))
-    QueryLife.forgetRecord(query.checkpoint)
-    more(query)
-    query.run(query.changes(sql))
-    assert(query.result == query.expected(sql))
-  }
-
   test("the checkpoint says what the query is") {
     val query = life()
     query.run(query.changes("SELECT g, sum(v) AS s FROM t WHERE k > 0 GROUP BY g"))

@@ -54,14 +54,13 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
   test("groups of what only comes are kept for ever, unless something bounds them") {
     hurts(s"$groups rides GROUP BY city")(
       "ChangelogAggregate [city] keeps groups by (city) for ever, of input that only grows. " +
-        "An event time with a watermark among the groups, or a hint STATE_TTL, bounds that")
+        "An event time with a watermark among the groups, or spark.sql.changelog.state.ttl, bounds that")
     hurts("SELECT DISTINCT city FROM rides")("keeps groups by (city) for ever")
     // the groups of a table are no more than it has rows
     isFine(s"$groups t GROUP BY city")
     isFine(s"$groups u GROUP BY city")
     isFine("SELECT count(*), max(fare) FROM rides")
     isFine("SELECT window, count(*) FROM timed GROUP BY window(at, '1 hour')")
-    isFine(s"SELECT /*+ STATE_TTL(rides, '1 day') */ city, count(*) FROM rides GROUP BY city")
     hurts(s"SELECT n, count(*) FROM ($groups rides GROUP BY city) AS c(city, n) GROUP BY n")(
       "ChangelogAggregate [city] keeps")
   }

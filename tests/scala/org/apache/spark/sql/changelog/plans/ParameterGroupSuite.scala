@@ -22,8 +22,7 @@ class ParameterGroupSuite extends AnyFunSuite {
     SideForm.RowByKey,
     Seq(b),
     tracksMatches = true,
-    replaces = false,
-    ttl = Some(5L))
+    replaces = false)
   private val right =
     JoinedSide(
       Seq(c, c),
@@ -31,8 +30,7 @@ class ParameterGroupSuite extends AnyFunSuite {
       SideForm.RowCount,
       Nil,
       tracksMatches = false,
-      replaces = true,
-      None)
+      replaces = true)
   private val join = ChangelogJoin(
     Inner,
     left,

@@ -15,11 +15,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.evolution.{
-  Evolution,
-  OperatorFate,
-  Rescaling
-}
+import org.apache.spark.sql.changelog.evolution.{Evolution, OperatorFate, Rescaling}
 
 /**
  * A program whose query becomes another one on the way.

@@ -124,6 +124,8 @@ object CheckpointDamage {
       case name => Seq(name)
     }
     ours && names.exists(text.contains) ||
-    text.contains("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE]")
+    text.contains("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE]") ||
+    // Spark's source refuses these itself
+    file.getPath.contains("/sources/") && text.contains("[STREAM_FAILED]")
   }
 }

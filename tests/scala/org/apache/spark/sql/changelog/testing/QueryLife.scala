@@ -5,8 +5,6 @@ package org.apache.spark.sql.changelog.testing
 
 import java.nio.file.{Files, Path}
 
-import org.scalatest.Assertions._
-
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.{DataFrame, Row}
@@ -34,14 +32,6 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
 
   /** What the checkpoint says that the query is. */
   def record: QueryRecord = QueryRecord.fromJson(Files.readString(recordFile))
-
-  /** Leaves the checkpoint as versions did that had none of these settings. */
-  def forgetSettings(names: Set[String]): Unit = {
-    val old = record
-    assert(names.subsetOf(old.settings.keySet))
-    Files.writeString(recordFile, old.copy(settings = old.settings -- names).toJson)
-    ()
-  }
 
   private def recordFile: Path = checkpoint.resolve("changelog/plan.json")
 
@@ -115,18 +105,5 @@ class QueryLife(spark: SparkSession, feeds: Feed*) {
         .createOrReplaceTempView(feed.name)
     }
     session.sql(sql)
-  }
-}
-
-object QueryLife {
-
-  /** What says that a checkpoint has a record of its query. */
-  def markOf(checkpoint: Path): Path = checkpoint.resolve("offsets/.changelog")
-
-  /** Leaves a checkpoint as versions did that had no records. */
-  def forgetRecord(checkpoint: Path): Unit = {
-    Files.delete(checkpoint.resolve("changelog/plan.json"))
-    Files.deleteIfExists(markOf(checkpoint))
-    ()
   }
 }

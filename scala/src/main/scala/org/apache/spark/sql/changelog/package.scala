@@ -28,7 +28,7 @@ package org.apache.spark.sql
  *                uses checkpoint, compat, errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
  *                updates from the root down, when rows are final, what is kept; and what is refused
- *                uses compat, config, errors, plans, sources
+ *                uses compat, config, errors, plans
  *   analysis     rules and checks of Spark's analysis
  *                uses compat, config, errors, inference, plans
  *   functions    from_changelog, to_changelog and their like, as SQL table functions

@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.types.IntegerType
 
 import org.apache.spark.sql.changelog.UpdateKind
-import org.apache.spark.sql.changelog.execution.hotkeys.KeySample
 import org.apache.spark.sql.changelog.plans.{RankFunction, RankStrategy, Ranking}
 import org.apache.spark.sql.changelog.testing._
 

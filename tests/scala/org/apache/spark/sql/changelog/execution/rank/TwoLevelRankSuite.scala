@@ -3,8 +3,6 @@
 
 package org.apache.spark.sql.changelog.execution.rank
 
-import java.nio.file.Files
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
@@ -171,23 +169,5 @@ class TwoLevelRankSuite extends AnyFunSuite with ChangelogSession {
     assert(numRanks(query) == 2)
     goesOn(query, Map(Enabled -> "false", "spark.sql.changelog.skew.ways" -> "2"))
     assert(numRanks(query) == 2)
-  }
-
-  test("a query of a version without the setting goes on in one") {
-    val query = life()
-    query.run(query.changes(sql, ways + (Enabled -> "false")))
-    assert(numRanks(query) == 1)
-    query.forgetSettings(
-      Set(
-        Enabled,
-        "spark.sql.changelog.join.spread.enabled",
-        "spark.sql.changelog.spreadingSalts"))
-    goesOn(query, ways)
-    assert(numRanks(query) == 1 && query.record.settings(Enabled) == "false")
-    val unrecorded = life()
-    unrecorded.run(unrecorded.changes(sql, ways + (Enabled -> "false")))
-    QueryLife.forgetRecord(unrecorded.checkpoint)
-    goesOn(unrecorded, ways)
-    assert(!Files.exists(unrecorded.checkpoint.resolve("state/1")))
   }
 }

@@ -159,7 +159,7 @@ class ChangelogRowTtlSuite extends AnyFunSuite with ChangelogSession with ErrorC
 
   test("conditions on the time and several hints stand beside each other") {
     val sql =
-      "SELECT /*+ ROW_TTL(o, '1 hour', b, '30 minutes'), STATE_TTL(b, '9 days') */ " +
+      "SELECT /*+ ROW_TTL(o, '1 hour', b, '30 minutes') */ " +
         "o.id, b.g FROM orders o JOIN bag b ON o.v = b.v " +
         "WHERE timestamp_seconds(1799582400 + o.id * 600) <= now()"
     run(Seq(orders, bag), sql, Map("orders" -> Hour, "bag" -> Hour / 2)) { run =>

@@ -7,14 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.ModifyKindSet
-import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  InputMode,
-  RowTtl,
-  Skew,
-  StateTtl,
-  ToChangelog
-}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, RowTtl, Skew, ToChangelog}
 
 /**
  * Reads the streams of a query below `to_changelog` as changelogs, and each source once.
@@ -32,7 +25,7 @@ object ReadStreams {
   def apply(root: ToChangelog): ToChangelog = {
     root.child
       .collectWithSubqueries {
-        case StateTtl(scala.util.Left(problem), _) => problem
+        case RowTtl(_, _, Some(problem)) => problem
         case Skew(_, _, _, Some(problem), _, _) => problem
       }
       .foreach(throw _)
@@ -48,7 +41,7 @@ object ReadStreams {
   private def checkHints(plan: LogicalPlan): Unit = plan
     .collectWithSubqueries { case source: FromChangelog => source.child }
     .flatMap(_.collectFirst {
-      case _: RowTtl => TtlHint.Row.invalid("place", "a stream", Misplaced)
+      case _: RowTtl => ResolveRowTtl.invalid("place", "a stream", Misplaced)
       case _: Skew => SkewHint.invalid("place", "a stream", Misplaced)
     })
     .foreach(throw _)
@@ -99,8 +92,7 @@ object ReadStreams {
 
   private def isPlainStream(plan: LogicalPlan): Boolean = plan match {
     case leaf: LeafNode => isStream(leaf)
-    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark |
-        _: StateTtl =>
+    case _: Project | _: Filter | _: SubqueryAlias | _: View | _: EventTimeWatermark =>
       isPlainStream(plan.children.head)
     case _ => false
   }

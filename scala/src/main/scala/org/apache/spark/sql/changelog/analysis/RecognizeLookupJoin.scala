@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
-import org.apache.spark.sql.changelog.plans.{LookupJoin, LookupTable, Skew, StateTtl, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{LookupJoin, LookupTable, Skew, ToChangelog}
 
 /**
  * Recognizes joins with a table as it is when rows come.
@@ -60,7 +60,7 @@ object RecognizeLookupJoin extends Rule[LogicalPlan] {
 
   private def isLookup(plan: LogicalPlan): Boolean = plan match {
     case _: LookupTable => true
-    case _: SubqueryAlias | _: View | _: Project | _: Filter | _: StateTtl | _: Skew =>
+    case _: SubqueryAlias | _: View | _: Project | _: Filter | _: Skew =>
       isLookup(plan.children.head)
     case _ => false
   }

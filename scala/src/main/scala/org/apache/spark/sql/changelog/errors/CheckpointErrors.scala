@@ -36,22 +36,6 @@ object CheckpointErrors {
       Map("file" -> file, "cause" -> cause.toString),
       cause)
 
-  /** @param mark the file which says that there must be one */
-  def recordMissing(file: String, mark: String): ChangelogRuntimeException =
-    runtime("CHANGELOG_QUERY_RECORD_MISSING", Map("file" -> file, "mark" -> mark))
-
-  def stateOfOtherQuery(
-      operator: String,
-      id: Long,
-      part: String,
-      stored: Seq[String],
-      wanted: Seq[String]): ChangelogRuntimeException =
-    runtime(
-      "CHANGELOG_STATE_OF_OTHER_QUERY",
-      Map(
-        "operator" -> operator,
-        "id" -> id.toString,
-        "part" -> part,
-        "stored" -> stored.mkString(", "),
-        "wanted" -> wanted.mkString(", ")))
+  def recordMissing(file: String): ChangelogRuntimeException =
+    runtime("CHANGELOG_QUERY_RECORD_MISSING", Map("file" -> file))
 }

@@ -56,19 +56,7 @@ private[evolution] class BegunQuery(
     logs.offsets(batch).getOrElse(refuse(s"what batch $batch has read isn't known"))
 
   val record: QueryRecord =
-    new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
-      .read()
-      .filter(_.readings.nonEmpty)
-      .map(withPartitions)
-      .getOrElse(refuse(
-        "an earlier version began it, which did not write down what it is; start it once as it was"))
-
-  /** A query that a version without this setting began has as many as Spark has written down. */
-  private def withPartitions(record: QueryRecord): QueryRecord = {
-    val chosen = ChangelogConf.STATE_PARTITIONS.key
-    val ofSpark = offsets.settings.get(SQLConf.SHUFFLE_PARTITIONS.key)
-    record.copy(settings = ofSpark.map(chosen -> _).toMap ++ record.settings)
-  }
+    new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf()).read()
 
   /** The folder with the state of all its operators. */
   val state: Path = new Path(checkpoint, "state")

@@ -42,7 +42,7 @@ private[evolution] class CheckRowsOfTheirTime(
       is.operators.filterNot(kept.contains).find(_.hasTtl).foreach { operator =>
         throw refused(
           s"${operator.shown} would begin anew, and what it has forgotten by a TTL would come back; " +
-            "change the query without STATE_TTL and spark.sql.changelog.state.ttl")
+            "change the query without spark.sql.changelog.state.ttl")
       }
     }
   }

@@ -77,9 +77,8 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       catch {
         case NonFatal(error) => refuse(s"what is said of entries of $shown can't be read: $error")
       }
-    val placement = noted.getOrElse(refuse(
-      s"an earlier version began it, which did not write down where entries of $shown belong; " +
-        "start it once as it was, and let it run a batch"))
+    val placement =
+      noted.getOrElse(refuse(s"nothing tells where entries of $shown belong in $state"))
     placement.hindrance.foreach(why => refuse(s"of $shown, $why"))
     MovedOperator(
       operator,

@@ -21,38 +21,22 @@ import org.apache.spark.sql.catalyst.plans.physical.Distribution
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StateStoreWriter,
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric
-}
-import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  NoPrefixKeyStateEncoderSpec,
-  OperatorStateMetadata,
-  StateSchemaValidationResult,
-  StateStore,
-  UnsafeRowPair
-}
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StateStoreWriter, StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric}
+import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, OperatorStateMetadata, StateSchemaValidationResult, StateStore, UnsafeRowPair}
 import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.compat.{
-  RunningStream,
-  SparkRDDs,
-  StatePlacement,
-  StateStores
-}
+import org.apache.spark.sql.changelog.checkpoint.ReadableFile
+import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateStores}
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, TimeIndexes, TimedStateStore}
-import org.apache.spark.sql.changelog.execution.hotkeys.{HotKeys, KeySamples}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
-import org.apache.spark.sql.changelog.plans.{StateTtl, StoredResult}
-import org.apache.spark.sql.changelog.status.RunningPlans
+import org.apache.spark.sql.changelog.plans.StoredResult
 
 /**
  * An operator that keeps one state store per partition.
@@ -96,7 +80,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
    * whose number the key begins with. Not for those that a watermark bounds.
    */
   protected lazy val ttls: Seq[Long] =
-    Seq(if (EventTime.firstOf(timedColumns).isDefined) 0L else StateTtl.orSession(ttl))
+    Seq(if (EventTime.firstOf(timedColumns).isDefined) 0L else conf.getConf(ChangelogConf.STATE_TTL))
 
   private lazy val expiry: Option[StateExpiry] =
     if (ttls.forall(_ == 0)) None else Some(new StateExpiry(stateValueSchema, ttls))
@@ -205,49 +189,19 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       "numOutputRows" -> emitted,
       "numInserts" -> (emitted - retracted - updates),
       "numUpdatePreimages" -> (retracted - longMetric("numDeletes").value))
-    val rowsIn = InputRows(this)
-    (counts ++ rowsIn.map("numInputRows" -> _) :+ noteHotKeys(rowsIn.map(_ - numLeftBehind)))
-      .foreach { case (name, count) =>
-        progress.customMetrics.put(name, count)
-      }
+    (counts ++ InputRows(this).map("numInputRows" -> _)).foreach { case (name, count) =>
+      progress.customMetrics.put(name, count)
+    }
     progress
   }
 
-  /** The keys by which rows meet in one task, of the rows of each child; none if that is one for all. */
-  protected def meetingKeys: Seq[Seq[Expression]] = Nil
-
-  /** How many of the rows of a batch don't meet, as tasks have left them behind. Called when it is done. */
-  protected def numLeftBehind: Long = 0L
-
-  /** What helps where many of the rows that meet have one key. */
-  protected def hotKeyRemedy: Option[String] = None
-
-  // has to be made on the driver
-  private lazy val keySamples: Option[KeySamples] = KeySamples(this, meetingKeys)
-
-  /** The rows of each child; which keys many of them have is looked at on the way. */
-  protected def inputRows: Seq[RDD[InternalRow]] = children.zipWithIndex.map {
-    case (child, index) =>
-      keySamples.fold(child.execute()) { samples =>
-        child.execute().mapPartitionsWithIndexInternal(samples.noting(index, _, _))
-      }
-  }
-
-  /** Tells those who look at the query of keys that many rows of the batch had, and counts these rows. */
-  private def noteHotKeys(meeting: Option[Long]): (String, Long) = {
-    val (samples, remedy) = keySamples.map(_ -> hotKeyRemedy).orElse(HotKeys.below(this)).unzip
-    val keys = samples.map(samples => HotKeys(samples.all, meeting)).getOrElse(Nil)
-    RunningStream(castToImpl(session)).foreach { running =>
-      RunningPlans.noteHotKeys(running.handle, getStateInfo.operatorId, keys, remedy.flatten)
-    }
-    "numHotKeyRows" -> keys.map(_.rows).sum
-  }
+  protected def inputRows: Seq[RDD[InternalRow]] = children.map(_.execute())
 
   override def validateAndMaybeEvolveStateSchema(
       hadoopConf: Configuration,
       batchId: Long,
       stateSchemaVersion: Int): List[StateSchemaValidationResult] = {
-    CheckStateColumns(shortName, getStateInfo, batchId, hadoopConf, storedColumns)
+    checkColumnsFile(hadoopConf, batchId)
     notePlacement(hadoopConf)
     List(
       StateStores.validate(
@@ -256,6 +210,16 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
         hadoopConf,
         session.sessionState,
         stateSchemaVersion))
+  }
+
+  /** Fails if the file with the columns of the state can't be read. An attempt that was never committed leaves one. */
+  private def checkColumnsFile(hadoopConf: Configuration, batchId: Long): Unit = {
+    val file = StateStores.columnsFile(getStateInfo)
+    val files = CheckpointFileManager.create(file, hadoopConf)
+    if (files.exists(file.getParent) && files.exists(file)) {
+      if (batchId == 0) files.delete(file)
+      else ReadableFile(file)(file => StateStores.readColumns(files.open(file)))
+    }
   }
 
   /** Lets whoever spreads the state over another number of partitions know where its entries belong. */

@@ -98,7 +98,6 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         replay.opening,
         replay.outputKind,
         Some(stateOf(replay.operatorId, placedBy)),
-        replay.ttl,
         placedBy,
         planLater(replay.child)) :: Nil
 
@@ -108,7 +107,6 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
         running.time,
         running.functions,
         Some(stateOf(running.operatorId, running.partition)),
-        running.ttl,
         planLater(running.child)) :: Nil
 
     case versions: ChangelogVersions =>

@@ -18,7 +18,6 @@ import org.apache.spark.sql.execution.{
   UnionExec
 }
 
-import org.apache.spark.sql.changelog.execution.hotkeys.SampleKeysExec
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 
 /**
@@ -62,7 +61,7 @@ object PrepareStages extends ColumnarRule {
       case aggregate: BaseAggregateExec =>
         aggregate.groupingExpressions.nonEmpty && isEmpty(aggregate.child)
       case _: ProjectExec | _: FilterExec | _: GenerateExec | _: ExpandExec | _: LazySortExec |
-          _: SampleKeysExec | _: UnionExec =>
+          _: UnionExec =>
         plan.children.forall(isEmpty)
       case _ => false
     }

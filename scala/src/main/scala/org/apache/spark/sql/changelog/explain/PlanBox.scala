@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.explain
 
 import scala.xml.{Elem, NodeSeq, Text}
 
-import org.apache.spark.sql.changelog.plans.ExplainNode
+import org.apache.spark.sql.changelog.plans.{ExplainNode, StateTable}
 
 /** One node of a plan's picture: its name, and below it line by line what EXPLAIN says of it. */
 private[explain] case class PlanBox(node: ExplainNode) {
@@ -32,7 +32,7 @@ private[explain] case class PlanBox(node: ExplainNode) {
         node.reasons.map(reason => s"· $reason" -> Quiet) ++
         node.warnings.map(warning => s"! $warning" -> Warning) ++
         node.numbers.toSeq.flatMap { now =>
-          Seq(now.flow -> Live, now.kept -> Live) ++ now.hot.map(key => s"! $key" -> Warning)
+          Seq(now.flow -> Live, now.kept -> Live)
         } ++
         node.emittedLines.map(_ -> Live)
     said.flatMap { case (text, colour) => wrap(text).map(Line(_, colour)) }
@@ -88,7 +88,7 @@ private[explain] object PlanBox {
   private val TitleHeight = 25
   private val LineHeight = 16
 
-  def isUnbounded(bound: String): Boolean = bound == "unbounded"
+  def isUnbounded(bound: String): Boolean = bound == StateTable.Unbounded
 
   /** What is written with characters of double width takes two places. */
   private def places(text: String): Int =

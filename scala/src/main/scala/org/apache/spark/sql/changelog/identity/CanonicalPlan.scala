@@ -98,7 +98,7 @@ private[changelog] object CanonicalPlan {
       // one of ours may show other files after each of its batches
       case view: View if view.desc.properties.keys.exists(_.startsWith("changelog.view.")) =>
         ofTable(view.desc.identifier, view)
-      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: WithCTE |
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: WithCTE |
           _: SQLFunctionNode =>
         describe(plan.children.last, outer)
       case Project(expressions, child) =>

@@ -20,8 +20,7 @@ import org.apache.spark.sql.changelog.plans.StateTable
  * @param tables
  *   what it keeps, and what bounds that
  * @param part
- *   what tells the node, with all that lies below it, from those of other queries; none in records of
- *   earlier versions
+ *   what tells the node, with all that lies below it, from those of other queries, if that can be told
  */
 private[changelog] final case class OperatorRecord(
     ids: Seq[Long],

@@ -30,7 +30,7 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  * @param operators
  *   the nodes that keep state; none before the query is optimized
  * @param streams
- *   the same as `sources`, but of a common table once; none in records of earlier versions
+ *   the same as `sources`, but of a common table once
  * @param readings
  *   which of `streams` each of the offsets of a batch is of: one that is read twice has two
  * @param spark
@@ -117,20 +117,20 @@ private[changelog] object QueryRecord {
     val JArray(sources) = json \ "sources": @unchecked
     val JArray(queries) = json \ "queries": @unchecked
     val JArray(operators) = json \ "operators": @unchecked
-    // there is none in those that earlier versions wrote
+    val JArray(streams) = json \ "streams": @unchecked
+    val JArray(readings) = json \ "readings": @unchecked
+    val JString(spark) = json \ "spark": @unchecked
     val rest = json.removeField(_._1 == Checksum)
     require(
-      rest == json || json \ Checksum == JString(checksum(rest)),
+      json \ Checksum == JString(checksum(rest)),
       "its checksum is not that of what is in it")
     QueryRecord(
       settings.collect { case (key, JString(value)) => key -> value }.toMap,
       sources.collect { case JString(source) => source },
       queries.map(CanonicalNode.fromJson),
       operators.map(OperatorRecord.fromJson),
-      for (JArray(streams) <- (json \ "streams").toOption.toSeq; JString(stream) <- streams)
-        yield stream,
-      for (JArray(readings) <- (json \ "readings").toOption.toSeq; JInt(source) <- readings)
-        yield source.toInt,
-      spark = (json \ "spark").toOption.collect { case JString(spark) => spark }.getOrElse(""))
+      streams.collect { case JString(stream) => stream },
+      readings.collect { case JInt(source) => source.toInt },
+      spark)
   }
 }

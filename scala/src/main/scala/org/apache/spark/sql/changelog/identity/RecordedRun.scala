@@ -18,14 +18,13 @@ import org.apache.spark.sql.changelog.microbatch.{
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
  *
- * While no batch is done there is nothing to protect, and the query is written down anew. A
- * checkpoint without a record is of an earlier version: the names of state columns tell there.
+ * While no batch is done there is nothing to protect, and the query is written down anew.
  */
 private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch) {
   private val conf = session.sessionState.conf
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val file = new QueryRecordFile(batch.checkpoint, hadoopConf)
-  private val recorded = if (batch.batchId == 0) None else file.read()
+  private val recorded = if (batch.batchId == 0) None else Some(file.read())
   private val current = QueryRecord(batch.query, conf)
   private val begun = recorded.fold(current)(current.begunAs)
 
@@ -55,10 +54,9 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
       case Some(record) =>
         CheckSameQuery(batch.checkpoint.toString, record, current)
         RecordedSettings.use(record.settings, conf)
-      case None if batch.batchId == 0 =>
+      case None =>
         conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
         conf.setConf(ChangelogConf.SPREADING_SALTS, Some(SpreadingSalts.text(session)))
-      case None => RecordedSettings.useUnrecorded(conf)
     }
     // rows that operators without state have shuffled are not shuffled again for those with state
     conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))
@@ -69,7 +67,6 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     val settings = RecordedSettings.valuesIn(conf)
     val next = begun.copy(settings = settings, operators = operators)
     recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
-    val isOutdated = recorded.exists(_ != next || !file.isMarked)
-    if (batch.batchId == 0 || isOutdated) file.write(next)
+    if (!recorded.contains(next)) file.write(next)
   }
 }

@@ -24,14 +24,9 @@ private[changelog] object RecordedSettings {
     ChangelogConf.RANK_TWO_LEVEL_ENABLED,
     ChangelogConf.JOIN_SPREAD_ENABLED)
 
-  /** Settings of which some queries have no value, as they were begun before there were any. */
+  /** Settings that a session need not have: the first run of a query chooses their values. */
   private val optional: Seq[ConfigEntry[_ <: Option[_]]] =
     Seq(ChangelogConf.STATE_PARTITIONS, ChangelogConf.SPREADING_SALTS)
-
-  /** What those mean that came later than a query was begun: it is laid out as it was. */
-  private val before: Map[String, String] = Map(
-    ChangelogConf.RANK_TWO_LEVEL_ENABLED.key -> "false",
-    ChangelogConf.JOIN_SPREAD_ENABLED.key -> "false")
 
   /** Settings that decide what expressions give. */
   private val meaning: Seq[ConfigEntry[_]] = Seq(
@@ -77,23 +72,16 @@ private[changelog] object RecordedSettings {
 
   /** Names of settings that a session has otherwise than the query was begun with, but for those it chose itself. */
   def changed(recorded: Map[String, String], is: Map[String, String]): Seq[String] = {
-    val was = before ++ recorded
     val chosen = optional.map(_.key).filterNot(is.contains)
-    (was.keySet ++ is.keySet -- chosen).toSeq.sorted.filter(key => was.get(key) != is.get(key))
+    val names = recorded.keySet ++ is.keySet -- chosen
+    names.toSeq.sorted.filter(key => recorded.get(key) != is.get(key))
   }
 
   /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
   def use(recorded: Map[String, String], conf: SQLConf): Unit = {
-    val settings = before ++ recorded
-    valuesIn(conf).keys.filterNot(settings.contains).foreach(conf.unsetConf(_: String))
-    (settings - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
+    valuesIn(conf).keys.filterNot(recorded.contains).foreach(conf.unsetConf(_: String))
+    (recorded - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
       conf.setConfString(key, value)
     }
-  }
-
-  /** Lets `conf` have what a query has that was begun when nothing was recorded. */
-  def useUnrecorded(conf: SQLConf): Unit = {
-    optional.foreach(entry => conf.unsetConf(entry.key))
-    before.foreach { case (key, value) => conf.setConfString(key, value) }
   }
 }

@@ -58,7 +58,7 @@ private[inference] object Hazards {
   private def growth(node: AnnotatedPlan): Option[String] = {
     val growing = node.state.zipWithIndex.collect {
       case (table, index)
-          if table.boundedBy == StateTable.unbounded(ttl = 0) && table.key.nonEmpty &&
+          if table.boundedBy == StateTable.Unbounded && table.key.nonEmpty &&
             inputsOf(node, table, index).exists(_.mode.isInsertOnly) =>
         s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
     }
@@ -69,7 +69,7 @@ private[inference] object Hazards {
       case plan =>
         Some(
           s"keeps ${growing.mkString(" and ")} for ever, of input that only grows. " +
-            s"${bound(plan)}, or a hint STATE_TTL, bounds that")
+            s"${bound(plan)}, or spark.sql.changelog.state.ttl, bounds that")
     }
   }
 

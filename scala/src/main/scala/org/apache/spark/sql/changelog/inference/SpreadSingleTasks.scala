@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.nodes.{InferredNode, JoinState, RankInference}
-import org.apache.spark.sql.changelog.plans.{Rank, Salt, SkewedSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{Rank, Salt, SkewedSide}
 
 /**
  * Divides among tasks what one would do, as nothing in the query tells rows apart.
@@ -53,7 +53,7 @@ private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
     val isWanted = isOn(ChangelogConf.RANK_TWO_LEVEL_ENABLED) &&
       rank.partitionBy.forall(_.foldable) && rank.end >= 1 && rank.end <= MostRows &&
       !isFew(rank.child) && !isUpper(rank) && columns.nonEmpty &&
-      RankInference.keepsAll(rank, input) && StateTtl.ofInput(rank) == 0
+      RankInference.keepsAll(rank, input) && SQLConf.get.getConf(ChangelogConf.STATE_TTL) == 0
     Option.when(isWanted) {
       val lower = rank.copy(partitionBy = Seq(Salt(columns, salts)), start = 1, rankNumber = None)
       lower.copyTagsFrom(rank)

@@ -11,14 +11,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.errors.LineageErrors
 import org.apache.spark.sql.changelog.inference.DescribeNode
-import org.apache.spark.sql.changelog.plans.{
-  FromChangelog,
-  LookupTable,
-  ReadName,
-  RowTtl,
-  Skew,
-  StateTtl
-}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable, ReadName, RowTtl, Skew}
 
 /**
  * Finds, node by node from the result down, the rows that stand behind a query's result: those of which
@@ -88,7 +81,7 @@ private object TraceRows {
         wanted: LogicalPlan,
         level: Int,
         name: ReadName): Seq[TracedNode] = node match {
-      case _: SubqueryAlias | _: View | _: ResolvedHint | _: StateTtl | _: RowTtl | _: Skew |
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: RowTtl | _: Skew |
           _: LookupTable | _: EventTimeWatermark | _: Sort | _: RepartitionOperation |
           _: CollectMetrics =>
         trace(node.children.head, wanted, level, name.below(node))

@@ -7,12 +7,13 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap
 import org.apache.spark.sql.catalyst.plans.InnerLike
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
-import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, SkewedSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin, SkewedSide}
 
 /**
  * Makes one join of inner joins on the same key, which keeps its inputs but no results in between.
@@ -130,7 +131,7 @@ object CombineInnerJoins extends Rule[LogicalPlan] {
     private def isCombined(join: Join, equi: EquiJoin): Boolean =
       join.joinType.isInstanceOf[InnerLike] && equi.pairs.nonEmpty &&
         !join.children.exists(StaticInference.isStatic) &&
-        join.children.indices.forall(StateTtl.ofInput(join, _) == 0) &&
+        SQLConf.get.getConf(ChangelogConf.STATE_TTL) == 0 &&
         SkewedSide.of(join).isEmpty &&
         JoinWatermark(join, equi).columns.forall(_.isEmpty)
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
-import org.apache.spark.sql.changelog.plans.{RowTtl, Skew, StateTtl, TemporalFilter}
+import org.apache.spark.sql.changelog.plans.{RowTtl, Skew, TemporalFilter}
 
 /**
  * Moves what a `SKEW` hint says up to the join that it is about.
@@ -39,7 +39,7 @@ object LiftSkew extends Rule[LogicalPlan] {
       }
       over(node, skew, named)
     case _: Filter | _: Generate | _: Expand | _: AppendColumns | _: TemporalFilter | _: RowTtl |
-        _: StateTtl | _: Sort =>
+        _: Sort =>
       node.children.head match {
         case skew: Skew if node.subqueries.isEmpty =>
           over(node, skew, skew.columns.filter(node.outputSet.contains))

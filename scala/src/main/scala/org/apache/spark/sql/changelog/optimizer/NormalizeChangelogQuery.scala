@@ -59,12 +59,12 @@ object NormalizeChangelogQuery {
   }
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
-    val grouped = HideStaticRows.during(LiftSkew(LiftStateTtl(RecognizeTemporalFilter(plan)))) {
+    val grouped = HideStaticRows.during(LiftSkew(RecognizeTemporalFilter(plan))) {
       changing =>
         val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
         GroupByCollationKey(unsorted)
     }
-    val prepared = PrepareJoinInputs(InsertStaticRows(AssignSkew(AssignStateTtl(grouped))))
+    val prepared = PrepareJoinInputs(InsertStaticRows(AssignSkew(grouped)))
     SparkRules.updateNullability(pruneSources(CombineInnerJoins(prepared)))
   }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import org.apache.spark.sql.changelog.compat.{SparkPlanMerger, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew}
 
 /**
  * Makes parts of a query equal that Spark's optimizer has cut to what each reader wants.
@@ -69,7 +69,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     part.deterministic && sourcesOf(part).nonEmpty && !part.exists { node =>
       // Spark can't say what a function of Python is made of, and gives no copy of a join a name
       // of its own for whether there was a match
-      node.isInstanceOf[StateTtl] || node.isInstanceOf[Skew] || isExistence(node) ||
+      node.isInstanceOf[Skew] || isExistence(node) ||
       node.expressions.exists(_.exists(_.isInstanceOf[UnevaluableAggregateFunc]))
     }
 

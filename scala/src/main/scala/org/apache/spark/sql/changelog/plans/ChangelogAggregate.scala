@@ -50,8 +50,6 @@ object AggregateCalls {
  *   identifies the operator's state within the query
  * @param distinctOperatorId
  *   identifies the state of its distinct values, if a function is DISTINCT
- * @param ttl
- *   how long entries are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogAggregate(
     calls: AggregateCalls,
@@ -61,7 +59,6 @@ case class ChangelogAggregate(
     outputKind: Attribute,
     operatorId: Long,
     distinctOperatorId: Option[Long],
-    ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode
     with KeepsState {

@@ -16,14 +16,11 @@ import org.apache.spark.sql.changelog.RowKind
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
- * @param ttl
- *   how long entries are kept that nothing changes, in ms, if a hint says so
  */
 case class ChangelogRank(
     ranking: Ranking,
     outputKind: Attribute,
     operatorId: Long,
-    ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode
     with KeepsState {

@@ -35,8 +35,6 @@ import org.apache.spark.sql.changelog.RowKind
  *   which version a row is of: `-D` for the old one, `+I` for the new one
  * @param operatorId
  *   identifies the operator's state within the query
- * @param ttl
- *   how long entries are kept that nothing changes, in ms, if a hint says so
  * @param placedBy
  *   the columns by which rows are spread over tasks, if not by all of `partition`
  */
@@ -50,7 +48,6 @@ case class ChangelogReplay(
     opening: Option[Attribute],
     outputKind: Attribute,
     operatorId: Long,
-    ttl: Option[Long],
     child: LogicalPlan,
     placedBy: Option[Seq[Attribute]] = None)
     extends UnaryNode

@@ -16,15 +16,12 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *   no row has one that is not later than all of the batches before
  * @param operatorId
  *   identifies the operator's state within the query
- * @param ttl
- *   how long a partition is remembered that no row comes for, in ms, if a hint says so
  */
 case class ChangelogRunning(
     partition: Seq[Attribute],
     time: Attribute,
     functions: RunningFunctions,
     operatorId: Long,
-    ttl: Option[Long],
     child: LogicalPlan)
     extends UnaryNode
     with KeepsState {

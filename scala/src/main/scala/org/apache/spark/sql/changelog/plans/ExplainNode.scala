@@ -116,7 +116,6 @@ final case class ExplainNode(
     reasons.foreach(reason => text.append(s"${below}· $reason\n"))
     numbers.foreach { now =>
       text.append(s"$below# ${now.flow}, ${now.kept}\n")
-      now.hot.foreach(key => text.append(s"$below! $key\n"))
     }
     emittedLines.foreach(line => text.append(s"$below> $line\n"))
     children.foreach(_.append(text, depth + 1))

@@ -20,8 +20,6 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
  *   whether its rows are kept with the number of their matches
  * @param replaces
  *   whether a row replaces the one with its key, the old one being left out
- * @param ttl
- *   how long its rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class JoinedSide(
     key: Seq[Expression],
@@ -29,6 +27,5 @@ final case class JoinedSide(
     form: SideForm,
     rowKey: Seq[Expression],
     tracksMatches: Boolean,
-    replaces: Boolean,
-    ttl: Option[Long])
+    replaces: Boolean)
     extends ParameterGroup

@@ -55,7 +55,6 @@ object OperatorNumber {
     Ratio("churn", "churn", Some("churn"))(_.churn),
     count("unmatchedRetractions", "unmatched_retractions", "unmatched")(_.unmatched),
     count("lateRows", "late_rows", "late")(_.late),
-    count("hotKeyRows", "hot_key_rows", "hot key rows")(_.hotKeyRows),
     count("stateRows", "state_rows", "state rows")(_.stateRows),
     count("stateBytes", "state_bytes", "state bytes")(_.stateBytes),
     Count("taskMs", "task_seconds", Some("ms in tasks"), isTime = true)(numbers =>

@@ -20,8 +20,6 @@ import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
  *   rows that came too late for the watermark
  * @param taskMs
  *   how long its tasks took, with what runs in the same tasks, all of them together
- * @param hotKeys
- *   keys that a large part of its rows had
  */
 final case class OperatorNumbers(
     rowsIn: Option[Long],
@@ -33,11 +31,7 @@ final case class OperatorNumbers(
     late: Long,
     stateRows: Long,
     stateBytes: Long,
-    taskMs: Long,
-    hotKeys: Seq[HotKey] = Nil) {
-
-  /** How many rows had one of the hot keys. */
-  def hotKeyRows: Long = hotKeys.map(_.rows).sum
+    taskMs: Long) {
 
   def rowsOut: Long = inserts + updatePreimages + updatePostimages + deletes
 
@@ -64,13 +58,10 @@ final case class OperatorNumbers(
   /** What it keeps, for people. */
   def kept: String = f"keeps $stateRows%,d rows, ${Utils.bytesToString(stateBytes)}"
 
-  /** Its hot keys, for people. */
-  def hot: Seq[String] = hotKeys.map(key => s"hot key $key")
-
   def toJson: JObject = JObject(OperatorNumber.all.toList.map {
     case count: Count => count.name -> count.value(this).fold[JValue](JNothing)(JLong(_))
     case ratio: Ratio => ratio.name -> ratio.value(this).fold[JValue](JNothing)(JDouble(_))
-  } :+ ("hotKeys" -> JArray(hotKeys.toList.map(_.toJson))))
+  })
 }
 
 object OperatorNumbers {
@@ -84,7 +75,6 @@ object OperatorNumbers {
         late = operators.map(_.late).sum,
         stateRows = operators.map(_.stateRows).sum,
         stateBytes = operators.map(_.stateBytes).sum,
-        taskMs = operators.map(_.taskMs).sum,
-        hotKeys = operators.flatMap(_.hotKeys))
+        taskMs = operators.map(_.taskMs).sum)
     }
 }

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.plans
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
@@ -19,8 +20,11 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  *
  * @param ttl
  *   in ms
+ * @param problem
+ *   what is wrong with the hint, which matters below `to_changelog` only
  */
-case class RowTtl(ttl: Long, child: LogicalPlan) extends UnaryNode {
+case class RowTtl(ttl: Long, child: LogicalPlan, problem: Option[AnalysisException] = None)
+    extends UnaryNode {
   override def output: Seq[Attribute] = child.output
 
   @transient override lazy val references: AttributeSet = child.outputSet

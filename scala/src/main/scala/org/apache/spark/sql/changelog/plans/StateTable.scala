@@ -3,7 +3,10 @@
 
 package org.apache.spark.sql.changelog.plans
 
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /**
  * One table kept in an operator's state store, as EXPLAIN shows it.
@@ -27,25 +30,23 @@ final case class StateTable(table: String, key: Seq[String], value: String, boun
 
 object StateTable {
 
-  /**
-   * What bounds a table that no watermark does: nothing, unless there is a TTL.
-   *
-   * @param ttl
-   *   in ms, 0 for none
-   */
-  def unbounded(ttl: Long): String = if (ttl == 0) "unbounded" else forgotten(ttl)
+  /** What bounds a table that no watermark does: nothing, unless the session has a TTL. */
+  def unbounded: String = if (ttl == 0) Unbounded else forgotten
 
   /** What bounds a table that `bound` does too. */
-  def boundedBy(bound: String, ttl: Long): String =
-    if (ttl == 0) bound else s"$bound, ${forgotten(ttl)}"
+  def boundedBy(bound: String): String = if (ttl == 0) bound else s"$bound, $forgotten"
 
   /** Whether a table, as it is shown, has a TTL. */
   def hasTtl(shown: String): Boolean = shown.contains(Forgotten)
+
+  val Unbounded = "unbounded"
 
   private val Forgotten = "forgotten"
 
   private val Forgets = Seq("watermark", Forgotten)
 
-  private def forgotten(ttl: Long): String =
+  private def ttl: Long = SQLConf.get.getConf(ChangelogConf.STATE_TTL)
+
+  private def forgotten: String =
     s"$Forgotten ${Utils.msDurationToString(ttl)} after its last change"
 }

@@ -14,12 +14,9 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
  *   the column its rows are in order of
  * @param kind
  *   the row kind, none if it is insert-only
- * @param ttl
- *   how long rows are kept that nothing changes, in ms, if a hint says so
  */
 final case class TemporalSide(
     key: Seq[Expression],
     time: Attribute,
-    kind: Option[Attribute],
-    ttl: Option[Long])
+    kind: Option[Attribute])
     extends ParameterGroup

@@ -121,8 +121,8 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
 
   private def copyTo(staged: StagedFolder, batch: Long): Unit = {
     val logged = Seq(s"offsets/${batch - 1}", s"offsets/$batch", s"commits/$batch")
-    val marks = Seq("offsets/.changelog", "changelog/plan.json")
-    val small = (logged ++ marks).map(new Path(checkpoint, _)).filter(files.exists)
+    val small =
+      (logged :+ "changelog/plan.json").map(new Path(checkpoint, _)).filter(files.exists)
     val sources = Some(new Path(checkpoint, "sources")).filter(files.exists).toSeq
     val all = small ++ sources ++ state.filesOf(batch + 1, logs.stateIds(batch))
     ThreadUtils.parmap(all.distinct, "fork-checkpoint", StateFolder.NumThreads) { path =>

@@ -76,7 +76,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)
     if (logs.lastDone.isDefined) {
-      file.read().foreach(CheckSameQuery(checkpoint.toString, _, current))
+      CheckSameQuery(checkpoint.toString, file.read(), current)
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,
@@ -86,8 +86,8 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
       val takenOver = TakenOver.file(checkpoint, hadoopConf).find().map(TakenOver.fromJson)
       // no later batch reads them
       val first = takenOver.fold(0L)(_.batch)
-      if (logs.lastBegun.contains(first))
-        file.read().foreach(CheckSameQuery.snapshots(checkpoint.toString, _, current))
+      if (logs.lastBegun.contains(first) && file.exists)
+        CheckSameQuery.snapshots(checkpoint.toString, file.read(), current)
     }
   }
 

@@ -7,12 +7,11 @@ import java.util.{Collections, WeakHashMap}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.internal.Logging
 import org.apache.spark.metrics.source.CodegenMetrics
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.streaming.StreamingQuery
 
-import org.apache.spark.sql.changelog.plans.{ExplainNode, HotKey}
+import org.apache.spark.sql.changelog.plans.ExplainNode
 
 /**
  * What a run of a query is, as it was planned.
@@ -23,20 +22,14 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, HotKey}
  *   ids and names of its operators, as its progress lists them
  * @param compiledBefore
  *   how many classes the driver had compiled when the run began
- * @param hotKeys
- *   those of the operators that had any in the last batch, by their ids
- * @param warned
- *   the operators of which it has been said that they have hot keys
  */
 private[status] final case class RunningPlan(
     trees: Seq[ExplainNode],
     operators: Seq[(Long, String)],
-    compiledBefore: Long,
-    hotKeys: Map[Long, Seq[HotKey]] = Map.empty,
-    warned: Set[Long] = Set.empty)
+    compiledBefore: Long)
 
 /** The queries of this application that keep changes, while anybody holds them. */
-object RunningPlans extends Logging {
+object RunningPlans {
   private val plans = Collections.synchronizedMap(new WeakHashMap[StreamingQuery, RunningPlan])
 
   /** Told of each run that begins. */
@@ -61,34 +54,6 @@ object RunningPlans extends Logging {
         QueryMetrics.register(stream, plans.get(stream))
       }
       begun(stream)
-    }
-  }
-
-  /**
-   * Called when a batch is done, for each operator. The first hot keys of an operator are a hazard that
-   * nobody could know of before, and so are said once.
-   *
-   * @param remedy
-   *   what helps; none where hot keys do no harm
-   */
-  def noteHotKeys(
-      stream: StreamingQuery,
-      operator: Long,
-      keys: Seq[HotKey],
-      remedy: Option[String]): Unit = {
-    val isFirst = plans.synchronized {
-      Option(plans.get(stream)).exists { plan =>
-        val hot =
-          if (keys.isEmpty) plan.hotKeys - operator else plan.hotKeys.updated(operator, keys)
-        val warns = keys.nonEmpty && remedy.isDefined && !plan.warned(operator)
-        val warned = if (warns) plan.warned + operator else plan.warned
-        plans.put(stream, plan.copy(hotKeys = hot, warned = warned))
-        warns
-      }
-    }
-    if (isFirst) {
-      val query = new RunningQuery(stream, plans.get(stream))
-      logWarning(query.hotKeyWarning(operator, keys, remedy.get))
     }
   }
 

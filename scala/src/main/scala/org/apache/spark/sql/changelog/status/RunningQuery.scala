@@ -11,7 +11,7 @@ import org.apache.spark.sql.streaming.{
   StreamingQueryProgress
 }
 
-import org.apache.spark.sql.changelog.plans.{ExplainNode, HotKey, OperatorNumbers}
+import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumbers}
 
 /** One operator of a running query, and what it did in the last batch. */
 final case class RunningOperator(id: Long, name: String, numbers: OperatorNumbers)
@@ -52,9 +52,7 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
     .toSeq
     .flatMap(plan.operators.zip(_))
     .map { case ((id, _), operator) =>
-      val numbers = RunningQuery.numbers(operator)
-      val hotKeys = plan.hotKeys.getOrElse(id, Nil)
-      RunningOperator(id, operator.operatorName, numbers.copy(hotKeys = hotKeys))
+      RunningOperator(id, operator.operatorName, RunningQuery.numbers(operator))
     }
     .sortBy(_.id)
 
@@ -62,15 +60,6 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
   def trees: Seq[ExplainNode] = {
     val byId = operators.map(operator => operator.id -> operator.numbers).toMap
     plan.trees.map(_.running(byId))
-  }
-
-  /** What is said of the first hot keys of an operator. */
-  private[status] def hotKeyWarning(operator: Long, keys: Seq[HotKey], remedy: String): String = {
-    val node = plan.trees.flatMap(_.nodes).find(_.operators.contains(operator))
-    val name = node.fold(s"operator $operator")(node => s"${node.node} ${node.detail}".trim)
-    s"What may hurt, of query $title that runs:\n" +
-      s"$name goes through all rows of a key in one task. Hot in the last batch: " +
-      s"${keys.mkString("; ")}. $remedy"
   }
 
   /** Of the operators that no other is above. */

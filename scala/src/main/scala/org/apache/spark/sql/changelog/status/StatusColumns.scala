@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
-import org.apache.spark.sql.changelog.plans.{ExplainNode, HotKey, OperatorNumber, OperatorNumbers}
+import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
 
 /** The columns of `changelog_status()`, and the rows they have now. */
 private[status] object StatusColumns {
@@ -36,15 +36,6 @@ private[status] object StatusColumns {
     case ratio: Ratio => Column(ratio.column, DoubleType, _.numbers.flatMap(ratio.value))
   }
 
-  private val hotKeysType = ArrayType(
-    new StructType()
-      .add("key", StringType, nullable = false)
-      .add("rows", LongType, nullable = false)
-      .add("share", DoubleType, nullable = false),
-    containsNull = false)
-
-  private def hotKeyRow(hot: HotKey): Row = Row(hot.key, hot.rows, hot.share)
-
   private val columns: Seq[Column] = Seq(
     Column("query", StringType, _.query.name),
     Column("query_id", StringType, source => Some(source.query.id)),
@@ -63,8 +54,7 @@ private[status] object StatusColumns {
       "state_bound",
       StringType,
       _.node.map(_.state.map(_.boundedBy).distinct.mkString("; ")))) ++
-    OperatorNumber.all.map(column) :+
-    Column("hot_keys", hotKeysType, source => source.numbers.map(_.hotKeys.map(hotKeyRow)))
+    OperatorNumber.all.map(column)
 
   private val schema = StructType(
     columns.map(column => StructField(column.name, column.dataType)))

@@ -48,7 +48,6 @@ case class ChangelogAggregateExec(
     override val emitsClosed: Boolean,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter
     with PartitioningPreservingUnaryExecNode {

@@ -45,7 +45,6 @@ case class ChangelogDistinctExec(
     clustering: Seq[Attribute],
     areCombined: Boolean,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
 

@@ -12,7 +12,6 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.{SparkAggregates, SparkRules}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.RowOrder
-import org.apache.spark.sql.changelog.execution.hotkeys.SampleKeysExec
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
@@ -73,7 +72,7 @@ private[aggregate] final class PlanChangelogAggregate(
   private val splits = conf.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
 
   // an exchange can be by columns only
-  private val (grouping, rows) = {
+  private val (grouping, child) = {
     // named the same in every batch, as columns of the state are
     val named = node.calls.grouping.map {
       case key @ Alias(computed, _) =>
@@ -103,7 +102,6 @@ private[aggregate] final class PlanChangelogAggregate(
   private val table: Attribute =
     if (calls.distinct.isEmpty) layout.table else layout.table.newInstance()
   private val values = calls.values.map(_.toAttribute.withNullability(true))
-  private val child = if (grouping.isEmpty) rows else SampleKeysExec(grouping, hotKeyRemedy, rows)
   private val numExtrema = calls.extremumValues.size
 
   def plan: SparkPlan = ChangelogAggregateExec(
@@ -113,22 +111,7 @@ private[aggregate] final class PlanChangelogAggregate(
     node.emitsClosed,
     node.outputKind,
     Some(AssignStateInfo.placed(ownState, layout.grouping)),
-    node.ttl,
     if (calls.distinct.isEmpty) changesOfGroups else combineDistinct)
-
-  /** What helps where many rows are of one group: nothing has to, where all of a task become one. */
-  private def hotKeyRemedy: Option[String] =
-    if (!twoPhase)
-      Some(s"${ChangelogConf.TWO_PHASE_ENABLED.key} combines them where they are read")
-    else if (node.inputKind.isEmpty && calls.isOrderSensitive) {
-      Some(
-        "Functions that see the order of rows, such as first, are computed there; others are not")
-    } else if (calls.distinct.nonEmpty && !splits) {
-      Some(s"${ChangelogConf.DISTINCT_SPLIT_ENABLED.key} spreads its DISTINCT values over tasks")
-    } else if (layout.hasExtrema) {
-      Some(
-        "An aggregate below this one, with one more group, such as pmod(hash(id), 16), leaves few values of it")
-    } else None
 
   /** Whether an aggregate merges what tasks have combined; with extrema the operator merges it. */
   private val meets = !layout.hasExtrema
@@ -227,7 +210,6 @@ private[aggregate] final class PlanChangelogAggregate(
       clustering,
       areCombined = combines,
       Some(AssignStateInfo.placed(state, clustering)),
-      node.ttl,
       if (combines) combine(clustering, meets = calls.rowCount.isDefined)
       else singleChanges(sampled(state)))
     val grouping =

@@ -9,22 +9,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric,
-  StatefulOperatorStateInfo
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo}
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.execution.{
-  BinaryExecNode,
-  CoGroupedIterator,
-  GroupedIterator,
-  SparkPlan
-}
+import org.apache.spark.sql.execution.{BinaryExecNode, CoGroupedIterator, GroupedIterator, SparkPlan}
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult}
 
 /**
  * Joins two changelogs and emits what a batch does to the result.
@@ -112,8 +104,8 @@ case class ChangelogJoinExec(
   override protected lazy val ttls: Seq[Long] =
     Seq(leftLayout, rightLayout)
       .zip(JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition))
-      .map { case (side, isBounded) =>
-        if (isBounded) 0L else StateTtl.orSession(side.joined.ttl)
+      .map { case (_, isBounded) =>
+        if (isBounded) 0L else conf.getConf(ChangelogConf.STATE_TTL)
       }
 
   override protected def restsWithoutRows: Boolean = !timeBounds.exists(_.isBounded)

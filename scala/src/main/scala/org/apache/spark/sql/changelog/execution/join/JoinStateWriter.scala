@@ -6,22 +6,15 @@ package org.apache.spark.sql.changelog.execution.join
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.streaming.operators.stateful.{
-  StatefulOperatorCustomMetric,
-  StatefulOperatorCustomSumMetric
-}
-import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
-}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric}
+import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
 import org.apache.spark.sql.changelog.identity.EntryPlacement
-import org.apache.spark.sql.changelog.plans.{JoinResult, Salt}
+import org.apache.spark.sql.changelog.plans.JoinResult
 
 /** An operator that keeps the rows of its inputs under a join key, in one store. */
 private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPlan =>
@@ -38,12 +31,6 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = layout.sides.map { side =>
     side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
   }
-
-  override protected def meetingKeys: Seq[Seq[Expression]] =
-    layout.sides.map(_.key).filterNot(Salt.isAlone)
-
-  override protected def hotKeyRemedy: Option[String] = Some(
-    "A hint SKEW for the table that has most of them, with that value, spreads them over tasks")
 
   /**
    * Whether the changes of one join key may be joined some at a time. Then a row of the result may

@@ -66,11 +66,6 @@ case class ChangelogNormalizeExec(
     else Seq(RowsByKey.order(key))
   }
 
-  override protected def meetingKeys: Seq[Seq[Expression]] = Seq(key)
-
-  override protected def hotKeyRemedy: Option[String] = Some(
-    "Only the newest row of a key is kept: if these are different things, the key needs more columns")
-
   override def outputOrdering: Seq[SortOrder] = {
     val order = requiredChildOrdering.head.take(key.size)
     if (order.forall(part => columns.exists(_.semanticEquals(part.child)))) order else Nil

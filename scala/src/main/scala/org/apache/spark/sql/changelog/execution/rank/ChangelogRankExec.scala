@@ -9,23 +9,14 @@ import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.state.{
-  KeyStateEncoderSpec,
-  NoPrefixKeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec,
-  StateStore
-}
+import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
-import org.apache.spark.sql.changelog.execution.{
-  EventTimeBound,
-  RowsByKey,
-  UnaryChangelogStateWriter
-}
+import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowsByKey, UnaryChangelogStateWriter}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
-import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking, Salt}
+import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
 
 /**
  * Keeps the best rows of each partition.
@@ -51,7 +42,6 @@ case class ChangelogRankExec(
     columns: Seq[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
   private val layout = RankLayout(ranking, columns)
@@ -82,14 +72,6 @@ case class ChangelogRankExec(
       case _ => Seq(RowsByKey.order(ranking.partition))
     }
   }
-
-  override protected def meetingKeys: Seq[Seq[Expression]] =
-    Seq(ranking.partition).filterNot(Salt.isAlone)
-
-  override protected def numLeftBehind: Long = LimitHotPartitionsExec.numLeftBehind(child)
-
-  override protected def hotKeyRemedy: Option[String] = Some(
-    "A rank below this one, with one more part in its PARTITION BY, such as pmod(hash(id), 16), leaves few rows of it")
 
   override def timedColumns: Seq[Attribute] = ranking.partition
 

@@ -3,6 +3,9 @@
 
 package org.apache.spark.sql.changelog.execution.rank
 
+import java.util.SplittableRandom
+import org.apache.datasketches.frequencies.{ErrorType, ItemsSketch}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import java.util.{Comparator, HashMap, PriorityQueue}
 
 import scala.jdk.CollectionConverters._
@@ -12,12 +15,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 
-import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
-import org.apache.spark.sql.changelog.execution.hotkeys.KeySample
 import org.apache.spark.sql.changelog.plans.{RankFunction, RankStrategy, Ranking}
 
 /**
@@ -63,14 +63,6 @@ private[rank] object LimitHotPartitionsExec {
     ranking.strategy == RankStrategy.AppendFast && ranking.function == RankFunction.RowNumber &&
       ranking.partition.nonEmpty && ranking.end >= 1 && ranking.end <= MostRows &&
       !ranking.partition.exists(_.metadata.contains(EventTimeWatermark.delayKey))
-
-  /** How many rows were left behind on the way to a rank above `plan`. */
-  def numLeftBehind(plan: SparkPlan): Long = plan match {
-    case limit: LimitHotPartitionsExec => limit.metrics("numRowsLeftBehind").value
-    case _: ChangelogStateWriter => 0L
-    case reused: ReusedExchangeExec => numLeftBehind(reused.child)
-    case other => other.children.map(numLeftBehind).sum
-  }
 }
 
 /** The rows of a task without those of hot partitions that can't be shown; what is left of these comes last. */
@@ -154,4 +146,53 @@ private object HotPartitionsLimit {
 
   /** Of fewer rows, those that could be left behind are too few. */
   private val LeastShare = 0.125
+}
+
+/**
+ * Looks at one of 64 rows of a task, and counts those of the keys that most of them have in a sketch,
+ * which is small whatever the keys are. Which rows it looks at is chance, as rows may come in turns, and the same
+ * for each attempt.
+ */
+private[rank] final class KeySample(partition: Int) {
+  import KeySample._
+
+  private val random = new SplittableRandom(partition)
+  private var untilNext = gap()
+  private var keys: ItemsSketch[UnsafeRow] = _
+
+  /** Whether the row at hand is to be looked at: then its key must be added. */
+  def takesNext(): Boolean = {
+    untilNext -= 1
+    untilNext == 0
+  }
+
+  /** Counts the row at hand. */
+  def add(key: UnsafeRow): Unit = {
+    untilNext = gap()
+    if (keys == null) keys = new ItemsSketch[UnsafeRow](MostKeys)
+    keys.update(key.copy())
+  }
+
+  /** How many rows were looked at. */
+  def rows: Long = if (keys == null) 0 else keys.getStreamLength
+
+  /** The keys that at least so many of these have, the most frequent first, and about how many do. */
+  def keysOf(leastRows: Long): Seq[(UnsafeRow, Long)] =
+    if (keys == null) Nil
+    else
+      keys
+        .getFrequentItems(leastRows - 1, ErrorType.NO_FALSE_NEGATIVES)
+        .toSeq
+        .map(found => found.getItem -> found.getEstimate)
+
+  private def gap(): Int = random.nextInt(1, 2 * KeySample.OneOf)
+}
+
+private[rank] object KeySample {
+
+  /** One of so many rows is looked at. */
+  val OneOf = 64
+
+  /** So large a sketch errs by less than two percent of the rows. */
+  private val MostKeys = 256
 }

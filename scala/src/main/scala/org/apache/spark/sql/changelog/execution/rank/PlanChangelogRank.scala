@@ -25,7 +25,7 @@ object PlanChangelogRank {
       if (isLimit) limited(layout, child)
       else if (LimitHotPartitionsExec.isOf(ranking)) LimitHotPartitionsExec(layout, child)
       else child
-    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rank.ttl, rows)
+    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rows)
   }
 
   /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */

@@ -55,7 +55,6 @@ case class ChangelogReplayExec(
     opening: Option[Attribute],
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     placedBy: Seq[Attribute],
     child: SparkPlan)
     extends SessionStateWriter {
@@ -84,11 +83,6 @@ case class ChangelogReplayExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
     Seq(layout.partition.map(SortOrder(_, Ascending)))
-
-  override protected def meetingKeys: Seq[Seq[Expression]] = Seq(layout.partition)
-
-  override protected def hotKeyRemedy: Option[String] = Some(
-    "All rows of it are computed again: one more column in PARTITION BY, where the result allows that, makes that less")
 
   override def timedColumns: Seq[Attribute] = layout.partition ++ sessionColumn
 

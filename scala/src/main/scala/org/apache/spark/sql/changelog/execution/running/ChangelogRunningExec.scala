@@ -45,7 +45,6 @@ case class ChangelogRunningExec(
     time: Attribute,
     functions: RunningFunctions,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     child: SparkPlan)
     extends UnaryChangelogStateWriter {
 

@@ -67,7 +67,6 @@ case class ChangelogSessionExec(
     override val emitsClosed: Boolean,
     outputKind: Attribute,
     stateInfo: Option[StatefulOperatorStateInfo],
-    override val ttl: Option[Long],
     child: SparkPlan)
     extends SessionStateWriter {
 

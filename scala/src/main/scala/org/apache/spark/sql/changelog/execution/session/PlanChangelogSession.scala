@@ -54,7 +54,6 @@ private[execution] object PlanChangelogSession {
       replay.emitsClosed,
       replay.outputKind,
       Some(AssignStateInfo.placed(state, partition)),
-      replay.ttl,
       SparkAggregates
         .over(merging.input, plan(rowsBelow(aggregate.child, replay)), replay.outputKind))
   }

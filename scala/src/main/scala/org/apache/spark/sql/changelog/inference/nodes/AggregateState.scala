@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.{AggregateForm, DescribeNode}
-import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.StateTable
 
 /**
  * Chooses what an aggregate keeps of each group: as little as its functions allow.
@@ -34,9 +34,8 @@ private[inference] final case class AggregateState(
     retracts: Boolean) {
 
   private val group = DescribeNode.groups(agg)
-  private val ttl = StateTtl.ofInput(agg)
   private val bound =
-    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded(ttl))
+    eventTime.map(column => s"watermark on $column").getOrElse(StateTable.unbounded)
   private val distinct = argumentsOf(calls.filter(AggregateForm.keepsDistinct(_, retracts)))
   private val splits = SQLConf.get.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
   private val extrema =

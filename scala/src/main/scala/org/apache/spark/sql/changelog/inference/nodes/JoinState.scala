@@ -11,13 +11,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, EquiJoin}
-import org.apache.spark.sql.changelog.plans.{
-  LookupJoin,
-  SideForm,
-  SkewedSide,
-  StateTable,
-  StateTtl
-}
+import org.apache.spark.sql.changelog.plans.{LookupJoin, SideForm, SkewedSide, StateTable}
 
 /**
  * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
@@ -131,7 +125,7 @@ final case class JoinState(
     val joinKey = equi.key(isLeft).map(DescribeNode.expression) ++ skew.map(_ => "salt")
     val bound = timedBy(if (isLeft) 0 else 1) match {
       case Some(column) => s"a watermark on $column"
-      case None => StateTable.unbounded(StateTtl.ofInput(join, if (isLeft) 0 else 1))
+      case None => StateTable.unbounded
     }
     val matches = if (tracksMatches(isLeft)) ", matches" else ""
     form(isLeft) match {

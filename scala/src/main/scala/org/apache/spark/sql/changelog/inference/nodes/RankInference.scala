@@ -9,13 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.times.{EventTime, Monotonicity}
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, SpreadSingleTasks}
-import org.apache.spark.sql.changelog.plans.{
-  Rank,
-  RankFunction,
-  RankStrategy,
-  StateTable,
-  StateTtl
-}
+import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
@@ -67,15 +61,14 @@ object RankInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val rank = node.plan.asInstanceOf[Rank]
     val partition = rank.partitionBy.map(DescribeNode.expression)
-    val ttl = StateTtl.ofInput(rank)
     def head(rows: String, bound: String) =
-      StateTable("head", partition, rows, StateTable.boundedBy(bound, ttl))
+      StateTable("head", partition, rows, StateTable.boundedBy(bound))
     val best = head(s"first ${rank.end} rows", "the last rank")
     if (node.child.kinds.isInsertOnly && keepsArrival(rank)) {
       Decision(
         Seq(Demand.nothing),
         Some(RankStrategy.FirstCome.toString),
-        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded(ttl))),
+        Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded)),
         Seq("the input only inserts, and any rows will do: the first ones stay"))
     } else if (waitsForWatermark(rank, node.kinds)) {
       val column = keepsEarliest(rank).mkString
@@ -87,7 +80,7 @@ object RankInference extends NodeInference {
             "earliest",
             partition,
             "row, or that it has been emitted",
-            partitionBound(rank, ttl))),
+            partitionBound(rank))),
         Seq(s"a row is emitted when the watermark on $column has passed it"))
     } else if (node.child.kinds.isInsertOnly) {
       Decision(
@@ -111,7 +104,7 @@ object RankInference extends NodeInference {
             Some(RankStrategy.Retract.toString),
             Seq(
               head("first rows", "the last rank and some"),
-              StateTable("rows", partition :+ "row", "count", StateTable.unbounded(ttl))),
+              StateTable("rows", partition :+ "row", "count", StateTable.unbounded)),
             levels(rank).toSeq :+ s"keeps all rows: $why")
       }
     }
@@ -129,12 +122,12 @@ object RankInference extends NodeInference {
   private[inference] def keepsAll(rank: Rank, input: InferredNode): Boolean =
     !input.kinds.isInsertOnly && updateFastKey(rank, input).isLeft
 
-  private def partitionBound(rank: Rank, ttl: Long): String =
+  private def partitionBound(rank: Rank): String =
     rank.partitionBy
       .flatMap(EventTime.columnOf)
       .headOption
       .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded(ttl))
+      .getOrElse(StateTable.unbounded)
 
   /** The strategy that was decided on for a rank. */
   def strategy(rank: Rank, node: AnnotatedPlan): RankStrategy = {

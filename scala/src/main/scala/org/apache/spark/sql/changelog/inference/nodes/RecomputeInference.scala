@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.inference.{
   RunningWindow,
   WindowStack
 }
-import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.StateTable
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -72,7 +72,7 @@ object RecomputeInference extends NodeInference {
     val partition = window.partitionSpec.map(DescribeNode.expression)
     val bound = eventTime(Seq(window.partitionSpec))
       .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded(StateTtl.ofInput(window)))
+      .getOrElse(StateTable.unbounded)
     Decision(
       Seq(Demand.nothing),
       Some("run through passed rows"),
@@ -90,7 +90,7 @@ object RecomputeInference extends NodeInference {
   private def keepRows(node: InferredNode, partitions: Seq[Seq[Expression]]): Decision = {
     val bound = eventTime(partitions)
       .map(column => s"watermark on $column")
-      .getOrElse(StateTable.unbounded(StateTtl.orSession(StateTtl.longest(node.plan))))
+      .getOrElse(StateTable.unbounded)
     val row = if (partitions.size == 1) Seq("row") else Seq("side", "row")
     val key = partitions.head.map(DescribeNode.expression) ++ row
     Decision(

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.inference.nodes
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -31,6 +31,6 @@ object RecursionInference extends NodeInference {
         "rows",
         Seq("input", "row"),
         "count",
-        StateTable.unbounded(StateTtl.orSession(StateTtl.longest(node.plan))))),
+        StateTable.unbounded)),
     Seq("a batch that changes an input runs the recursion over all old and over all new rows"))
 }

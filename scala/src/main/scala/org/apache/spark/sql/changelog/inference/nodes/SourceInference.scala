@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTable, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -50,7 +50,7 @@ object SourceInference extends NodeInference {
               "rows",
               source.key.map(_.name),
               "row",
-              StateTable.unbounded(StateTtl.orSession(None)))),
+              StateTable.unbounded)),
           reasons = Seq(if (source.snapshot.isEmpty) {
             "keeps the last row of each key: the feed has no before images"
           } else {
@@ -71,6 +71,6 @@ object SourceInference extends NodeInference {
         "keys",
         source.key.map(_.name),
         "count of rows",
-        StateTable.unbounded(StateTtl.orSession(None)))),
+        StateTable.unbounded)),
     reasons = Seq(s"counts the rows of each key: duplicates => '${source.duplicates}'"))
 }

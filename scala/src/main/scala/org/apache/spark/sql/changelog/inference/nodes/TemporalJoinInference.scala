@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.times.EventTime
-import org.apache.spark.sql.changelog.plans.{StateTable, StateTtl, TemporalJoin}
+import org.apache.spark.sql.changelog.plans.{StateTable, TemporalJoin}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -47,7 +47,7 @@ object TemporalJoinInference extends NodeInference {
       bounds
         .lift(index)
         .map(column => s"a watermark on ${column.name}")
-        .getOrElse(StateTable.unbounded(StateTtl.ofInput(join, index))))
+        .getOrElse(StateTable.unbounded))
     val strategy =
       if (node.kinds.isInsertOnly) "look up the version once it is certain"
       else "look up the version by time"

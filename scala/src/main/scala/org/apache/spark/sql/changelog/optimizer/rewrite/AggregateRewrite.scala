@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate, StateTtl}
+import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
 
 /**
  * Replaces an `Aggregate` by a [[ChangelogAggregate]].
@@ -39,7 +39,6 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       RowKind.newAttribute(),
       ids.next(),
       distinctId,
-      StateTtl.hinted(aggregate),
       inputs.head)
     NodeRewrite.select(rewritten, aggregate.output, withKind = !node.mode.isInsertOnly)
   }

@@ -65,7 +65,6 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
       opening = None,
       RowKind.newAttribute(),
       ids.next(),
-      StateTtl.longest(map),
       rows.plan)
     val positions = replay.output.map(_.exprId).zipWithIndex.toMap
     val versions = new ReplayedVersions(

@@ -73,8 +73,7 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
         state.form(isLeft),
         state.rowKey(isLeft).map(NodeRewrite.sameBytes),
         state.tracksMatches(isLeft),
-        replaces(node.children(number)),
-        StateTtl.hinted(state.join, number))
+        replaces(node.children(number)))
     }
     ChangelogJoin(
       state.join.joinType,

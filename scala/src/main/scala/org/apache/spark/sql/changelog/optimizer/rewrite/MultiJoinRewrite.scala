@@ -36,8 +36,7 @@ private[optimizer] object MultiJoinRewrite extends NodeRewrite {
         state.form(isLeft),
         state.rowKey(isLeft).map(NodeRewrite.sameBytes),
         tracksMatches = false,
-        JoinRewrite.replaces(node.children(number)),
-        ttl = None)
+        JoinRewrite.replaces(node.children(number)))
     }
     val rewritten = ChangelogMultiJoin(
       sides,

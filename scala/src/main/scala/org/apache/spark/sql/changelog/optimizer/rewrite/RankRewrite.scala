@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.RankInference
-import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, Ranking, Salt, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, Rank, Ranking, Salt}
 
 /**
  * Replaces a `Rank` by the operator that keeps the best rows.
@@ -51,7 +51,7 @@ private[optimizer] object RankRewrite extends NodeRewrite {
       node.mode.updateKind,
       RowKind.find(child.output))
     val rewritten =
-      ChangelogRank(ranking, RowKind.newAttribute(), ids.next(), StateTtl.hinted(rank), child)
+      ChangelogRank(ranking, RowKind.newAttribute(), ids.next(), child)
     NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
   }
 

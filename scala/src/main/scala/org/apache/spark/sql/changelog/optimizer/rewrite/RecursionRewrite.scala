@@ -43,7 +43,6 @@ private[optimizer] object RecursionRewrite extends NodeRewrite {
       opening = Some(AttributeReference("_opening", BooleanType, nullable = false)()),
       RowKind.newAttribute(),
       ids.next(),
-      StateTtl.longest(query),
       rows)
     // after the number of the input
     val starts = query.inputs.scanLeft(1)(_ + _.output.size)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.BooleanType
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay}
 
 /**
  * Computes an aggregate anew for each group that changes, where a function can't take values back
@@ -68,7 +68,6 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       else None,
       RowKind.newAttribute(),
       ids.next(),
-      StateTtl.hinted(aggregate),
       rows)
     val computed =
       compute(aggregate, others, sessions, replay, if (waits) sorted(replay) else replay)

@@ -59,7 +59,6 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
     opening = None,
     RowKind.newAttribute(),
     ids.next(),
-    StateTtl.hinted(window),
     rows,
     placedBy = Some(partition))
 
@@ -83,7 +82,6 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
           values.collectFirst { case (known, value) if known.fastEquals(call) => value }.get
         }.asInstanceOf[NamedExpression])),
       ids.next(),
-      StateTtl.hinted(window),
       held)
   }
 

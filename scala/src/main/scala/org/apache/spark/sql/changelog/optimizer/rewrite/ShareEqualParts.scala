@@ -11,7 +11,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
-import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide, StateTtl}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide}
 
 /**
  * Finds the parts of a query that are equal and keep state, so that each is computed once per batch
@@ -93,8 +93,7 @@ private[optimizer] object ShareEqualParts {
 
   /** What hints say of the state of operators. How a stream is read below its source may differ. */
   private def hints(plan: LogicalPlan): Seq[Any] =
-    plan.children.indices.map(StateTtl.hinted(plan, _)) ++
-      SkewedSide.of(plan).map(_.places(plan)) ++ (plan match {
+    SkewedSide.of(plan).map(_.places(plan)).toSeq ++ (plan match {
         case _: FromChangelog => Nil
         case _ => plan.children.flatMap(hints)
       })

@@ -35,8 +35,7 @@ private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
       TemporalSide(
         key.map(NodeRewrite.sameBytes),
         time,
-        RowKind.find(input.output),
-        StateTtl.hinted(join, number))
+        RowKind.find(input.output))
     val matching = TemporalMatching(
       join.joinType,
       join.matchesNull,

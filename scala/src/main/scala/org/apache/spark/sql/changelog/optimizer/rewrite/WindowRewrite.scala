@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, WindowStack}
-import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay, StateTtl}
+import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -54,7 +54,6 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
       opening = None,
       RowKind.newAttribute(),
       ids.next(),
-      StateTtl.hinted(windows.head),
       if (rows.output == inputs.head.output) inputs.head else rows)
     val lowest = versioned(windows.head, replay, replay)
     val computed = windows.tail.foldLeft(lowest) { (below, window) =>

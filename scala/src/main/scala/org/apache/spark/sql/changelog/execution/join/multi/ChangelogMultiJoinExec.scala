@@ -12,8 +12,9 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.join._
-import org.apache.spark.sql.changelog.plans.{JoinResult, SideForm, StateTtl}
+import org.apache.spark.sql.changelog.plans.{JoinResult, SideForm}
 
 /**
  * Joins several changelogs on one key and emits what a batch does to the result.
@@ -54,7 +55,7 @@ case class ChangelogMultiJoinExec(
 
   // asked before the batch knows its time
   override protected lazy val ttls: Seq[Long] =
-    sides.map(side => StateTtl.orSession(side.joined.ttl))
+    sides.map(_ => conf.getConf(ChangelogConf.STATE_TTL))
 
   override protected def doExecute(): RDD[InternalRow] =
     executeWithStore(zipped(inputRows)) { (store, inputs) =>

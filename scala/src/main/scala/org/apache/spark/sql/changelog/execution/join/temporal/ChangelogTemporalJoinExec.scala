@@ -12,11 +12,12 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.{BinaryExecNode, SparkPlan}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.microbatch.BatchTime
-import org.apache.spark.sql.changelog.plans.{ChangelogJoin, StateTtl, TemporalMatching}
+import org.apache.spark.sql.changelog.plans.{ChangelogJoin, TemporalMatching}
 
 /**
  * Joins each left row with the version of its time.
@@ -78,7 +79,7 @@ case class ChangelogTemporalJoinExec(
 
   // of runs, then of their directories
   override protected lazy val ttls: Seq[Long] =
-    (sides ++ sides).map(side => if (isTimed) 0L else StateTtl.orSession(side.joined.ttl))
+    (sides ++ sides).map(_ => if (isTimed) 0L else conf.getConf(ChangelogConf.STATE_TTL))
 
   /** A watermark that moves on makes rows certain, without any change. */
   override protected def closesMoreAt(watermark: Long): Boolean =

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.analysis
+
+import java.util.Locale
+import java.util.concurrent.TimeUnit.MILLISECONDS
+
+import scala.util.Try
+
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{Expression, StringLiteral}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedHint}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
+import org.apache.spark.sql.catalyst.util.IntervalUtils
+import org.apache.spark.unsafe.types.UTF8String
+
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.plans.RowTtl
+
+/**
+ * Puts a `ROW_TTL` hint to where the tables it names are read.
+ * {{{
+ *   ROW_TTL(o, '3d', c, '12h')   of two tables
+ *   ROW_TTL('3d')                of all that the hint stands on
+ *
+ *   UnresolvedHint ROW_TTL, [o, 3d]               Project
+ *   +- Project                                    +- Join
+ *      +- Join                             =>        :- RowTtl 3d
+ *         :- SubqueryAlias o                         :  +- SubqueryAlias o
+ *         +- SubqueryAlias c                         +- SubqueryAlias c
+ * }}}
+ * Runs with Spark's own rules for hints, before names are resolved. What is wrong with a hint is no
+ * error where there is no `to_changelog`: Spark ignores hints it does not know.
+ */
+object ResolveRowTtl extends Rule[LogicalPlan] {
+  private val Name = "ROW_TTL"
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
+      case hint: UnresolvedHint if hint.name.equalsIgnoreCase(Name) =>
+        try resolve(hint)
+        catch { case problem: AnalysisException => RowTtl(0, hint.child, Some(problem)) }
+    }
+
+  private def resolve(hint: UnresolvedHint): LogicalPlan =
+    parse(hint.parameters).foldLeft(hint.child) {
+      case (plan, (Nil, ttl)) => RowTtl(ttl, plan)
+      case (plan, (name, ttl)) =>
+        HintedTables.placed(plan, name, RowTtl(ttl, _)).getOrElse {
+          val read = HintedTables.names(hint.child).mkString(", ")
+          throw invalid(
+            "name",
+            s"'${name.mkString(".")}'",
+            s"the SELECT it stands in reads $read")
+        }
+    }
+
+  /** The names in a hint with their lengths in ms; no name stands for all of it. */
+  private def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = parameters match {
+    case Seq(ttl) => Seq(Nil -> length(ttl))
+    case _ if parameters.nonEmpty && parameters.size % 2 == 0 =>
+      parameters.grouped(2).map(pair => nameParts(pair.head) -> length(pair.last)).toSeq
+    case _ =>
+      throw invalid(
+        "parameters",
+        parameters.map(_.sql).mkString("(", ", ", ")"),
+        s"names with lengths are expected, as in $Name(o, '3d')")
+  }
+
+  private def nameParts(expression: Expression): Seq[String] = expression match {
+    case StringLiteral(name) => UnresolvedAttribute.parseAttributeName(name)
+    case name: UnresolvedAttribute => name.nameParts
+    case other => throw invalid("name", other.sql, "the name of a table is expected")
+  }
+
+  private def length(expression: Expression): Long =
+    (expression match {
+      case StringLiteral(text) => inMs(text.trim.toLowerCase(Locale.ROOT))
+      case _ => None
+    }).filter(_ > 0).getOrElse {
+      throw invalid(
+        "length",
+        expression.sql,
+        "a length of time is expected, such as '12h' or '3 days'")
+    }
+
+  /** As in the session's configuration, or as for a watermark. */
+  private def inMs(text: String): Option[Long] =
+    Try(JavaUtils.timeStringAsMs(text)).toOption.orElse {
+      Try(IntervalUtils.stringToInterval(UTF8String.fromString(text))).toOption
+        .filter(_.months == 0)
+        .map(IntervalUtils.getDuration(_, MILLISECONDS))
+    }
+
+  def invalid(argument: String, value: String, expected: String): AnalysisException =
+    ChangelogErrors.argumentInvalid(s"the hint $Name", argument, value, expected)
+}
