@@ -91,10 +91,10 @@ private[optimizer] object ShareEqualParts {
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
     hints(node.plan))
 
-  /** What hints say of the state of operators. How a stream is read below its source may differ. */
+  /** What the hint says of each node; a hint has the canonical form of the node below it. How sources are read may differ. */
   private def hints(plan: LogicalPlan): Seq[Any] =
-    SkewedSide.of(plan).map(_.places(plan)).toSeq ++ (plan match {
-        case _: FromChangelog => Nil
-        case _ => plan.children.flatMap(hints)
-      })
+    SkewedSide.of(plan).map(_.places(plan)) +: (plan match {
+      case _: FromChangelog => Nil
+      case _ => plan.children.flatMap(hints)
+    })
 }
