@@ -39,7 +39,6 @@ from measuring import (
 
 SPLIT = {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}
 ONE_LEVEL = {"spark.sql.changelog.rank.twoLevel.enabled": "false"}
-BINARY = {"spark.sql.changelog.join.multiJoin.enabled": "false"}
 
 # Name, what Spark's side runs, and its settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
@@ -51,7 +50,6 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "ours-split": ("ours", SPLIT),
     "ours-rocksdb-split": ("ours", ROCKSDB | SPLIT),
     "ours-one-level": ("ours", ONE_LEVEL),
-    "ours-binary": ("ours", BINARY),
     "stock": ("stock", MEMORY),
     "stock-rocksdb": ("stock", ROCKSDB),
 }
@@ -174,7 +172,7 @@ def takes_part(name: str, workload: workloads.Workload) -> bool:
         return workload.name.startswith("W3")
     if name.endswith("-one-level"):
         return workload.name == "W6g"
-    if name.endswith(("-binary", "-multi")):
+    if name.endswith("-multi"):
         return workload.name == "W11"
     if name == "recompute":
         return any(table in workloads.KEYS for table in workload.tables)

@@ -142,14 +142,6 @@ class ChangelogConf:
         "with very many of them is not the work of one task. Costs a second, small shuffle. A "
         "query that has started keeps the setting it started with.",
     )
-    join_multi_join = Entry(
-        "spark.sql.changelog.join.multiJoin.enabled",
-        _boolean,
-        "Whether inner joins of three inputs or more on one key are done as one, which keeps "
-        "each input once and no results in between. Not where rows are forgotten for their age "
-        "or a watermark bounds them. A query that has started must keep the setting it started "
-        "with.",
-    )
     join_spread = Entry(
         "spark.sql.changelog.join.spread.enabled",
         _boolean,

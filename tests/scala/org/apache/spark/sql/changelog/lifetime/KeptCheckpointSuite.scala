@@ -92,7 +92,6 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
     "distinct" -> where("d > 1"),
     "cascade" -> adding("(SELECT count(*) FROM u)", "kept", "rebuilt"),
     "inner join" -> adding("v + w", "kept"),
-    "multi join" -> adding("v - id", "kept"),
     "shared parts" -> adding("s + c", "kept"),
     "temporal join" -> adding("v + w", "rebuilt", "dropped"),
     "rank, all rows" -> where("v > 3"),

@@ -80,7 +80,7 @@ object OperatorQuery {
       "join of rows that only come",
       "SELECT a.id, a.v, b.v AS w, a.at FROM events_t a JOIN events_u b ON a.id = b.id AND a.v = b.v"),
     OperatorQuery(
-      "multi join",
+      "join of three",
       "SELECT a.id, a.v, b.x, c.g FROM t a JOIN u b ON a.id = b.id JOIN newest_u c ON c.id = a.id"),
     OperatorQuery(
       "temporal join",
@@ -162,7 +162,6 @@ object OperatorQuery {
     "aggregate",
     "distinct",
     "inner join",
-    "multi join",
     "temporal join",
     "rank, all rows",
     "normalize",

@@ -77,16 +77,6 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one row must be held")
     .createWithDefault(10000)
 
-  val JOIN_MULTI_ENABLED: ConfigEntry[Boolean] = Setting(
-    "spark.sql.changelog.join.multiJoin.enabled")
-    .doc(
-      "Whether inner joins of three inputs or more on one key are done as one, which keeps each " +
-        "input once and no results in between. Not where rows are forgotten for their age or a " +
-        "watermark bounds them. A query that has started must keep the setting it started with.")
-    .version("0.1.0")
-    .booleanConf
-    .createWithDefault(true)
-
   val SKEW_WAYS: ConfigEntry[Int] = Setting("spark.sql.changelog.skew.ways")
     .doc(
       "In how many parts a join divides the rows of each key that a hint SKEW names; of the other side's " +
@@ -195,7 +185,6 @@ object ChangelogConf {
       AGGREGATE_HEAD_SIZE,
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
-      JOIN_MULTI_ENABLED,
       JOIN_SPREAD_ENABLED,
       RANK_TWO_LEVEL_ENABLED,
       SKEW_WAYS,

@@ -20,7 +20,6 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.aggregate.PlanChangelogAggregate
 import org.apache.spark.sql.changelog.execution.consolidate.ChangelogConsolidateExec
 import org.apache.spark.sql.changelog.execution.join.PlanChangelogJoin
-import org.apache.spark.sql.changelog.execution.join.multi.PlanChangelogMultiJoin
 import org.apache.spark.sql.changelog.execution.join.temporal.PlanChangelogTemporalJoin
 import org.apache.spark.sql.changelog.execution.normalize.{
   ChangelogNormalizeExec,
@@ -138,10 +137,6 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
     case join: ChangelogJoin =>
       val state = stateOf(join.operatorId, join.leftSide.key)
       PlanChangelogJoin(join, state, planLater(join.left), planLater(join.right)) :: Nil
-
-    case join: ChangelogMultiJoin =>
-      val state = AssignStateInfo(castToImpl(session), join.operatorId)
-      PlanChangelogMultiJoin(join, state, join.children.map(planLater)) :: Nil
 
     case join: ChangelogTemporalJoin =>
       val state = stateOf(join.operatorId, join.leftSide.key)

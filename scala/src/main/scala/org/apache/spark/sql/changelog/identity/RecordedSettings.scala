@@ -18,7 +18,6 @@ private[changelog] object RecordedSettings {
   /** Settings that decide which operators there are, and what those keep. */
   private val layout: Seq[ConfigEntry[_]] = Seq(
     ChangelogConf.DISTINCT_SPLIT_ENABLED,
-    ChangelogConf.JOIN_MULTI_ENABLED,
     ChangelogConf.SKEW_WAYS,
     ChangelogConf.SHARE_EQUAL_PARTS_ENABLED,
     ChangelogConf.RANK_TWO_LEVEL_ENABLED,

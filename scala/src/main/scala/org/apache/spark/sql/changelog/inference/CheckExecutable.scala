@@ -44,7 +44,7 @@ object CheckExecutable {
     case _: Generate | _: Expand | _: Sort => None
     case watermark: EventTimeWatermark => leavingObstacle(watermark)
     case _: RepartitionOperation | _: RebalancePartitions => None
-    case _: Join | _: MultiJoin | _: TemporalJoin | _: LookupJoin => None
+    case _: Join | _: TemporalJoin | _: LookupJoin => None
     case _: RecursiveQuery | _: EmitOnClose => None
     case metrics: CollectMetrics =>
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)

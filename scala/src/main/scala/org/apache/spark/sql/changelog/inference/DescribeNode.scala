@@ -11,21 +11,7 @@ import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
-import org.apache.spark.sql.changelog.plans.{
-  EmitOnClose,
-  FromChangelog,
-  InputMode,
-  LookupJoin,
-  MultiJoin,
-  Rank,
-  ReadName,
-  RecursiveQuery,
-  RowTtl,
-  Salt,
-  TemporalFilter,
-  TemporalJoin,
-  ToChangelog
-}
+import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl, Salt, TemporalFilter, TemporalJoin, ToChangelog}
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.
@@ -46,7 +32,6 @@ object DescribeNode {
     case _ if StaticInference.isStatic(plan) => plan.nodeName
     case _: Aggregate => "ChangelogAggregate"
     case _: Join => "ChangelogJoin"
-    case _: MultiJoin => "ChangelogMultiJoin"
     case _: TemporalJoin => "ChangelogTemporalJoin"
     case _: LookupJoin => "ChangelogLookupJoin"
     case _: TemporalFilter => "ChangelogTemporalFilter"
@@ -69,7 +54,6 @@ object DescribeNode {
     case closing: EmitOnClose => bracketed(closingTimes(closing))
     case agg: Aggregate => aggregateDetail(agg)
     case join: Join => joinDetail(join)
-    case join: MultiJoin => namedInJoin(join, join.condition)
     case join: TemporalJoin => temporalJoinDetail(join)
     case lookup: LookupJoin => joinDetail(lookup.toJoin)
     case rank: Rank => rankDetail(rank)
@@ -96,7 +80,6 @@ object DescribeNode {
     val mark = plan match {
       case agg: Aggregate => bracketed(groups(agg))
       case join: Join => joinType(join)
-      case join: MultiJoin => list(join.keys.head)
       case join: TemporalJoin => join.joinType.toString
       case lookup: LookupJoin => joinType(lookup.toJoin)
       case rank: Rank => s"${rank.function} ${list(rank.partitionBy)}"

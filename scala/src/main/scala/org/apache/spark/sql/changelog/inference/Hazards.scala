@@ -84,7 +84,7 @@ private[inference] object Hazards {
     }
 
   private def bound(plan: LogicalPlan): String = plan match {
-    case _: Join | _: MultiJoin | _: TemporalJoin =>
+    case _: Join | _: TemporalJoin =>
       "A condition on event times of both sides, with watermarks"
     case _: Aggregate => "An event time with a watermark among the groups"
     case _ => "An event time with a watermark among what it is partitioned by"

@@ -65,7 +65,7 @@ object NormalizeChangelogQuery {
         GroupByCollationKey(unsorted)
     }
     val prepared = PrepareJoinInputs(InsertStaticRows(AssignSkew(grouped)))
-    SparkRules.updateNullability(pruneSources(CombineInnerJoins(prepared)))
+    SparkRules.updateNullability(pruneSources(prepared))
   }
 
   private def pruneSources(plan: LogicalPlan): LogicalPlan = plan.transformDown {

@@ -9,20 +9,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogStatic,
-  EmitOnClose,
-  FromChangelog,
-  GroupValue,
-  LookupJoin,
-  MultiJoin,
-  Rank,
-  RankFunction,
-  RowTtl,
-  TemporalFilter,
-  TemporalJoin,
-  ToChangelog
-}
+import org.apache.spark.sql.changelog.plans.{ChangelogStatic, EmitOnClose, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl, TemporalFilter, TemporalJoin, ToChangelog}
 
 /**
  * Derives which columns identify a row of each node's output, from its inputs' keys.
@@ -61,10 +48,6 @@ object UpsertKeys {
       case leaf: LeafNode => if (isOneRow(leaf)) Seq(AttributeSet.empty) else Nil
       case agg: Aggregate => ofGroups(agg)
       case join: Join => ofJoin(join, inputs(0), inputs(1))
-      case join: MultiJoin =>
-        join.joins.zip(inputs.tail).foldLeft(inputs.head) { case (left, (join, right)) =>
-          apply(join, Seq(left, right))
-        }
       case _: TemporalJoin => inputs(0)
       case _: TemporalFilter | _: RowTtl | _: EmitOnClose => inputs.head
       case join: LookupJoin => ofJoin(join.toJoin, inputs(0), inputs(1))

@@ -63,10 +63,6 @@ private[inference] object ClosingTimes {
     case limit: WindowGroupLimit => ofPartition(node.child, limit.partitionSpec)
     case union: Union => ofUnion(union, node.children)
     case join: Join => ofJoin(join, node.children)
-    case join: MultiJoin =>
-      join.joins.zip(node.children.tail).foldLeft(apply(node.child)) {
-        case (left, (join, right)) => some(JoinClosingTimes(join, left, apply(right)))
-      }
     case join: TemporalJoin => held(ofTemporalJoin(join, node.children), node)
     case _: LookupJoin => apply(node.child)
     case plan if FilterInference.appliesTo(plan) || StatelessInference.appliesTo(plan) =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
 
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
-import org.apache.spark.sql.changelog.plans.{FromChangelog, MultiJoin}
+import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /** Which way the updates of a row can move one of its columns. */
 sealed trait Direction
@@ -67,7 +67,6 @@ object Monotonicity {
       case agg: Aggregate => ofAggregate(agg, node.child, column)
       case Join(_, _, _: InnerLike | LeftSemi, condition, _) =>
         ofJoined(node, condition, column)
-      case join: MultiJoin => ofJoined(node, Some(join.condition), column)
       case _: EventTimeWatermark | _: RepartitionOperation | _: RebalancePartitions | _: Sort =>
         ofColumn(node.child, column)
       case _ => None

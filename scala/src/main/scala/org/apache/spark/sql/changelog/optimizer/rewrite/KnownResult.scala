@@ -27,7 +27,6 @@ private[optimizer] object KnownResult {
         val sides = Seq(join.leftSide, join.rightSide)
         sides.forall(_.form != SideForm.Nothing) &&
         preserved(join).forall(side => isAlwaysKept(side.key, join.matchesNull))
-      case join: ChangelogMultiJoin => join.sides.forall(_.form != SideForm.Nothing)
       // of sessions buffers may be kept instead of rows
       case replay: ChangelogReplay => !replay.emitsClosed && !groupsSessions(node)
       case _ => false

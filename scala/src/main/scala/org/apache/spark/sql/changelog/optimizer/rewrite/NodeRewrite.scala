@@ -71,7 +71,6 @@ private[optimizer] object NodeRewrite {
       WindowRewrite,
       RankRewrite,
       JoinRewrite,
-      MultiJoinRewrite,
       TemporalJoinRewrite,
       TemporalFilterRewrite,
       RowTtlRewrite,

@@ -185,7 +185,7 @@ private[optimizer] object OutputRewrite {
   /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */
   private def knowsUpdates(node: AnnotatedPlan): Boolean = node.plan match {
     case _: Join => !node.children.exists(side => StaticInference.isStatic(side.plan))
-    case _: MultiJoin | _: Rank => true
+    case _: Rank => true
     case _: Project | _: Filter => knowsUpdates(node.children.head)
     case _ => false
   }
