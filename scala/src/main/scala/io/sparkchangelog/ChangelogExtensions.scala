@@ -17,12 +17,13 @@ import org.apache.spark.sql.changelog.analysis.{
   RecognizeLookupJoin,
   RecognizeTemporalJoin,
   ResolvePassingTime,
-  ResolveSkewHints,
-  ResolveRowTtl
+  ResolveRowTtl,
+  ResolveSkewHints
 }
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
 import org.apache.spark.sql.changelog.functions._
+import org.apache.spark.sql.changelog.identity.CheckChangelogSupport
 import org.apache.spark.sql.changelog.optimizer.{
   DropHints,
   LiftSkew,
@@ -32,7 +33,6 @@ import org.apache.spark.sql.changelog.optimizer.{
 }
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
-import org.apache.spark.sql.changelog.start.CheckChangelogSupport
 import org.apache.spark.sql.changelog.status.{
   ChangelogStatusFunction,
   RunningPlans,
@@ -75,8 +75,7 @@ class ChangelogExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(
       new RefuseViewWrites(_)
     ) // before formats replace statements
-    extensions.injectResolutionRule(_ =>
-      ResolveRowTtl) // Hive sessions leave out the ones above
+    extensions.injectResolutionRule(_ => ResolveRowTtl) // Hive sessions leave out the ones above
     extensions.injectResolutionRule(_ => ResolveSkewHints) // and finds columns in any
     extensions.injectResolutionRule(new RefuseViewWrites(_))
     extensions.injectResolutionRule(new DropViewsWhole(_))

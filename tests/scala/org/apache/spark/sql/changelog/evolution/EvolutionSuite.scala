@@ -64,7 +64,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       second: String,
       kept: Int,
       conf: Map[String, String] = Map.empty,
-      target: Boolean = false): Seq[OperatorFate] = withClue(s"$first\n-> $second $conf:\n") {
+      target: Boolean = false): Seq[StatePlan] = withClue(s"$first\n-> $second $conf:\n") {
     val query = life()
     query.run(query.changes(first, conf))
     more(query)

@@ -115,10 +115,7 @@ class StateExpirySuite extends AnyFunSuite with ChangelogSession {
       "SELECT g, n FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY n) AS r FROM t) WHERE r = 1",
       "a 10 insert",
       "a 20 insert")
-    forgets(
-      "SELECT n, sum(n) OVER (PARTITION BY g) AS s FROM t",
-      "10 10 insert",
-      "20 20 insert")
+    forgets("SELECT n, sum(n) OVER (PARTITION BY g) AS s FROM t", "10 10 insert", "20 20 insert")
   }
 
   test("the length may change, but not whether there is one") {

@@ -24,13 +24,7 @@ class ParameterGroupSuite extends AnyFunSuite {
     tracksMatches = true,
     replaces = false)
   private val right =
-    JoinedSide(
-      Seq(c, c),
-      None,
-      SideForm.RowCount,
-      Nil,
-      tracksMatches = false,
-      replaces = true)
+    JoinedSide(Seq(c, c), None, SideForm.RowCount, Nil, tracksMatches = false, replaces = true)
   private val join = ChangelogJoin(
     Inner,
     left,

@@ -15,7 +15,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.streaming.StreamingQueryProgress
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.evolution.{Evolution, OperatorFate, Rescaling}
+import org.apache.spark.sql.changelog.evolution.{Evolution, Rescaling, StatePlan}
 
 /**
  * A program whose query becomes another one on the way.
@@ -80,12 +80,12 @@ final case class ChangedProgram(
   }
 
   /** What would become of the operators. */
-  def fates(oracle: Oracle, variant: Variant): Seq[OperatorFate] =
+  def fates(oracle: Oracle, variant: Variant): Seq[StatePlan] =
     oracle.sessions.withConf(variant.conf) {
       val run = new ProgramRun(oracle.sessions, program, inMode(variant), compares = false)
       try {
         begin(run)
-        var fates = Seq.empty[OperatorFate]
+        var fates = Seq.empty[StatePlan]
         run.goOnWith(changed, feeds, keepsTarget = false, fails = false, ends = None) {
           (changes, from, _, _) => fates = evolution(changes, from).operators
         }
@@ -123,7 +123,7 @@ final case class ChangedProgram(
 
   /** Lets the other query go on, if it can. */
   private def change(run: ProgramRun, after: Seq[Step]): Outcome = {
-    var said = Seq.empty[OperatorFate]
+    var said = Seq.empty[StatePlan]
     var steps = 0
     var endings = Seq.empty[String]
     val firstRun = firstBatchEnds.map(new EndedRun(_))
@@ -202,18 +202,18 @@ object ChangedProgram {
 
   /** What is to become of a query that is changed. */
   sealed trait Foreseen {
-    def check(refusal: Option[String], fates: Seq[OperatorFate]): Unit
+    def check(refusal: Option[String], fates: Seq[StatePlan]): Unit
   }
 
   /** It goes on, with whatever it can keep. */
   case object GoesOn extends Foreseen {
-    override def check(refusal: Option[String], fates: Seq[OperatorFate]): Unit =
+    override def check(refusal: Option[String], fates: Seq[StatePlan]): Unit =
       assert(refusal.isEmpty, s"it is refused: ${refusal.mkString}")
   }
 
   /** It goes on with all its state. */
   case object KeepsAll extends Foreseen {
-    override def check(refusal: Option[String], fates: Seq[OperatorFate]): Unit = {
+    override def check(refusal: Option[String], fates: Seq[StatePlan]): Unit = {
       GoesOn.check(refusal, fates)
       assert(fates.forall(_.isKept), fates.mkString("\n"))
     }
@@ -221,7 +221,7 @@ object ChangedProgram {
 
   /** It can't, for a reason with these words. */
   final case class CannotGoOn(reason: String) extends Foreseen {
-    override def check(refusal: Option[String], fates: Seq[OperatorFate]): Unit =
+    override def check(refusal: Option[String], fates: Seq[StatePlan]): Unit =
       assert(refusal.exists(_.contains(reason)), s"$refusal has not $reason; ${fates.mkString}")
   }
 
@@ -229,9 +229,9 @@ object ChangedProgram {
    * It can't, for a reason with these words, exactly if another one rebuilds an operator of that name from its
    * sources, which differs from it in what is no reason there.
    */
-  final case class AsAnother(reason: String, another: Seq[OperatorFate], operator: String)
+  final case class AsAnother(reason: String, another: Seq[StatePlan], operator: String)
       extends Foreseen {
-    override def check(refusal: Option[String], fates: Seq[OperatorFate]): Unit = {
+    override def check(refusal: Option[String], fates: Seq[StatePlan]): Unit = {
       val rebuilds =
         another.exists(fate => fate.shown.contains(operator) && fate.state == "rebuilt")
       if (rebuilds) CannotGoOn(reason).check(refusal, fates)
@@ -250,7 +250,7 @@ object ChangedProgram {
    *   how many steps the query before has made meanwhile
    */
   final case class Outcome(
-      fates: Seq[OperatorFate],
+      fates: Seq[StatePlan],
       refusal: Option[String],
       endings: Seq[String],
       steps: Int)

@@ -17,13 +17,11 @@ package org.apache.spark.sql
  *                uses compat, errors
  *   state        a state store that keeps rows in pages, for any streaming query
  *                uses compat, errors
- *   microbatch   what Spark knows of a batch while it plans and runs it
+ *   microbatch   what Spark knows of a batch while it plans and runs it, and what operators share in it
  *                uses compat, config
- *   shared       what nodes of a plan know each other by that work together when they run
- *                uses compat
  *   plans        logical nodes: those of from_changelog and to_changelog, those a query is
  *                rewritten to, and what EXPLAIN says of one
- *                uses config, errors, shared
+ *                uses config, errors, microbatch
  *   sources      change types into row kinds, records into changes, tables that are followed
  *                uses checkpoint, compat, errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
@@ -33,41 +31,37 @@ package org.apache.spark.sql
  *                uses compat, config, errors, inference, plans
  *   functions    from_changelog, to_changelog and their like, as SQL table functions
  *                uses analysis, compat, errors, plans, sources
- *   identity     what a query is, written down in its checkpoint so that it can be begun again
- *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sources
+ *   sinks        what keeps tables and topics current from the changes, each batch once
+ *                uses checkpoint, compat, errors, plans, sources
+ *   identity     what a query is, written down in its checkpoint so that it can be begun again, and
+ *                what is checked when it is started
+ *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sinks, sources,
+ *                state
  *   savepoints   batches of a query that are kept, and from which it goes on a second time
  *                uses checkpoint, compat, errors, identity, sources
  *   optimizer    the rewrite below to_changelog: normalize, infer, then one rewrite per node kind
- *                uses analysis, compat, config, errors, identity, inference, microbatch, plans,
- *                shared, sources
+ *                uses analysis, compat, config, errors, identity, inference, microbatch, plans, sources
  *   status       what running queries did in their last batch, operator by operator: for EXPLAIN,
  *                as a table function and as metrics
  *                uses functions, plans
  *   execution    physical operators, one package each, and how they use their state
  *                uses checkpoint, compat, config, errors, identity, inference, microbatch, plans,
- *                shared, sources, status
- *   lineage      the rows behind those of a query's result
- *                uses analysis, compat, errors, inference, plans
- *   sinks        what keeps tables and topics current from the changes, each batch once
- *                uses checkpoint, compat, errors, plans, sources
- *   start        what is checked when a query is started
- *                uses analysis, checkpoint, errors, identity, microbatch, plans, sinks, sources,
- *                state
+ *                sources, status
  *   evolution    a query that goes on otherwise with the state it has: as a changed one, or in
  *                another number of partitions
  *                uses analysis, checkpoint, compat, config, errors, execution, identity, microbatch,
- *                optimizer, plans, shared, sources, state
+ *                optimizer, plans, sources, state
  *   explain      EXPLAIN CHANGELOG as text, JSON and picture, of a query that runs and of a dry run,
- *                too, and the text in Spark's own EXPLAIN
- *                uses analysis, compat, config, errors, execution, functions, microbatch, plans,
- *                sources, status
+ *                too, the text in Spark's own EXPLAIN, and the rows behind those of a result
+ *                uses analysis, compat, config, errors, execution, functions, inference, microbatch,
+ *                plans, sources, status
  *   views        statements that keep a query's table under one name
  *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
- *                identity, lineage, plans, savepoints, sinks, sources
+ *                identity, plans, savepoints, sinks, sources
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have
- *                uses compat, errors, evolution, explain, lineage, savepoints, views
+ *                uses compat, errors, evolution, explain, savepoints, views
  * }}}
  *
  * It lives under Spark's own root because stateful operators need what Spark keeps to itself

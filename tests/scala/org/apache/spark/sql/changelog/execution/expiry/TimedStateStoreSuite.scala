@@ -195,7 +195,7 @@ class TimedStateStoreSuite extends AnyFunSuite with ProviderFixture {
       override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
         byValue.dueAt(key, value, after)
 
-      override def bearsOnOthers(value: UnsafeRow): Boolean =
+      override def affectsOtherDeadlines(value: UnsafeRow): Boolean =
         value == null || value.getInt(0) > 100
     }
     val store = new TimedStateStore(provider.getStore(0), bearing, None, capacity = 100)

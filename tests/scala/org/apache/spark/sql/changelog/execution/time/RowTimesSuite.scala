@@ -71,13 +71,13 @@ class RowTimesSuite extends AnyFunSuite {
   private def check(conditions: Seq[Expression], row: InternalRow, steps: Seq[Long]): Unit = {
     val times = RowTimes(conditions, columns)
     times.find(row)
-    var place = times.place(steps.head)
+    var place = times.nextTransition(steps.head)
     var shown = times.isShown(row, steps.head)
     steps.tail.foreach { now =>
-      val isLooked = place == RowTimes.Unsettled || (RowTimes.isKept(place) && place <= now)
+      val isLooked = place == RowTimes.Recheck || (RowTimes.isKept(place) && place <= now)
       if (isLooked) {
         times.find(row)
-        place = times.place(now)
+        place = times.nextTransition(now)
         shown = times.isShown(row, now)
       }
       val expected = times.isShown(row, now)
@@ -147,22 +147,22 @@ class RowTimesSuite extends AnyFunSuite {
     val times = RowTimes(Seq(GreaterThan(at, hourAgo), LessThanOrEqual(at, now)), columns)
     val row = InternalRow(100 * Hour * 1000 + 500, 0, 0L)
     times.find(row)
-    assert(times.place(0) == 100 * Hour + 1)
-    assert(times.place(100 * Hour + 1) == 101 * Hour + 1)
+    assert(times.nextTransition(0) == 100 * Hour + 1)
+    assert(times.nextTransition(100 * Hour + 1) == 101 * Hour + 1)
     assert(!times.isShown(row, 100 * Hour) && times.isShown(row, 100 * Hour + 1))
     assert(times.isShown(row, 101 * Hour) && !times.isShown(row, 101 * Hour + 1))
-    assert(times.place(101 * Hour + 1) == RowTimes.Gone)
+    assert(times.nextTransition(101 * Hour + 1) == RowTimes.Expired)
   }
 
   test("NULL is never in, and a month without a gap changes once") {
     val month = TimestampAddYMInterval(now, Literal(-1, YearMonthIntervalType()), Some("UTC"))
     val times = RowTimes(Seq(GreaterThan(at, month)), columns)
     times.find(InternalRow(null, null, null))
-    assert(times.place(0) == RowTimes.Gone)
+    assert(times.nextTransition(0) == RowTimes.Expired)
     def ms(text: String) = java.time.Instant.parse(text).toEpochMilli
     times.find(InternalRow(ms("2027-06-10T12:00:00Z") * 1000, null, null))
-    assert(times.place(ms("2027-06-10T12:00:00Z")) == ms("2027-07-10T12:00:00Z"))
+    assert(times.nextTransition(ms("2027-06-10T12:00:00Z")) == ms("2027-07-10T12:00:00Z"))
     times.find(InternalRow(ms("2027-02-28T12:00:00Z") * 1000, null, null))
-    assert(times.place(ms("2027-03-29T12:00:00Z")) == RowTimes.Unsettled)
+    assert(times.nextTransition(ms("2027-03-29T12:00:00Z")) == RowTimes.Recheck)
   }
 }

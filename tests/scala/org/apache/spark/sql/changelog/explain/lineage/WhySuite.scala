@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.lineage
+package org.apache.spark.sql.changelog.explain.lineage
 
 import org.apache.spark.SparkArithmeticException
 import org.apache.spark.sql.catalyst.parser.ParseException

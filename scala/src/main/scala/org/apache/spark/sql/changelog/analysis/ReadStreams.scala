@@ -3,11 +3,36 @@
 
 package org.apache.spark.sql.changelog.analysis
 
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeReference,
+  NamedExpression,
+  SubqueryExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.execution.streaming.runtime.{
+  StreamingExecutionRelation,
+  StreamingRelation
+}
+import org.apache.spark.sql.types.{Metadata, MetadataBuilder}
 
 import org.apache.spark.sql.changelog.ModifyKindSet
-import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, RowTtl, Skew, ToChangelog}
+import org.apache.spark.sql.changelog.compat.SparkRules
+import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.plans.{
+  FromChangelog,
+  InputMode,
+  LookupTable,
+  RowTtl,
+  Skew,
+  SourceOfPlan,
+  ToChangelog
+}
 
 /**
  * Reads the streams of a query below `to_changelog` as changelogs, and each source once.
@@ -100,4 +125,156 @@ object ReadStreams {
   /** What a reference to a common table expression stands for is known once it is inlined. */
   private def isStream(leaf: LeafNode): Boolean =
     leaf.isStreaming && !leaf.isInstanceOf[CTERelationRef]
+}
+
+/**
+ * Makes one source of what a query reads several times in the same way.
+ * {{{
+ *   Join                          Join
+ *   :- FromChangelog [k#1]        :- FromChangelog [k#1]
+ *   :  +- words [k#1]       =>    :  +- words [k#1]
+ *   +- FromChangelog [k#2]        +- Project [k#1 AS k#2]
+ *      +- words [k#2]                +- FromChangelog [k#1]
+ *                                       +- words [k#1]
+ * }}}
+ * To Spark the readings of one view are streams of their own, since their columns differ: each would
+ * have its own offsets, and a batch could bring more of one than of the other. Leaves alone streams
+ * that were made apart from each other, and changes that are read in another way.
+ *
+ * Here sources also get their numbers, which copies of a common table expression keep: in a batch that
+ * brings nothing, all sources of the same columns look the same.
+ */
+object ReadSourcesOnce extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = SeparateSubqueries(once(plan))
+
+  private def once(plan: LogicalPlan): LogicalPlan =
+    if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED) || !keepsApart(plan)) plan
+    else {
+      val known = mutable.Map.empty[Reading, FromChangelog]
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        plan.transformUpWithSubqueries { case source: FromChangelog =>
+          val reading = Reading(source.canonicalized, source.collectLeaves().map(originOf))
+          known.get(reading) match {
+            case Some(first) if source.streaming && first.output != source.output =>
+              readAs(first, source.output)
+            case Some(first) => source.copy(number = first.number)
+            case None =>
+              known(reading) = source.copy(number = known.size + 1)
+              known(reading)
+          }
+        }
+      }
+    }
+
+  /**
+   * Whether the sides of all joins stay apart: Spark's rule for redundant aliases, which takes those
+   * away that are made here, keeps them for no other nodes than these.
+   */
+  private def keepsApart(plan: LogicalPlan): Boolean = plan.collectWithSubqueries {
+    case node @ (_: LateralJoin | _: LookupTable) => node
+    case node if node.children.size > 1 && !isSparks(node) => node
+  }.isEmpty
+
+  private def isSparks(node: LogicalPlan): Boolean = node match {
+    case _: Join | _: Union | _: SetOperation | _: WithCTE => true
+    case _ => false
+  }
+
+  /** What must be the same of two readings. */
+  private case class Reading(changes: LogicalPlan, origins: Seq[Origin])
+
+  /** Something that is made once for each stream, and that all its readings have in common. */
+  private final class Origin(val made: AnyRef) {
+    override def equals(other: Any): Boolean = other match {
+      case origin: Origin => origin.made eq made
+      case _ => false
+    }
+
+    override def hashCode: Int = System.identityHashCode(made)
+  }
+
+  private def originOf(leaf: LogicalPlan): Origin = new Origin(leaf match {
+    case stream: StreamingRelation =>
+      stream.dataSource match {
+        case _: SourceOfPlan => None
+        case made => made
+      }
+    case stream: StreamingRelationV2 => stream.table
+    case stream: StreamingExecutionRelation => stream.source
+    case stream: LeafNode if stream.isStreaming => stream
+    // a table is the same if it looks the same
+    case _ => None
+  })
+
+  /** What a source gives, in other columns. */
+  private[analysis] def readAs(source: FromChangelog, columns: Seq[Attribute]): LogicalPlan = {
+    val named = source.output.zip(columns).map { case (read, column) =>
+      val marked =
+        new MetadataBuilder().withMetadata(column.metadata).putBoolean(Mark, true).build()
+      Alias(read, column.name)(column.exprId, column.qualifier, Some(marked))
+    }
+    Project(named, source)
+  }
+
+  /** Whether a column is one that [[readAs]] has made. */
+  private[analysis] def isMarked(column: NamedExpression): Boolean =
+    column.metadata.contains(Mark)
+
+  /**
+   * Marks the columns of what is read once more. To Spark an alias with metadata of its own is never
+   * redundant: without it, what only one side of a join reads would have one name on both, and a
+   * join that is pushed below a projection would find it twice.
+   */
+  private val Mark = "spark.sql.changelog.readOnceMore"
+
+  /** The plan without the marks, when Spark has optimized what they are for. */
+  def withoutMarks(plan: LogicalPlan): LogicalPlan = {
+    def unmarked(metadata: Metadata) =
+      new MetadataBuilder().withMetadata(metadata).remove(Mark).build()
+    plan.transformAllExpressions {
+      case alias: Alias if alias.explicitMetadata.exists(_.contains(Mark)) =>
+        val metadata = alias.explicitMetadata.map(unmarked)
+        Alias(alias.child, alias.name)(alias.exprId, alias.qualifier, metadata)
+      case column: AttributeReference if column.metadata.contains(Mark) =>
+        column.withMetadata(unmarked(column.metadata))
+    }
+  }
+}
+
+/**
+ * Puts common table expressions in place where `to_changelog` reads them.
+ *
+ * {{{
+ *   WithCTE                               ToChangelog streaming
+ *   :- CTERelationDef 0                   +- Aggregate
+ *   :  +- Aggregate                =>        +- FromChangelog
+ *   :     +- words                              +- words
+ *   +- ToChangelog
+ *      +- CTERelationRef 0
+ * }}}
+ *
+ * Only then is it known whether the query is over streams, and which. Runs when everything else is
+ * resolved. Spark would inline them later, in the optimizer, and queries without `to_changelog`
+ * are left to that.
+ */
+object InlineCommonTables extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.exists(isOurs)) plan
+    else {
+      AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        SparkRules.inlineCommonTables(plan).transformUp { case root: ToChangelog =>
+          ReadStreams(root)
+        }
+      }
+    }
+
+  private def isOurs(plan: LogicalPlan): Boolean = plan match {
+    case common: WithCTE => common.exists(readsCommonTable)
+    case _ => false
+  }
+
+  private def readsCommonTable(plan: LogicalPlan): Boolean =
+    plan.isInstanceOf[ToChangelog] &&
+      plan.collectWithSubqueries { case reference: CTERelationRef => reference }.nonEmpty
 }

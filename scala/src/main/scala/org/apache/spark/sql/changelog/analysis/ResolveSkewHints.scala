@@ -3,12 +3,23 @@
 
 package org.apache.spark.sql.changelog.analysis
 
+import scala.util.Try
+
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedHint}
+import org.apache.spark.sql.catalyst.analysis.{
+  UnresolvedAttribute,
+  UnresolvedFunction,
+  UnresolvedRelation
+}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
+import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.ArrayType
 
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.Skew
 
 /**
@@ -66,4 +77,142 @@ object ResolveSkewHints extends Rule[LogicalPlan] {
             (if (tables.isEmpty) ""
              else s", or a table that is read there: ${tables.mkString(", ")}"))
     }
+}
+
+/**
+ * A hint that says which values of some columns many rows of a table have, as it is written.
+ *
+ * {{{
+ *   SKEW('b', 'auction', 1007)                              one value
+ *   SKEW('b', 'auction', (1007, 1008))                      several
+ *   SKEW('b', ('auction', 'day'), ((1007, 1), (1008, 2)))   of several columns
+ *   SKEW('b', 'auction')                                    whichever they are
+ * }}}
+ * On a data frame it begins with the columns.
+ *
+ * @param columns
+ *   names of columns, in parts
+ * @param values
+ *   for each value a part for each column; none if all values are meant
+ */
+private[changelog] final case class SkewHint(columns: Seq[Seq[String]], values: Seq[Seq[Literal]])
+
+private[changelog] object SkewHint {
+  val Name = "SKEW"
+
+  /** What follows the name of a table in a hint. */
+  def parse(parameters: Seq[Expression]): SkewHint = parameters match {
+    case Seq(columns) => SkewHint(names(columns), Nil)
+    case Seq(columns, values) =>
+      val known = names(columns)
+      SkewHint(known, tuples(values, known.size))
+    case _ =>
+      throw invalid(
+        "parameters",
+        parameters.map(_.sql).mkString("(", ", ", ")"),
+        s"a table, its columns and their values are expected, as in $Name('b', 'auction', (7, 8))")
+  }
+
+  /** The name of a table or a column, in parts; none if it is no name. */
+  def nameParts(expression: Expression): Option[Seq[String]] = expression match {
+    case StringLiteral(name) => Try(UnresolvedAttribute.parseAttributeName(name)).toOption
+    case name: UnresolvedAttribute => Some(name.nameParts)
+    case _ => None
+  }
+
+  private def names(columns: Expression): Seq[Seq[String]] =
+    elements(columns).getOrElse(Seq(columns)).map { column =>
+      nameParts(column).getOrElse {
+        throw invalid("columns", column.sql, "the name of a column is expected")
+      }
+    }
+
+  private def tuples(values: Expression, numColumns: Int): Seq[Seq[Literal]] = {
+    val several = elements(values)
+    val read =
+      if (numColumns == 1) several.getOrElse(Seq(values)).map(Seq(_))
+      else {
+        val tuples = several.toSeq.flatten.map(elements)
+        if (tuples.nonEmpty && tuples.forall(_.isDefined)) tuples.flatten else several.toSeq
+      }
+    if (read.isEmpty || read.exists(_.size != numColumns)) {
+      throw invalid(
+        "values",
+        values.sql,
+        if (numColumns == 1) "at least one is expected, or none at all for whichever they are"
+        else s"each must have a part for each of $numColumns columns, as in ((7, 1), (8, 2))")
+    }
+    read.map(_.map(constant))
+  }
+
+  private def constant(value: Expression): Literal =
+    Try(value)
+      .filter(value => value.resolved && value.foldable)
+      .map(value => Literal(value.eval(), value.dataType))
+      .getOrElse(throw invalid("values", value.sql, "a constant is expected"))
+
+  /** The elements of `(7, 8)`, or of an array that a data frame's hint has. */
+  private def elements(expression: Expression): Option[Seq[Expression]] = expression match {
+    case row: CreateNamedStruct => Some(row.valExprs)
+    case CreateArray(elements, _) => Some(elements)
+    case Literal(array: ArrayData, ArrayType(elementType, _)) =>
+      Some(array.toSeq[Any](elementType).map(Literal(_, elementType)))
+    case function: UnresolvedFunction
+        if Seq("array", "struct").contains(function.nameParts.last) =>
+      Some(function.arguments)
+    case _ => None
+  }
+
+  def invalid(argument: String, value: String, expected: String): AnalysisException =
+    ChangelogErrors.argumentInvalid(s"the hint $Name", argument, value, expected)
+}
+
+/**
+ * Finds the tables that a hint names, as Spark finds those of join hints: within the `SELECT` the
+ * hint stands in.
+ */
+private[analysis] object HintedTables {
+
+  /** `query` with what `over` makes of each table of that name; none if it reads no such table. */
+  def placed(
+      query: LogicalPlan,
+      name: Seq[String],
+      over: LogicalPlan => LogicalPlan): Option[LogicalPlan] = {
+    val placed = place(query, name, over)
+    if (placed.fastEquals(query)) None else Some(placed)
+  }
+
+  /** The names of the tables a query reads, as they would stand in a hint. */
+  def names(query: LogicalPlan): Seq[String] = nameOf(query) match {
+    case Some(name) => Seq(s"'${name.mkString(".")}'")
+    case None if isOtherQuery(query) => Nil
+    case None => query.children.flatMap(names)
+  }
+
+  private def place(
+      plan: LogicalPlan,
+      name: Seq[String],
+      over: LogicalPlan => LogicalPlan): LogicalPlan = {
+    val relation = nameOf(plan)
+    if (relation.exists(matches(name, _))) over(plan)
+    else if (relation.isDefined || isOtherQuery(plan)) plan
+    else plan.mapChildren(place(_, name, over))
+  }
+
+  /** What a query calls a relation it reads. */
+  private def nameOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
+    case UnresolvedRelation(name, _, _) => Some(name)
+    case alias: SubqueryAlias => Some(alias.identifier.qualifier :+ alias.identifier.name)
+    case _ => None
+  }
+
+  private def isOtherQuery(plan: LogicalPlan): Boolean =
+    plan.isInstanceOf[View] || plan.isInstanceOf[UnresolvedWith]
+
+  /** Whether a name in a hint is the end of a relation's. */
+  private def matches(name: Seq[String], relation: Seq[String]): Boolean =
+    name.size <= relation.size &&
+      name.zip(relation.takeRight(name.size)).forall { case (one, other) =>
+        SQLConf.get.resolver(one, other)
+      }
 }

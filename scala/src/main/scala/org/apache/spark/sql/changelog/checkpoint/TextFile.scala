@@ -3,15 +3,22 @@
 
 package org.apache.spark.sql.changelog.checkpoint
 
-import java.io.FileNotFoundException
+import java.io.{FileNotFoundException, IOException}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.UUID
 
 import scala.util.Using
+import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileAlreadyExistsException, Path}
+import org.apache.hadoop.fs.{FileAlreadyExistsException, FileSystem, FileUtil, Path}
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods.{parse, pretty, render}
 
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+
+import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /** A small text beside a checkpoint or a table; it is there whole, or not at all. */
 class TextFile(path: Path, hadoopConf: Configuration) {
@@ -48,4 +55,93 @@ class TextFile(path: Path, hadoopConf: Configuration) {
   def find(): Option[String] =
     try Some(read())
     catch { case _: FileNotFoundException => None }
+}
+
+/** Says which file it was that could not be read, and what to do, whatever reading it throws. */
+private[changelog] object ReadableFile {
+  def apply[T](file: Path)(read: Path => T): T =
+    try read(file)
+    catch {
+      case error: ChangelogRuntimeException => throw error
+      case NonFatal(e) =>
+        throw CheckpointFileErrors.fileDamaged(
+          file.toString,
+          s"reading it fails with ${e.toString.takeWhile(_ != '\n')}",
+          cause = e)
+    }
+
+  /** Fails if a text begins as JSON does and doesn't end so. Sources may write offsets otherwise. */
+  def checkJson(text: String): Unit =
+    if (text.startsWith("{") || text.startsWith("[")) {
+      parse(text)
+      ()
+    }
+}
+
+/** Makes a folder beside the place that it gets, so that it is there whole or not at all. */
+class StagedFolder(into: Path, hadoopConf: Configuration) {
+  private val files: FileSystem = into.getFileSystem(hadoopConf)
+
+  /** What is to be filled. */
+  val folder: Path = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
+
+  /** Copies a file or folder to a place within. */
+  def copy(from: Path, place: String): Unit = {
+    val target = new Path(folder, place)
+    files.mkdirs(target.getParent)
+    FileUtil.copy(from.getFileSystem(hadoopConf), from, files, target, false, hadoopConf)
+    ()
+  }
+
+  /**
+   * @param write
+   *   fills the folder it is given
+   * @param taken
+   *   the error if something else has come to the place
+   */
+  def fill[T](taken: => Throwable)(write: Path => T): T = {
+    if (files.exists(into) && files.listStatus(into).nonEmpty) throw taken
+    try {
+      val result = write(folder)
+      try files.delete(into, false)
+      catch { case _: IOException => throw taken }
+      if (!files.rename(folder, into)) throw taken
+      result
+    } finally files.delete(folder, true)
+  }
+}
+
+/**
+ * A query of whose checkpoint that of another one was made, by a fork or for a changed query.
+ *
+ * @param queryId
+ *   as sinks know it
+ * @param batch
+ *   the last one of it that a target of the other query may hold; none if that begins with an empty target
+ */
+final case class QueryOrigin(queryId: String, batch: Option[Long])
+
+/** The file `changelog/forked-from.json` of a checkpoint: all queries it goes back to, the nearest first. */
+object QueryOrigin {
+
+  /** Where it lies in the checkpoint. */
+  val Place = "changelog/forked-from.json"
+
+  def read(checkpoint: Path, hadoopConf: Configuration): Seq[QueryOrigin] =
+    file(checkpoint, hadoopConf).find().toSeq.flatMap { text =>
+      for {
+        JArray(queries) <- Seq(parse(text))
+        JObject(fields) <- queries
+        JField("queryId", JString(queryId)) <- fields
+        batch = fields.collectFirst { case JField("batch", JInt(batch)) => batch.toLong }
+      } yield QueryOrigin(queryId, batch)
+    }
+
+  def write(checkpoint: Path, hadoopConf: Configuration, queries: Seq[QueryOrigin]): Unit = {
+    val json = queries.map(query => ("queryId" -> query.queryId) ~ ("batch" -> query.batch))
+    file(checkpoint, hadoopConf).write(pretty(render(JArray(json.toList))))
+  }
+
+  private def file(checkpoint: Path, hadoopConf: Configuration): TextFile =
+    new TextFile(new Path(checkpoint, Place), hadoopConf)
 }

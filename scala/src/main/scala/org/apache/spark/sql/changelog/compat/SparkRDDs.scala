@@ -12,7 +12,10 @@ import org.apache.spark.rdd.{
   ZippedPartitionsRDD2
 }
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.CoalesceExec.EmptyRDDWithPartitions
+import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{SparkContext, TaskContext}
 
 /**
@@ -37,4 +40,32 @@ object SparkRDDs {
   /** Partitions without rows. */
   def empty(context: SparkContext, numPartitions: Int): RDD[InternalRow] =
     new EmptyRDDWithPartitions(context, numPartitions)
+}
+
+/** Rows that are put aside in a task, and go to disk when they get many. */
+final class SpillingRows(limits: SpillingRows.Limits) {
+  private val rows = new ExternalAppendOnlyUnsafeRowArray(
+    limits.rowsInMemory,
+    limits.bytesBeforeSpill,
+    limits.rowsBeforeSpill,
+    limits.bytesBeforeSpill)
+
+  def add(row: UnsafeRow): Unit = rows.add(row)
+
+  def iterator: Iterator[UnsafeRow] = rows.generateIterator()
+}
+
+object SpillingRows {
+
+  /** When rows go to disk. */
+  final case class Limits(rowsInMemory: Int, rowsBeforeSpill: Int, bytesBeforeSpill: Long)
+
+  object Limits {
+
+    /** Those of Spark's window functions. */
+    def ofWindows(conf: SQLConf): Limits = Limits(
+      conf.windowExecBufferInMemoryThreshold,
+      conf.windowExecBufferSpillThreshold,
+      conf.windowExecBufferSpillSizeThreshold)
+  }
 }

@@ -9,9 +9,19 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataInputStream, Path}
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.physical.{AllTuples, Distribution, Partitioning}
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.{
+  REQUIRED_BY_STATEFUL_OPERATOR,
+  ShuffleExchangeExec
+}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorPartitioning,
+  StatefulOperatorStateInfo
+}
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.internal.SessionState
+import org.apache.spark.sql.internal.{SQLConf, SessionState}
 import org.apache.spark.sql.types.StructType
 
 /** One state store of each partition of an operator, and what Spark notes of it. */
@@ -104,4 +114,17 @@ object StateStores {
         .forExecutor(env)
         .snapshotUploaded(StateStoreProviderId(store, run), version, System.currentTimeMillis())
     }
+}
+
+/** How rows are placed where state is kept of them, which must be the same in every batch. */
+object StatePlacement {
+
+  /** Rows that agree on `key` together; all of them, if it has no columns. */
+  def clusteredBy(key: Seq[Expression], numPartitions: Int, conf: SQLConf): Distribution =
+    if (key.isEmpty) AllTuples
+    else StatefulOperatorPartitioning.getCompatibleDistribution(key, numPartitions, conf)
+
+  /** A shuffle that Spark leaves as it is, though the rows may be so placed already. */
+  def shuffle(partitioning: Partitioning, rows: SparkPlan): SparkPlan =
+    ShuffleExchangeExec(partitioning, rows, REQUIRED_BY_STATEFUL_OPERATOR)
 }

@@ -8,13 +8,19 @@ import java.util.UUID
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.{DataSource, FileFormat}
 import org.apache.spark.sql.execution.streaming.checkpointing.{
   CommitLog,
   OffsetSeqLog,
   OffsetSeqMetadata
 }
-import org.apache.spark.sql.execution.streaming.runtime.StreamMetadata
+import org.apache.spark.sql.execution.streaming.runtime.{
+  FileStreamSourceLog,
+  StreamMetadata,
+  StreamingRelation
+}
 import org.apache.spark.sql.internal.SQLConf
 
 /** The logs of batches in the checkpoint of a query, entry by entry. */
@@ -150,4 +156,30 @@ final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffse
       timestamp: Long,
       settings: Map[String, String]): Option[LoggedBatch] =
     LoggedOffsets.withMetadata(logged, watermark, timestamp, settings).map(new LoggedBatch(_))
+}
+
+/** What sources of Spark's first kind would give a batch, as plans that nobody has run. */
+object SourceBatches {
+
+  /** What a stream is read by, if it is of that kind. */
+  def sourceOf(stream: LogicalPlan): Option[DataSource] = stream match {
+    case relation: StreamingRelation => Some(relation.dataSource)
+    case _ => None
+  }
+
+  /** Whether a source goes through files, all of whose rows are given. */
+  def readsFiles(source: DataSource): Boolean =
+    classOf[FileFormat].isAssignableFrom(source.providingClass)
+
+  /**
+   * The files that such a source has given, as it has noted.
+   *
+   * @param folder
+   *   its own, in a checkpoint
+   */
+  def filesGiven(session: SparkSession, folder: Path): Seq[Path] =
+    new FileStreamSourceLog(FileStreamSourceLog.VERSION, session, folder.toString)
+      .allFiles()
+      .map(_.sparkPath.toPath)
+      .toSeq
 }

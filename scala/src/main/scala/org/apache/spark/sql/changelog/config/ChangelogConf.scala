@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.config
 import java.util.concurrent.TimeUnit
 
 import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.compat.Setting
 
@@ -194,4 +195,20 @@ object ChangelogConf {
       VIEW_LEASE,
       VIEW_STATE)
       .sortBy(_.key)
+}
+
+/** What to do when a change takes back a row that was never given. One policy everywhere. */
+sealed abstract class UnmatchedRetraction(override val toString: String)
+
+object UnmatchedRetraction {
+  case object Ignore extends UnmatchedRetraction("ignore")
+  case object Warn extends UnmatchedRetraction("warn")
+  case object Fail extends UnmatchedRetraction("fail")
+
+  val values: Seq[UnmatchedRetraction] = Seq(Ignore, Warn, Fail)
+
+  def fromConf(conf: SQLConf): UnmatchedRetraction = {
+    val name = conf.getConf(ChangelogConf.UNMATCHED_RETRACTION)
+    values.find(_.toString == name).get
+  }
 }

@@ -5,10 +5,15 @@ package org.apache.spark.sql.changelog.evolution
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.quoteIdentifier
+import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.functions.lit
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
 import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.analysis.LowerSources
@@ -34,7 +39,7 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
 class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private def refused(reason: String) = EvolutionErrors.notPossible(from.toString, reason)
 
-  private val begun = new BegunQuery(caller, from, refused)
+  private val begun = new StoppedQuery(caller, from, refused)
   private val record = begun.record
 
   /** One that has the settings which the query before keeps for life. */
@@ -55,12 +60,12 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
     val described = QueryRecord(written, session.sessionState.conf)
     described.copy(settings = record.settings, operators = operators)
   }
-  private val kept = new KeptParts(record.operators, changedRecord.operators)
+  private val kept = new ReusableState(record.operators, changedRecord.operators)
   private val known = new KnownSources(record.streams, changedRecord.streams)
   private val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
 
   /** What becomes of each operator, those of the changed query first. */
-  val operators: Seq[OperatorFate] = OperatorFate.all(changedRecord.operators, kept)
+  val operators: Seq[StatePlan] = StatePlan.all(changedRecord.operators, kept)
 
   // what can't be done is refused before anything is
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
@@ -74,7 +79,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val allRead = reads.all
   snapshots.checkThere(allRead)
   new CheckFilesThere(session, begun, refused)(allRead)
-  new CheckRowsOfTheirTime(record, changedRecord, kept, refused)(reads)
+  new CheckArrivalDependence(record, changedRecord, kept, refused)(reads)
 
   /**
    * Makes the checkpoint with which the changed query begins.
@@ -106,5 +111,146 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
       value.cast(column.dataType).as(column.name)
     }
     held.select(columns: _*)
+  }
+}
+
+/**
+ * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a checkpoint with
+ * which the query goes on where the one of `old` has been stopped. `EXPLAIN EVOLVE CHECKPOINT` only tells what
+ * would become of its operators.
+ *
+ * @param into
+ *   where it is made; none to explain
+ * @param target
+ *   what the query before has filled, which then gets what differs only
+ * @param query
+ *   the changed query as parsed
+ */
+case class EvolveCheckpoint(
+    from: String,
+    into: Option[String],
+    target: Option[Seq[String]],
+    query: LogicalPlan)
+    extends LeafRunnableCommand {
+
+  override val output: Seq[Attribute] = StatePlan.columns
+
+  override def run(sparkSession: AnySession): Seq[Row] = {
+    val session = castToImpl(sparkSession)
+    val analyzed = session.sessionState.executePlan(query).analyzed
+    if (!analyzed.exists(_.isInstanceOf[ToChangelog])) {
+      throw EvolutionErrors.notPossible(from, "the query after AS does not call to_changelog")
+    }
+    val evolution = new Evolution(session, new Path(from), analyzed)
+    val held = target.map(name => session.table(name.map(quoteIfNeeded).mkString(".")))
+    into.foreach(folder => evolution.prepare(new Path(folder), held))
+    evolution.operators.map(_.toRow)
+  }
+}
+
+/**
+ * What becomes of the state of an operator when a query is changed.
+ *
+ * @param shown
+ *   the operator, as EXPLAIN shows it
+ * @param state
+ *   `kept`, `rebuilt` or `dropped`
+ * @param from
+ *   what it is rebuilt from, or how its state is used
+ */
+final case class StatePlan(shown: String, state: String, from: String) {
+  def isKept: Boolean = state == "kept"
+
+  def toRow: Row = Row(shown, state, from)
+}
+
+object StatePlan {
+
+  /** The columns of [[StatePlan.toRow]]. */
+  def columns: Seq[Attribute] =
+    Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
+
+  /** The operators of the changed query, then those whose state is dropped. */
+  private[evolution] def all(is: Seq[OperatorRecord], kept: ReusableState): Seq[StatePlan] = {
+    val now = is.map { operator =>
+      if (kept.contains(operator)) {
+        val use =
+          if (kept.emits(operator)) "all its rows are read from its state"
+          else "goes on as it is"
+        StatePlan(operator.shown, "kept", use)
+      } else StatePlan(operator.shown, "rebuilt", origin(operator, is, kept))
+    }
+    now ++ kept.dropped.map(gone => StatePlan(gone.shown, "dropped", ""))
+  }
+
+  /** What lies below an operator that begins anew. */
+  private def origin(
+      operator: OperatorRecord,
+      all: Seq[OperatorRecord],
+      kept: ReusableState): String = {
+    val below = operator.part.map(_.operators).getOrElse(Nil)
+    val emitting = all.filter(other => kept.emits(other) && other.ids.exists(below.contains))
+    if (emitting.isEmpty) "the sources, from their beginning"
+    else emitting.map(_.shown).mkString("the rows of ", " and ", ", and sources beside them")
+  }
+}
+
+/**
+ * The parts of a changed query that reuse state of the query before it.
+ *
+ * A part is reused if the old query had an equal part whose state holds all rows of its result: operators
+ * above it are rebuilt from these rows. Of nested parts only the largest is reused.
+ */
+private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[OperatorRecord]) {
+  private val old = was.flatMap(_.part).map(part => part.fingerprint -> part).toMap
+
+  private val candidates: Seq[PartRecord] =
+    is.flatMap(_.part).filter(part => part.givesRows && old.contains(part.fingerprint))
+
+  private val largest: Seq[PartRecord] = candidates.filterNot { part =>
+    candidates.exists { other =>
+      other.operators.size > part.operators.size &&
+      part.operators.forall(other.operators.contains)
+    }
+  }
+
+  private val operators: Set[Long] = largest.flatMap(_.operators).toSet
+
+  def fingerprints: Set[String] = largest.map(_.fingerprint).toSet
+
+  def contains(operator: OperatorRecord): Boolean = operator.ids.forall(operators)
+
+  /** Whether all its rows are to be emitted when the query begins. */
+  def emits(operator: OperatorRecord): Boolean = operator.part.exists(largest.contains)
+
+  /** The old number of each operator that keeps its state, by the new one. */
+  def numbers: Map[Long, Long] =
+    largest.flatMap(part => part.operators.zip(old(part.fingerprint).operators)).toMap
+
+  /** The operators whose state nobody uses any more. */
+  def dropped: Seq[OperatorRecord] = {
+    val used = numbers.values.toSet
+    was.filterNot(_.ids.exists(used))
+  }
+}
+
+/**
+ * Which sources of a changed query the query before has read. One that is read once more, apart, has been read
+ * as far as before: which of the two readings is that of what is kept does not matter then.
+ *
+ * @param was
+ *   what those of the query before are called, in the order of its offsets
+ * @param is
+ *   what those of the changed query are called
+ */
+private[evolution] class KnownSources(was: Seq[String], is: Seq[String]) {
+
+  /** The place that each had before; none of one that is new. */
+  val before: Seq[Option[Int]] = {
+    val old = was.zipWithIndex.groupMap(_._1)(_._2)
+    is.zipWithIndex.map { case (source, place) =>
+      val sameBefore = is.take(place).count(_ == source)
+      old.get(source).map(places => places.lift(sameBefore).getOrElse(places.last))
+    }
   }
 }

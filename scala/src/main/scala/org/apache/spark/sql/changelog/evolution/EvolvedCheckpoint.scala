@@ -6,10 +6,15 @@ package org.apache.spark.sql.changelog.evolution
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.streaming.state.StateStoreId
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.ThreadUtils
 
-import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
-import org.apache.spark.sql.changelog.compat.StreamLogs
-import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, TakenOver}
+import org.apache.spark.sql.changelog.checkpoint.{QueryOrigin, StagedFolder}
+import org.apache.spark.sql.changelog.compat.{StreamLogs, WholeStores}
+import org.apache.spark.sql.changelog.errors.EvolutionErrors
+import org.apache.spark.sql.changelog.identity.{InheritedState, QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
  * Writes the checkpoint of a query that goes on with state of another one.
@@ -24,9 +29,9 @@ import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, Ta
  */
 private[evolution] class EvolvedCheckpoint(
     session: SparkSession,
-    begun: BegunQuery,
+    begun: StoppedQuery,
     record: QueryRecord,
-    kept: KeptParts,
+    kept: ReusableState,
     known: KnownSources,
     into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
@@ -46,10 +51,10 @@ private[evolution] class EvolvedCheckpoint(
     val state = new Path(folder, "state")
     val empty =
       new EmptyState(session, begun.stateConf, state, first, begun.numPartitions)(begins)
-    held.foreach(_.write.parquet(TakenOver.resultIn(folder).toString))
-    TakenOver
+    held.foreach(_.write.parquet(InheritedState.resultIn(folder).toString))
+    InheritedState
       .file(folder, hadoopConf)
-      .write(TakenOver(first, kept.fingerprints, held.isDefined).toJson)
+      .write(InheritedState(first, kept.fingerprints, held.isDefined).toJson)
     new QueryRecordFile(folder, hadoopConf).write(record)
     if (noted) {
       QueryOrigin.write(folder, hadoopConf, if (held.isDefined) originHeld else originsGone)
@@ -90,5 +95,74 @@ private[evolution] class EvolvedCheckpoint(
     staged.copy(s"state/$old", s"state/$number")
     // it tells the number, and is written anew when the query begins
     staged.delete(s"state/$number/_metadata/metadata")
+  }
+}
+
+/**
+ * Writes state that holds nothing, of operators that begin with a batch which is not the query's first.
+ *
+ * @param conf
+ *   the settings with which the query keeps state
+ * @param location
+ *   the folder that holds that of all operators
+ * @param version
+ *   which the batch will read
+ */
+private[evolution] class EmptyState(
+    session: SparkSession,
+    conf: SQLConf,
+    location: Path,
+    version: Long,
+    numPartitions: Int) {
+
+  // pages are kept in files that Spark's own provider reads too
+  private val whole =
+    WholeStores(session, conf, () => new PagedStateProvider)
+
+  /** Gives which files of each operator count, by partition and store, where that is to be said. */
+  def apply(operators: Seq[Long]): Map[Long, Seq[Seq[String]]] = {
+    val stores = for {
+      operator <- operators
+      partition <- 0 until numPartitions
+    } yield (operator, partition)
+    val stateIds = ThreadUtils.parmap(stores, "empty-state", NumThreads) {
+      case (operator, partition) =>
+        val id = StateStoreId(location.toString, operator, partition)
+        operator -> whole.writeEmpty(id, version).toSeq
+    }
+    stateIds.groupMap(_._1)(_._2)
+  }
+
+  private val NumThreads = 8
+}
+
+/**
+ * A checkpoint that is made of another one, beside the folder that it becomes: it is there whole or not at all.
+ *
+ * @param from
+ *   the other one, which stays as it is
+ * @param into
+ *   a folder that is not there yet, or is empty
+ */
+private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, into: Path) {
+  private val hadoopConf = session.sessionState.newHadoopConf()
+  private val files = into.getFileSystem(hadoopConf)
+  private val staged = new StagedFolder(into, hadoopConf)
+  private val folder = staged.folder
+
+  /** Lets `write` fill a folder, which then is the checkpoint. */
+  def make[T](write: Path => T): T =
+    staged.fill(EvolutionErrors.checkpointExists(into.toString))(write)
+
+  /** Copies what the other checkpoint has under a name, if it has it. */
+  def copy(old: String, now: String): Unit = {
+    val source = new Path(from, old)
+    if (source.getFileSystem(hadoopConf).exists(source)) staged.copy(source, now)
+  }
+
+  /** Leaves out what has been copied. */
+  def delete(name: String): Unit = {
+    files.delete(new Path(folder, name), true)
+    ()
   }
 }

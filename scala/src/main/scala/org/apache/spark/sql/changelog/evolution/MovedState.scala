@@ -12,6 +12,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{HashPartitioner, TaskContext}
 
 import org.apache.spark.sql.changelog.compat.{StateStores, StoredStore, WholeStores}
+import org.apache.spark.sql.changelog.execution.StateReadFailures
 import org.apache.spark.sql.changelog.execution.aggregate.MovedDistinctValues
 import org.apache.spark.sql.changelog.execution.time.MovedTimedRows
 import org.apache.spark.sql.changelog.identity.EntryPlacement
@@ -149,5 +150,20 @@ private[evolution] object MovedState {
     case timed =>
       val notesTimes = timed == EntryPlacement.TimedByRow
       new MovedTimedRows(columns.key, state, notesTimes).add(_)
+  }
+}
+
+/** All that a partition of a store keeps; tasks read it. Each entry may be the same object. */
+private[evolution] object StoredEntries {
+
+  /** @param stateId which files count, where each attempt of a task leaves some */
+  def apply(
+      whole: WholeStores,
+      id: StateStoreId,
+      version: Long,
+      columns: StateStores.Columns,
+      stateId: Option[String]): Iterator[UnsafeRowPair] = {
+    val failures = new StateReadFailures(id, version, whole.hadoopConf)
+    failures.whileReading(failures.whileOpening(whole.read(id, version, columns, stateId)))
   }
 }

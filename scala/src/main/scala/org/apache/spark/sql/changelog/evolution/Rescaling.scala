@@ -7,8 +7,13 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
+import org.apache.spark.sql.types.{IntegerType, LongType, StringType}
+import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
 import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
 import org.apache.spark.sql.changelog.compat._
@@ -44,7 +49,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   // it means the same to tasks
   private def qualified(path: Path): Path = path.getFileSystem(hadoopConf).makeQualified(path)
 
-  private val begun = new BegunQuery(session, qualified(from), refused(_))
+  private val begun = new StoppedQuery(session, qualified(from), refused(_))
   if (begun.numPartitions == numPartitions) refuse("it has so many already")
 
   if (!begun.hasReadableState)
@@ -203,3 +208,39 @@ private[evolution] final case class MovedOperator(
     form: EntryPlacement.Form,
     partitions: Int,
     placing: StoredStore => (Int => UnsafeRowPair => Int))
+
+/**
+ * `RESCALE CHECKPOINT 'old' INTO 'new' PARTITIONS n`: makes a checkpoint with which the query of `old`, which has been
+ * stopped, goes on with its state in another number of partitions.
+ */
+case class RescaleCheckpoint(from: String, into: String, numPartitions: Int)
+    extends LeafRunnableCommand {
+
+  override val output: Seq[Attribute] = OperatorSpread.columns
+
+  override def run(sparkSession: AnySession): Seq[Row] =
+    new Rescaling(castToImpl(sparkSession), new Path(from), numPartitions)
+      .write(new Path(into))
+      .map(_.toRow)
+}
+
+/**
+ * Over what the state of an operator is spread.
+ *
+ * @param shown
+ *   the operator, as EXPLAIN shows it
+ * @param entries
+ *   how many it has
+ */
+final case class OperatorSpread(shown: String, partitions: Int, entries: Long) {
+  def toRow: Row = Row(shown, partitions, entries)
+}
+
+object OperatorSpread {
+
+  /** The columns of [[OperatorSpread.toRow]]. */
+  def columns: Seq[Attribute] = Seq(
+    AttributeReference("operator", StringType)(),
+    AttributeReference("partitions", IntegerType)(),
+    AttributeReference("entries", LongType)())
+}

@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.state.PagedStateProvider
  * @param refused
  *   the error where it can't go on otherwise than it was, given the reason
  */
-private[evolution] class BegunQuery(
+private[evolution] class StoppedQuery(
     session: SparkSession,
     val checkpoint: Path,
     refused: String => AnalysisException) {

@@ -20,10 +20,21 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.Distribution
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
-import org.apache.spark.sql.execution.streaming.operators.stateful.{StateStoreWriter, StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric}
-import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, OperatorStateMetadata, StateSchemaValidationResult, StateStore, UnsafeRowPair}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StateStoreWriter,
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  NoPrefixKeyStateEncoderSpec,
+  OperatorStateMetadata,
+  StateSchemaValidationResult,
+  StateStore,
+  UnsafeRowPair
+}
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
@@ -80,7 +91,9 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
    * whose number the key begins with. Not for those that a watermark bounds.
    */
   protected lazy val ttls: Seq[Long] =
-    Seq(if (EventTime.firstOf(timedColumns).isDefined) 0L else conf.getConf(ChangelogConf.STATE_TTL))
+    Seq(
+      if (EventTime.firstOf(timedColumns).isDefined) 0L
+      else conf.getConf(ChangelogConf.STATE_TTL))
 
   private lazy val expiry: Option[StateExpiry] =
     if (ttls.forall(_ == 0)) None else Some(new StateExpiry(stateValueSchema, ttls))
@@ -110,11 +123,8 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   /** Whether something is emitted when the next batch is begun at `time`, in ms, for that alone. */
   protected def changesAt(time: Long): Boolean = false
 
-  /**
-   * Whether there is nothing to do where no rows have come: nothing is over, and no rows have no result.
-   * Most partitions of a small batch are so.
-   */
-  protected def restsWithoutRows: Boolean = false
+  /** Whether a partition without input rows emits nothing and expires no state, as most of a small batch. */
+  protected def isNoOpWithoutInput: Boolean = false
 
   /** Leaves out rows that come too late for the watermark, and counts them. */
   protected def withoutLate(
@@ -327,6 +337,22 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
           case _ =>
         }
       }
+    }
+  }
+}
+
+/** An operator with one input that keeps one state store per partition. */
+trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter {
+
+  /** Turns a partition's rows of one batch into the changes to emit. Called on executors. */
+  protected def processPartition(
+      store: StateStore,
+      rows: Iterator[InternalRow]): Iterator[InternalRow]
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val rests = isNoOpWithoutInput
+    executeWithStore(inputRows.head) { (store, rows) =>
+      if (rests && !rows.hasNext) Iterator.empty else processPartition(store, rows)
     }
   }
 }

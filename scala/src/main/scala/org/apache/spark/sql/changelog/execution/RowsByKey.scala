@@ -3,8 +3,9 @@
 
 package org.apache.spark.sql.changelog.execution
 
-import java.util.ArrayList
+import java.util.{ArrayList, Arrays, Comparator, Locale}
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -146,4 +147,64 @@ private[execution] object RowsByKey {
       case FloatType | DoubleType | _: MapType | _: VariantType | _: UserDefinedType[_] => true
       case _ => false
     }
+}
+
+/**
+ * A fixed order of rows, the same in every batch: as wanted, and equals by their columns. What is
+ * left, such as zeros of either sign, is ordered by its bytes.
+ */
+object RowOrder {
+
+  /** What Spark can sort by of that order. */
+  def apply(order: Seq[SortOrder], columns: Seq[Attribute]): Seq[SortOrder] =
+    order ++
+      columns
+        .filter(column => RowOrdering.isOrderable(column.dataType))
+        .filterNot(column => order.exists(_.child.semanticEquals(column)))
+        .map(SortOrder(_, Ascending))
+
+  /** The whole order, given what Spark can sort by: only rows that are the same are equal. */
+  def total(sorted: Comparator[InternalRow]): Comparator[UnsafeRow] = { (left, right) =>
+    val compared = sorted.compare(left, right)
+    if (compared != 0) compared else Arrays.compareUnsigned(left.getBytes, right.getBytes)
+  }
+}
+
+/** Those of some rows that differ, each once. They may all be the same object, as an iterator gives them. */
+private[execution] object DistinctRows {
+  def apply(rows: Iterator[UnsafeRow]): Array[UnsafeRow] = {
+    val found = mutable.LinkedHashSet.empty[UnsafeRow]
+    rows.foreach(row => if (!found.contains(row)) found += row.copy())
+    found.toArray
+  }
+}
+
+/**
+ * Names the columns of a state record.
+ *
+ * State is read back by name, so that the names must differ: of several columns called `sum`, the
+ * second is `sum_1`.
+ */
+object StateColumns {
+
+  /** The columns of keys, which are told apart by their bytes, whatever a collation finds equal. */
+  def ofKey(columns: Seq[Attribute]): StructType = apply(columns.map { column =>
+    column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
+  })
+
+  /** What an error calls the entry with the values of `key`, leaving out those that are NULL. */
+  def keyText(columns: Seq[Attribute], key: InternalRow): String =
+    columns
+      .zip(key.toSeq(columns.map(_.dataType)))
+      .collect { case (column, value) if value != null => s"${column.name} = $value" }
+      .mkString(", ")
+
+  def apply(columns: Seq[(String, DataType)]): StructType = {
+    val taken = mutable.Set.empty[String]
+    StructType(columns.map { case (name, dataType) =>
+      val candidates = Iterator.single(name) ++ Iterator.from(1).map(index => s"${name}_$index")
+      val free = candidates.find(candidate => taken.add(candidate.toLowerCase(Locale.ROOT))).get
+      StructField(free, dataType)
+    })
+  }
 }

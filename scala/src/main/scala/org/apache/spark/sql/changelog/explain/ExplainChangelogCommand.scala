@@ -3,14 +3,46 @@
 
 package org.apache.spark.sql.changelog.explain
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic
-import org.apache.spark.sql.classic.ClassicConversions.castToImpl
-import org.apache.spark.sql.{Row, SparkSession}
+import java.util.Locale
 
+import org.json4s.jackson.JsonMethods.{pretty, render}
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.{ExtendedExplainGenerator, Row, SparkSession => AnySession}
+
+import org.apache.spark.sql.changelog.OutputMode
+import org.apache.spark.sql.changelog.analysis.{
+  CheckRowOrder,
+  LowerSources,
+  RecognizeLookupJoin,
+  RecognizeTemporalJoin,
+  ResolvePassingTime
+}
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
+import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.microbatch.StatePartitions
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogOutput,
+  ExplainNode,
+  FromChangelog,
+  ToChangelog
+}
+import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
+
+/** A statement that shows queries in an [[ExplainFormat]], a row for each text. */
+trait ExplainCommand extends LeafRunnableCommand {
+  override val output: Seq[Attribute] =
+    Seq(AttributeReference("plan", StringType, nullable = false)())
+}
 
 /**
  * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.
@@ -23,7 +55,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode, ToCha
 case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
     extends ExplainCommand {
 
-  override def run(sparkSession: SparkSession): Seq[Row] = {
+  override def run(sparkSession: AnySession): Seq[Row] = {
     val session = castToImpl(sparkSession)
     val changes = ChangesOfQuery(session, query) { case root: ToChangelog =>
       root.copy(explainOnly = true)
@@ -35,10 +67,125 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
   }
 
   /** A plan that also says in how many partitions state is kept, where that is chosen. */
-  def withPartitions(session: classic.SparkSession, root: ExplainNode): ExplainNode =
+  def withPartitions(session: SparkSession, root: ExplainNode): ExplainNode =
     StatePartitions.byCores(session).fold(root) { number =>
       val reason = s"is kept in $number partitions, one for each core, as nothing else is set " +
         s"(${ChangelogConf.STATE_PARTITIONS.key})"
       root.copy(reasons = root.reasons :+ reason)
     }
+}
+
+/**
+ * Shows what a running query does, with the numbers of its last batch: `EXPLAIN CHANGELOG QUERY`.
+ *
+ * @param name
+ *   the query's name, its id, or that of its run
+ */
+case class ExplainQueryCommand(name: String, format: ExplainFormat) extends ExplainCommand {
+
+  override def run(sparkSession: AnySession): Seq[Row] = {
+    val query = RunningPlans.find(name).getOrElse {
+      val names = RunningPlans.all.filter(_.isActive).map(query => query.name.getOrElse(query.id))
+      throw ChangelogErrors.queryNotFound(name, names.sorted)
+    }
+    format(query).map(Row(_))
+  }
+}
+
+/**
+ * The changes of a query as they would be kept if all that it reads by `from_changelog` came as a
+ * stream, with or without `to_changelog`: without it, as if they were asked for in retract mode.
+ */
+private[explain] object ChangesOfQuery {
+
+  /**
+   * @param query
+   *   the query as parsed
+   * @param change
+   *   what else becomes of its roots and sources
+   */
+  def apply(session: SparkSession, query: LogicalPlan)(
+      change: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan = {
+    val analyzed = session.sessionState.executePlan(query).analyzed
+    val changes = analyzed match {
+      case query if query.exists(_.isInstanceOf[ToChangelog]) => query
+      case query => ToChangelogFunction(query, OutputMode.Retract, Nil)
+    }
+    val lowered = LowerSources(changes.transformDownWithSubqueries {
+      case root: ToChangelog => root.copy(streaming = true)
+      case source: FromChangelog => source.copy(streaming = true)
+    })
+    CheckRowOrder(lowered)
+    // what only a changelog's query is analyzed by
+    val timed = ResolvePassingTime(lowered)
+    RecognizeTemporalJoin(RecognizeLookupJoin(timed)).transformDownWithSubqueries(change)
+  }
+}
+
+/**
+ * Adds the changelog modes of a query to Spark's own EXPLAIN.
+ *
+ * Enable it with `spark.sql.extendedExplainProviders`.
+ */
+class ChangelogExplainGenerator extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
+
+  override def title: String = "Changelog"
+
+  /** Spark writes the heading in any case. */
+  override def generateExtendedInfo(plan: SparkPlan): String = {
+    val trees = collect(plan) { case output: ChangelogOutputExec => output.explained.toText }
+    if (trees.isEmpty) "none: the query has no to_changelog\n" else trees.mkString("\n")
+  }
+}
+
+/** A form in which EXPLAIN CHANGELOG can be had: text, a tree of JSON, or a picture. */
+sealed trait ExplainFormat {
+
+  /** What is shown of a query that does not run, each a row. */
+  def apply(trees: Seq[ExplainNode]): Seq[String]
+
+  /** What is shown of a query that runs. */
+  def apply(query: RunningQuery): Seq[String]
+}
+
+object ExplainFormat {
+
+  case class Text(verbose: Boolean) extends ExplainFormat {
+    override def apply(trees: Seq[ExplainNode]): Seq[String] = trees.map(_.toText(verbose))
+
+    override def apply(query: RunningQuery): Seq[String] =
+      Seq((LastBatch(query).lines ++ apply(query.trees)).mkString("\n"))
+  }
+
+  case object Json extends ExplainFormat {
+    override def apply(trees: Seq[ExplainNode]): Seq[String] = trees.map(_.toJson)
+
+    override def apply(query: RunningQuery): Seq[String] = {
+      val batch = LastBatch(query).toJson
+      query.trees.map(tree =>
+        pretty(render(tree.json.copy(obj = tree.json.obj :+ ("query" -> batch)))))
+    }
+  }
+
+  case object Html extends ExplainFormat {
+    override def apply(trees: Seq[ExplainNode]): Seq[String] = Seq(PlanPage(trees))
+
+    override def apply(query: RunningQuery): Seq[String] = Seq(PlanPage(query))
+  }
+
+  case object Svg extends ExplainFormat {
+    override def apply(trees: Seq[ExplainNode]): Seq[String] =
+      trees.map(tree => PlanPage.text(PlanPicture(tree.folded)))
+
+    override def apply(query: RunningQuery): Seq[String] = apply(query.trees)
+  }
+
+  /** The form a word of the statement stands for. */
+  def apply(name: String): ExplainFormat = name.toUpperCase(Locale.ROOT) match {
+    case "TEXT" => Text(verbose = false)
+    case "VERBOSE" => Text(verbose = true)
+    case "JSON" => Json
+    case "HTML" => Html
+    case "SVG" => Svg
+  }
 }

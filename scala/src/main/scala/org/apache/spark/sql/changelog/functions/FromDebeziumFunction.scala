@@ -118,3 +118,109 @@ object FromDebeziumFunction {
         })
   }
 }
+
+/**
+ * The SQL table function `from_canal`: Canal's flat messages, read as a table.
+ *
+ * {{{
+ *   from_canal(TABLE(source), schema [, key] [, value] [, input] [, sequence_by] ...)
+ * }}}
+ *
+ * `docs/sources-and-sinks.md` tells all arguments.
+ */
+object FromCanalFunction {
+  val Name = "from_canal"
+
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Reads Canal's messages as the table they describe")(build)
+
+  private val parameters = Seq(
+    "schema",
+    "key",
+    "value",
+    "input",
+    "sequence_by",
+    "table",
+    "metadata",
+    "encodings",
+    "on_truncate",
+    "on_error",
+    "dead_letter")
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val record = new RecordArguments(Name, parameters, expressions)
+    val sequence = record.sequenceNames(Seq("es"))
+    val format = new CanalFormat(
+      record.arguments.text("table"),
+      record.truncateFails,
+      sequence,
+      record.timeZone)
+    val canal = format.parse(record.source, record.value)
+    record
+      .changes(sequence, encodings(record), Nil) { name =>
+        canal.metadata(name)
+      }
+      .read(canal.parsed)
+  }
+
+  /** Canal writes every value as text; binary values as one character a byte. */
+  private def encodings(record: RecordArguments): StructField => Option[String] = field =>
+    record.encodings
+      .get(field.name)
+      .orElse(field.dataType match {
+        case _: DecimalType => Some("string")
+        case BinaryType => Some("iso-8859-1")
+        case _ => None
+      })
+}
+
+/**
+ * The SQL table function `from_upsert_kafka`: a compacted topic, read as the table it holds.
+ *
+ * {{{
+ *   from_upsert_kafka(TABLE(topic), schema, key [, value] [, message_key] [, sequence_by] ...)
+ * }}}
+ *
+ * `docs/sources-and-sinks.md` tells all arguments.
+ */
+object FromUpsertKafkaFunction {
+  val Name = "from_upsert_kafka"
+
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Reads a compacted topic as the table it holds")(build)
+
+  private val parameters = Seq(
+    "schema",
+    "key",
+    "value",
+    "message_key",
+    "sequence_by",
+    "metadata",
+    "encodings",
+    "on_error",
+    "dead_letter")
+
+  private def build(expressions: Seq[Expression]): LogicalPlan = {
+    val record = new RecordArguments(Name, parameters, expressions)
+    if (record.key.isEmpty) {
+      throw record.arguments.invalid(
+        "key",
+        "NULL",
+        "the columns that identify a row are expected, as in key => 'id'")
+    }
+    val messageKey = record.messageKey.getOrElse(record.text("message_key", "key"))
+    val format = new UpsertFormat(record.fields, record.key.map(_.name), record.timeZone)
+    record
+      .changes(
+        record.sequenceNames(Nil),
+        field =>
+          record.encodings
+            .get(field.name)
+            .orElse(field.dataType match {
+              case _: DecimalType => Some("string")
+              case _ => None
+            }),
+        Nil)(_ => None)
+      .read(format.parse(record.source, record.value, messageKey))
+  }
+}

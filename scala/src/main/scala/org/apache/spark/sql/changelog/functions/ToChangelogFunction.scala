@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StringType
 
 import org.apache.spark.sql.changelog.analysis.ReadStreams
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
-import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.plans.{LookupTable, ToChangelog}
 import org.apache.spark.sql.changelog.{OutputMode, RowKind}
 
 /**
@@ -89,4 +89,24 @@ object ToChangelogFunction {
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
     ReadStreams(ToChangelog(mode, key, streaming = false, changeType, query))
   }
+}
+
+/**
+ * The SQL table function `lookup`: a table as it is when rows are joined with it.
+ *
+ * {{{
+ *   SELECT ... FROM orders JOIN lookup(TABLE(rates)) r ON orders.cur = r.cur
+ * }}}
+ *
+ * Each row of `orders` is joined once, with the rates after the batch it comes in. What happens to
+ * rates later does not change it.
+ */
+object LookupFunction {
+  val Name = "lookup"
+
+  val description: FunctionArguments.Description =
+    FunctionArguments.describe(Name, "Joins each row once, with a table as it is then")(build)
+
+  private def build(expressions: Seq[Expression]): LogicalPlan =
+    LookupTable(new FunctionArguments(Name, Nil, expressions).source)
 }

@@ -3,16 +3,22 @@
 
 package org.apache.spark.sql.changelog.identity
 
+import java.security.MessageDigest
+
 import scala.collection.mutable
+
+import org.json4s.JsonAST._
 
 import org.apache.spark.sql.catalyst.analysis.{ResolvedInlineTable, SQLFunctionNode}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.types.{BinaryType, DatetimeType, ObjectType}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.identity.CanonicalValue.digest
 import org.apache.spark.sql.changelog.plans._
@@ -98,8 +104,7 @@ private[changelog] object CanonicalPlan {
       // one of ours may show other files after each of its batches
       case view: View if view.desc.properties.keys.exists(_.startsWith("changelog.view.")) =>
         ofTable(view.desc.identifier, view)
-      case _: SubqueryAlias | _: View | _: ResolvedHint | _: WithCTE |
-          _: SQLFunctionNode =>
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: WithCTE | _: SQLFunctionNode =>
         describe(plan.children.last, outer)
       case Project(expressions, child) =>
         val below = describe(child, outer)
@@ -274,4 +279,65 @@ private[changelog] object CanonicalPlan {
     if (text.length <= LongestText) text else s"${text.take(LongestText / 2)}…${digest(text)}"
 
   private val LongestText = 2000
+}
+
+/**
+ * A node of a query as it is written down, free of anything that is another at the next start.
+ *
+ * @param text
+ *   what the node is, with its arguments
+ */
+private[changelog] final case class CanonicalNode(text: String, inputs: Seq[CanonicalNode]) {
+
+  /** One line per node, inputs indented. */
+  def lines: Seq[String] = text +: inputs.flatMap(_.lines).map("  " + _)
+
+  def toJson: JValue =
+    if (inputs.isEmpty) JString(text)
+    else JObject("node" -> JString(text), "inputs" -> JArray(inputs.map(_.toJson).toList))
+}
+
+private[changelog] object CanonicalNode {
+  def fromJson(json: JValue): CanonicalNode = json match {
+    case JString(text) => CanonicalNode(text, Nil)
+    case node =>
+      val JString(text) = node \ "node": @unchecked
+      val JArray(inputs) = node \ "inputs": @unchecked
+      CanonicalNode(text, inputs.map(fromJson))
+  }
+}
+
+/** Writes values of Catalyst's by what they are, and texts so that they are never taken for more. */
+private[changelog] object CanonicalValue {
+
+  def apply(value: Any, dataType: DataType): String = (value, dataType) match {
+    case (null, _) => "NULL"
+    case (text: UTF8String, _) => quoted(text.toString)
+    case (bytes: Array[Byte], _) => bytes.map(byte => f"$byte%02x").mkString("X'", "", "'")
+    case (array: ArrayData, ArrayType(element, _)) =>
+      array.toSeq[Any](element).map(apply(_, element)).mkString("[", ", ", "]")
+    case (map: MapData, MapType(key, element, _)) =>
+      s"${apply(map.keyArray(), ArrayType(key))} -> ${apply(map.valueArray(), ArrayType(element))}"
+    case (row: InternalRow, struct: StructType) => ofRow(row, struct.map(_.dataType))
+    case (other, user: UserDefinedType[_]) => apply(other, user.sqlType)
+    case (other, _) => other.toString
+  }
+
+  def ofRow(row: InternalRow, types: Seq[DataType]): String =
+    row
+      .toSeq(types)
+      .zip(types)
+      .map { case (value, dataType) => apply(value, dataType) }
+      .mkString("(", ", ", ")")
+
+  def quoted(text: String): String = s"'${text.replace("\\", "\\\\").replace("'", "\\'")}'"
+
+  /** Stands for a text that is too long to be shown, or not to be. */
+  def digest(text: String): String =
+    MessageDigest
+      .getInstance("SHA-256")
+      .digest(text.getBytes("UTF-8"))
+      .take(8)
+      .map(byte => f"$byte%02x")
+      .mkString
 }

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.start
+package org.apache.spark.sql.changelog.identity
+
+import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 
@@ -10,20 +12,17 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan, WithCTE}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, CheckBatchLogs, QueryOrigin}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
-import org.apache.spark.sql.changelog.identity.{
-  CheckSameQuery,
-  QueryRecord,
-  QueryRecordFile,
-  TakenOver
-}
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
-import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{ChangelogOutput, KeepsState, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 import org.apache.spark.sql.changelog.sources.KafkaBrokers
+import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
  * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
@@ -83,7 +82,8 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         "the query has begun, as changelog/plan.json says")
     }
     if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
-      val takenOver = TakenOver.file(checkpoint, hadoopConf).find().map(TakenOver.fromJson)
+      val takenOver =
+        InheritedState.file(checkpoint, hadoopConf).find().map(InheritedState.fromJson)
       // no later batch reads them
       val first = takenOver.fold(0L)(_.batch)
       if (logs.lastBegun.contains(first) && file.exists)
@@ -101,4 +101,27 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
       sink.checkOrigins(classic, origins)
     case _ =>
   }
+}
+
+/** Refuses to keep state in pages where each attempt of a task is to have files of its own. */
+private object CheckStateProvider {
+
+  /**
+   * @param query
+   *   as it runs
+   * @param recorded
+   *   the settings that the checkpoint has
+   */
+  def apply(query: LogicalPlan, recorded: Map[String, String], conf: SQLConf): Unit = {
+    val format = conf.stateStoreCheckpointFormatVersion
+    val provider =
+      recorded.getOrElse(SQLConf.STATE_STORE_PROVIDER_CLASS.key, conf.stateStoreProviderClass)
+    if (format > 1 && isPaged(provider) && query.exists(_.isInstanceOf[KeepsState])) {
+      throw CheckpointFileErrors.formatNotSupported(format)
+    }
+  }
+
+  private def isPaged(provider: String): Boolean =
+    Try(Utils.classForName[Any](provider)).toOption
+      .exists(classOf[PagedStateProvider].isAssignableFrom(_))
 }

@@ -6,6 +6,10 @@ package org.apache.spark.sql.changelog.identity
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.zip.CRC32
 
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.json4s.JsonAST._
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, parse, pretty, render}
@@ -15,8 +19,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.analysis.LowerSources
+import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.plans.ToChangelog
+import org.apache.spark.sql.changelog.errors.CheckpointErrors
+import org.apache.spark.sql.changelog.plans.{StateTable, ToChangelog}
 
 /**
  * What a query is, so that it can be begun again: `changelog/plan.json` in its checkpoint.
@@ -133,4 +139,119 @@ private[changelog] object QueryRecord {
       readings.collect { case JInt(source) => source.toInt },
       spark)
   }
+}
+
+/**
+ * What a checkpoint says of a node that keeps state.
+ *
+ * @param ids
+ *   the operators it is run by: its folders below `state`
+ * @param node
+ *   what the node is, as its query is optimized: this decides what is kept, and in which order
+ * @param shown
+ *   the same for people
+ * @param tables
+ *   what it keeps, and what bounds that
+ * @param part
+ *   what tells the node, with all that lies below it, from those of other queries, if that can be told
+ */
+private[changelog] final case class OperatorRecord(
+    ids: Seq[Long],
+    node: String,
+    shown: String,
+    mode: String,
+    tables: Seq[String],
+    part: Option[PartRecord] = None) {
+
+  def toJson: JObject =
+    ("ids" -> ids) ~ ("node" -> node) ~ ("shown" -> shown) ~ ("mode" -> mode) ~
+      ("tables" -> tables) ~ ("part" -> part.map(_.toJson))
+
+  /** What must be the same at a restart. */
+  def line: String = s"${ids.mkString(", ")}: $node"
+
+  /** The kinds of its tables, such as `rows`, which must be the same too; columns may be renamed. */
+  def kinds: Seq[String] = tables.map(_.takeWhile(_.isLetter))
+
+  /** Whether it forgets what nothing has changed for some time. */
+  def hasTtl: Boolean = tables.exists(StateTable.hasTtl)
+
+  /** What it keeps, for people. */
+  def kept: String = s"${ids.mkString(", ")}: $shown keeps ${tables.mkString("; ")}"
+}
+
+private[changelog] object OperatorRecord {
+  def fromJson(json: JValue): OperatorRecord = {
+    def text(field: String) = {
+      val JString(value) = json \ field: @unchecked
+      value
+    }
+    def texts(field: String) = {
+      val JArray(values) = json \ field: @unchecked
+      values.collect { case JString(value) => value }
+    }
+    OperatorRecord(
+      numbers(json, "ids"),
+      text("node"),
+      text("shown"),
+      text("mode"),
+      texts("tables"),
+      (json \ "part").toOption.map(PartRecord.fromJson))
+  }
+
+  private[identity] def numbers(json: JValue, field: String): Seq[Long] = {
+    val JArray(values) = json \ field: @unchecked
+    values.collect { case JInt(value) => value.toLong }
+  }
+}
+
+/**
+ * What a checkpoint says of a node with state and of all that lies below it, so that another query with
+ * an equal part can go on with its state.
+ *
+ * @param fingerprint
+ *   the same for two parts exactly if the state of one can be taken for that of the other
+ * @param operators
+ *   all operators of the part
+ * @param givesRows
+ *   whether the rows that the node has emitted, and not taken back, can be read from its state
+ */
+private[changelog] final case class PartRecord(
+    fingerprint: String,
+    operators: Seq[Long],
+    givesRows: Boolean) {
+
+  def toJson: JObject =
+    ("fingerprint" -> fingerprint) ~ ("operators" -> operators) ~ ("givesRows" -> givesRows)
+}
+
+private[changelog] object PartRecord {
+  def fromJson(json: JValue): PartRecord = {
+    val JString(fingerprint) = json \ "fingerprint": @unchecked
+    val JBool(givesRows) = json \ "givesRows": @unchecked
+    PartRecord(fingerprint, OperatorRecord.numbers(json, "operators"), givesRows)
+  }
+}
+
+/**
+ * The file `changelog/plan.json` of a checkpoint. It is written when the first batch is planned.
+ *
+ * @param checkpoint
+ *   the folder that holds the offset log
+ */
+private[changelog] class QueryRecordFile(checkpoint: Path, hadoopConf: Configuration) {
+  private val path = new Path(new Path(checkpoint, "changelog"), "plan.json")
+  private val file = new TextFile(path, hadoopConf)
+
+  def exists: Boolean = file.exists
+
+  /** Fails if the file is missing or damaged. */
+  def read(): QueryRecord = {
+    val record =
+      try file.find().map(QueryRecord.fromJson)
+      catch { case NonFatal(e) => throw CheckpointErrors.recordDamaged(path.toString, e) }
+    record.getOrElse(throw CheckpointErrors.recordMissing(path.toString))
+  }
+
+  def write(record: QueryRecord): Unit = file.write(record.toJson)
 }

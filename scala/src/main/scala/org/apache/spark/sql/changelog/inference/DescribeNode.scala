@@ -11,7 +11,20 @@ import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.NearestBy
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
-import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, InputMode, LookupJoin, Rank, ReadName, RecursiveQuery, RowTtl, Salt, TemporalFilter, TemporalJoin, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  EmitOnClose,
+  FromChangelog,
+  InputMode,
+  LookupJoin,
+  Rank,
+  ReadName,
+  RecursiveQuery,
+  RowTtl,
+  Salt,
+  TemporalFilter,
+  TemporalJoin,
+  ToChangelog
+}
 
 /**
  * Names nodes as people read them, the same in EXPLAIN and in errors, without expression ids.

@@ -6,7 +6,28 @@ package org.apache.spark.sql.changelog.inference
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
-import org.apache.spark.sql.changelog.inference.nodes.{AggregateInference, Demand, EmitOnCloseInference, FilterInference, InferredNode, JoinInference, LookupJoinInference, NodeInference, RankInference, RecomputeInference, RecursionInference, RootInference, RowTtlInference, SourceInference, StatelessInference, StaticInference, StockStatefulInference, TemporalFilterInference, TemporalJoinInference, UnionInference}
+import org.apache.spark.sql.changelog.inference.nodes.{
+  AggregateInference,
+  Demand,
+  EmitOnCloseInference,
+  FilterInference,
+  InferredNode,
+  JoinInference,
+  LookupJoinInference,
+  NodeInference,
+  RankInference,
+  RecomputeInference,
+  RecursionInference,
+  RootInference,
+  RowTtlInference,
+  SourceInference,
+  StatelessInference,
+  StaticInference,
+  StockStatefulInference,
+  TemporalFilterInference,
+  TemporalJoinInference,
+  UnionInference
+}
 import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, ToChangelog}
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 

@@ -5,14 +5,21 @@ package org.apache.spark.sql.changelog.microbatch
 
 import java.util.UUID
 
-import org.apache.spark.SparkException
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.internal.config.{CORES_MAX, EXECUTOR_CORES, EXECUTOR_INSTANCES}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StateStoreWriter,
   StatefulOperatorStateInfo
 }
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.util.Utils
+import org.apache.spark.{SparkContext, SparkException}
 
 import org.apache.spark.sql.changelog.compat.{RunningStream, StreamTime}
 import org.apache.spark.sql.changelog.config.ChangelogConf
@@ -127,4 +134,114 @@ object AssignStateInfo {
   /** Does something as if no query ran in this thread. */
   def outsideOfQuery[T](session: SparkSession)(body: => T): T =
     RunningStream.outside(session.sparkContext)(body)
+}
+
+/**
+ * A batch that is being planned.
+ *
+ * @param query
+ *   the whole query, as it has been analyzed
+ * @param checkpoint
+ *   the folder that holds the offset log
+ */
+private[changelog] final case class PlannedBatch(
+    query: LogicalPlan,
+    checkpoint: Path,
+    batchId: Long)
+
+/**
+ * What time it is for one operator in one batch.
+ *
+ * @param lateWatermark
+ *   the watermark of the batch before, in ms; none before there is one
+ * @param overWatermark
+ *   the watermark of this batch, in ms; none before there is one
+ * @param timestamp
+ *   when this batch was begun, in ms since 1970; the same if it is run again
+ * @param previousTimestamp
+ *   when the batch before was begun
+ */
+final case class BatchTime(
+    lateWatermark: Option[Long],
+    overWatermark: Option[Long],
+    timestamp: Long,
+    previousTimestamp: Long) {
+
+  /** The watermark of this batch, in ms, if it is another than that of the batch before. */
+  def moved: Option[Long] = BatchTime.moved(lateWatermark, overWatermark)
+}
+
+object BatchTime {
+  private[changelog] def moved(late: Option[Long], over: Option[Long]): Option[Long] =
+    over.filter(_ > late.getOrElse(0L))
+}
+
+/**
+ * The salts among which a query divides rows that one task would have, one for each of as many tasks as
+ * work on them: none if there is one partition only.
+ *
+ * Rows are shuffled by a hash of their salt. So they are not just counted, but chosen such that each is in
+ * another partition: 0 to 3 would leave half of four partitions empty.
+ */
+private[changelog] object SpreadingSalts {
+
+  /** Those the query began with, or those of one that is started now. */
+  def apply(session: SparkSession): Seq[Int] = {
+    val conf = session.sessionState.conf
+    conf.getConf(ChangelogConf.SPREADING_SALTS) match {
+      case Some(begun) => begun.split(',').toSeq.filter(_.nonEmpty).map(_.toInt)
+      case None =>
+        among(AssignStateInfo.numPartitions(session), conf.getConf(ChangelogConf.SKEW_WAYS))
+    }
+  }
+
+  /** As they are written down. */
+  def text(session: SparkSession): String = apply(session).mkString(",")
+
+  private[microbatch] def among(partitions: Int, ways: Int): Seq[Int] =
+    if (partitions == 1) Nil
+    else {
+      val first = Iterator.from(0).distinctBy(partitionOf(_, partitions))
+      first.take(math.min(partitions, ways)).toSeq
+    }
+
+  private def partitionOf(salt: Int, partitions: Int): Any =
+    HashPartitioning(Seq(Literal(salt)), partitions).partitionIdExpression.eval()
+}
+
+/**
+ * How many partitions a query that is started now has.
+ *
+ * Spark's default of 200 is meant for large shuffles, and each batch runs a task for each of them, however
+ * little has changed. So unless the user has chosen a number there are as many as tasks can run at
+ * once; as many as Spark would have where nobody knows, or where executors come and go.
+ */
+private[changelog] object StatePartitions {
+
+  def apply(session: SparkSession): Int = {
+    val conf = session.sessionState.conf
+    conf
+      .getConf(ChangelogConf.STATE_PARTITIONS)
+      .orElse(byCores(session))
+      .getOrElse(conf.numShufflePartitions)
+  }
+
+  /** The number that suits the application's cores, where the user has chosen none. */
+  def byCores(session: SparkSession): Option[Int] = {
+    val conf = session.sessionState.conf
+    val isChosen = Seq(ChangelogConf.STATE_PARTITIONS, SQLConf.SHUFFLE_PARTITIONS)
+      .exists(entry => conf.contains(entry.key))
+    if (isChosen) None
+    else cores(session.sparkContext).map(math.min(conf.numShufflePartitions, _))
+  }
+
+  private def cores(context: SparkContext): Option[Int] = {
+    val conf = context.conf
+    if (context.isLocal) Some(context.defaultParallelism)
+    else if (Utils.isDynamicAllocationEnabled(conf)) None
+    else
+      conf.get(CORES_MAX).orElse {
+        conf.get(EXECUTOR_INSTANCES).map(_ * conf.get(EXECUTOR_CORES))
+      }
+  }
 }

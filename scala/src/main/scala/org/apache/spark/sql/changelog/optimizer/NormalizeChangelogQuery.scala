@@ -3,13 +3,15 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 
 import org.apache.spark.sql.changelog.analysis.ReadSourcesOnce
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
+import org.apache.spark.sql.changelog.inference.nodes.{StaticInference, StaticSide}
+import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToChangelog}
 
 /**
  * Brings an optimized query into the few shapes that inference and rewriting know.
@@ -59,10 +61,9 @@ object NormalizeChangelogQuery {
   }
 
   private def recognized(plan: LogicalPlan): LogicalPlan = {
-    val grouped = HideStaticRows.during(LiftSkew(RecognizeTemporalFilter(plan))) {
-      changing =>
-        val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
-        GroupByCollationKey(unsorted)
+    val grouped = HideStaticRows.during(LiftSkew(RecognizeTemporalFilter(plan))) { changing =>
+      val unsorted = RecognizeRank(changing).transformUp { case Sort(_, _, child, _) => child }
+      GroupByCollationKey(unsorted)
     }
     val prepared = PrepareJoinInputs(InsertStaticRows(AssignSkew(grouped)))
     SparkRules.updateNullability(pruneSources(prepared))
@@ -81,5 +82,93 @@ object NormalizeChangelogQuery {
   private def prune(source: FromChangelog, read: AttributeSet): FromChangelog = {
     val needed = read ++ AttributeSet(source.key)
     source.copy(output = source.output.filter(needed.contains))
+  }
+}
+
+/**
+ * Keeps rules for changelogs off what never changes: there limits stay limits, and sorts matter.
+ * {{{
+ *   Join                        Join                      Join
+ *   :- orders                   :- orders                 :- orders
+ *   +- GlobalLimit 3     =>     +- HiddenRows     =>      +- GlobalLimit 3
+ *      +- Sort [rate]                                        +- Sort [rate]
+ * }}}
+ */
+private[optimizer] object HideStaticRows {
+
+  /** What `rules` make of `plan`, with its static parts as they were. */
+  def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
+    rules(hide(plan)).transformUp { case HiddenRows(hidden) => hidden }
+
+  private def hide(plan: LogicalPlan): LogicalPlan = plan match {
+    case source: FromChangelog if source.streaming => source
+    case _ if StaticInference.isStatic(plan) => HiddenRows(plan)
+    case _ => plan.mapChildren(hide)
+  }
+}
+
+/** Stands for static rows. */
+private[optimizer] case class HiddenRows(hidden: LogicalPlan) extends LeafNode {
+  override def output: Seq[Attribute] = hidden.output
+  override def maxRows: Option[Long] = hidden.maxRows
+}
+
+/**
+ * Keeps rules from what lies below `from_changelog`: rows of a stream, which Spark runs. A limit
+ * there is one of the stream, not of the table.
+ * {{{
+ *   FromChangelog                FromChangelog               FromChangelog
+ *   +- GlobalLimit 3     =>      +- HiddenRows       =>      +- GlobalLimit 3
+ *      +- words                                                 +- words
+ * }}}
+ */
+private[optimizer] object HideSources {
+
+  /** What `rules` make of `plan`, with what its sources read as it was. */
+  def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
+    rules(plan.transformUp {
+      case source: FromChangelog if source.streaming =>
+        source.copy(child = HiddenRows(source.child))
+    }).transformUp { case source: FromChangelog => source.mapChildren(shown) }
+
+  private def shown(plan: LogicalPlan): LogicalPlan = plan match {
+    case HiddenRows(hidden) => hidden
+    case other => other
+  }
+}
+
+/**
+ * Lets plans be compared by which sources they read, as `ReadSourcesOnce` has told them apart.
+ * Only now: until then plans are also compared with those of other queries, whose sources have numbers
+ * of their own.
+ */
+object CompareSourcesByNumber extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case source: FromChangelog => source.copy(isKnownByNumber = true)
+  }
+}
+
+/**
+ * Makes static rows that stand beside changing ones come once, in the first batch.
+ * {{{
+ *   Union                               Union
+ *   :- Aggregate [word]        =>       :- Aggregate [word]
+ *   +- LocalRelation                    +- ChangelogStatic
+ *                                          +- LocalRelation
+ * }}}
+ * A static side of a join is left alone where the join only looks rows up in it; one whose rows
+ * come out by themselves is kept in state like a changing one.
+ */
+object InsertStaticRows extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    // what lies below a source is Spark's own
+    case source: FromChangelog => source
+    case join: Join if StaticSide.looksUp(join) =>
+      join.mapChildren(side => if (StaticInference.isStatic(side)) side else apply(side))
+    case _ =>
+      plan.mapChildren { input =>
+        if (StaticInference.isStatic(input)) ChangelogStatic(input) else apply(input)
+      }
   }
 }

@@ -3,15 +3,18 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
+import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.EquiJoin
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.StaticInference
-import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, TemporalJoin}
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, LookupTable, TemporalJoin}
 
 /**
  * Gives joins their inputs in the form in which least must be kept of them.
@@ -118,4 +121,83 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
 
   private def keys(plan: LogicalPlan): Seq[AttributeSet] =
     UpsertKeys(plan, plan.children.map(keys))
+}
+
+/**
+ * Calls columns that Spark has given a second name by the first again.
+ * {{{
+ *   Join LeftSemi, city = city#7                  Join LeftSemi, city = city
+ *   :- rides                                =>    :- rides
+ *   +- Project [city#3 AS city#7]                 +- Project [city#3 AS city]
+ * }}}
+ * Where both sides of a subquery's join read one table, Spark puts an expression's id into the name,
+ * and a number of its own into that of an expression it computes once. State is read back by name,
+ * and these are others at each start. Leaves the columns of the result as they are called.
+ */
+object NameColumns extends Rule[LogicalPlan] {
+  private val WithId = """(.+)#\d+.*""".r
+  private val Common = """_common_expr_\d+""".r
+
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val names = renamed(plan)
+    if (names.isEmpty) plan
+    else {
+      plan.transformAllExpressions {
+        case column: Attribute if names.contains(column.exprId) =>
+          column.withName(names(column.exprId))
+        case alias: Alias if names.contains(alias.exprId) =>
+          alias.copy(name = names(alias.exprId))(
+            alias.exprId,
+            alias.qualifier,
+            alias.explicitMetadata,
+            alias.nonInheritableMetadataKeys)
+      }
+    }
+  }
+
+  private def renamed(plan: LogicalPlan): Map[ExprId, String] = {
+    val results = plan.outputSet
+    val aliases = plan.collect { case node => node.expressions }.flatten.collect {
+      case alias: Alias if !results.contains(alias.toAttribute) => alias
+    }
+    val withId = aliases.collect { case alias @ Alias(_, WithId(name)) => alias.exprId -> name }
+    val common = aliases.filter(alias => Common.matches(alias.name)).map(_.exprId).distinct
+    val numbered = common.zipWithIndex.map { case (id, index) => id -> s"_common_expr_$index" }
+    (withId ++ numbered).toMap
+  }
+}
+
+/**
+ * Calls scalar functions of Python below or above an aggregate, not within it.
+ * {{{
+ *   Aggregate [f(a)], [f(a), sum(g(b))]   =>   Aggregate [fa], [fa, sum(gb)]
+ *   +- t [a, b]                                +- Project [a, b, f(a) AS fa, g(b) AS gb]
+ *                                                 +- t [a, b]
+ * }}}
+ * Spark does so to aggregates of its own, when ours have taken their place.
+ */
+private[optimizer] object PullOutPythonFunctions {
+
+  def apply(plan: LogicalPlan): LogicalPlan =
+    SparkRules.extractPythonFromAggregates(plan).transformUp {
+      case aggregate: Aggregate if aggregate.aggregateExpressions.exists(callsPython) =>
+        val calls = mutable.LinkedHashMap.empty[Expression, Alias]
+        val results = aggregate.aggregateExpressions.map(_.transformDown {
+          case call: PythonUDF if PythonUDF.isScalarPythonUDF(call) =>
+            calls.getOrElseUpdate(call.canonicalized, Alias(call, call.name)()).toAttribute
+        })
+        aggregate.copy(
+          aggregateExpressions = results.map(_.asInstanceOf[NamedExpression]),
+          child = Project(aggregate.child.output ++ calls.values, aggregate.child))
+    }
+
+  private def callsPython(expression: Expression): Boolean =
+    expression.exists(PythonUDF.isScalarPythonUDF)
+}
+
+/** Reads a table of `lookup` as any other, in a query that does not stream: all rows come at once. */
+object ReadLookupTables extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case LookupTable(table) => table
+  }
 }

@@ -3,18 +3,28 @@
 
 package org.apache.spark.sql.changelog.optimizer
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Subquery}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.identity.RecordedRun
+import org.apache.spark.sql.changelog.compat.SparkRules
+import org.apache.spark.sql.changelog.identity.{
+  CanonicalPlan,
+  OperatorRecord,
+  PartRecord,
+  RecordedRun
+}
 import org.apache.spark.sql.changelog.inference.{
   AnnotatedPlan,
   CheckExecutable,
+  DescribeNode,
   InferChangelogMode
 }
 import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, SpreadingSalts}
@@ -124,4 +134,68 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def normalized(root: ToChangelog): ToChangelog =
     NormalizeChangelogQuery(root.mapChildren(ExtractRecursion(_)).asInstanceOf[ToChangelog])
+}
+
+/** What a checkpoint says of the operators that a query was rewritten to. */
+private[changelog] object RewrittenOperators {
+
+  private val tag =
+    TreeNodeTag[Map[Int, String] => Seq[OperatorRecord]]("changelogOperators")
+
+  /** Lets `output` know what the query below it was. */
+  private[optimizer] def note(
+      output: ChangelogOutput,
+      root: AnnotatedPlan,
+      operators: Seq[RewrittenNode]): Unit =
+    output.setTagValue(tag, records(root, operators, _))
+
+  /**
+   * The operators of a rewritten plan.
+   *
+   * @param sources
+   *   what the query's sources are, by their numbers
+   */
+  def in(plan: LogicalPlan, sources: Map[Int, String]): Seq[OperatorRecord] =
+    plan.collect { case output: ChangelogOutput => output }.flatMap { output =>
+      output.getTagValue(tag).toSeq.flatMap(_(sources))
+    }
+
+  private def records(
+      root: AnnotatedPlan,
+      operators: Seq[RewrittenNode],
+      sources: Map[Int, String]): Seq[OperatorRecord] = {
+    val texts = CanonicalPlan.texts(root.plan)
+    val fingerprints = new Fingerprints(root, sources)
+    val ids = new IdentityHashMap[AnnotatedPlan, Seq[Long]]
+    operators.foreach(found => ids.put(found.node, found.ids))
+    def within(part: AnnotatedPlan): Seq[Long] =
+      part.children.flatMap(within) ++ Option(ids.get(part)).toSeq.flatten
+    operators.map { case RewrittenNode(node, ids, givesRows) =>
+      OperatorRecord(
+        ids,
+        texts(node.plan),
+        s"${DescribeNode.node(node.plan)} ${DescribeNode.detail(node.plan)}",
+        node.mode.toString,
+        node.state.map(_.toString),
+        fingerprints(node).map(PartRecord(_, within(node).sorted, givesRows)))
+    }
+  }
+}
+
+/**
+ * Counts the operators of a plan that keep state of Spark's own making, below `from_changelog` or
+ * above `to_changelog`.
+ *
+ * Spark numbers those from 0 when it has planned a batch, after ours have got their ids. One that is
+ * counted here and not planned leaves a number free.
+ */
+private[optimizer] object StockOperators {
+  def count(plan: LogicalPlan): Long = plan
+    .collect {
+      case node if SparkRules.keepsState(node) => node
+      case limit: GlobalLimit if limit.isStreaming => limit
+      case deduplicated: Deduplicate if deduplicated.isStreaming => deduplicated
+    }
+    .size
+    .toLong
 }

@@ -12,12 +12,12 @@ import org.apache.spark.sql.changelog.compat.DelegatingParser
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
+import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
 import org.apache.spark.sql.changelog.explain.{
   ExplainChangelogCommand,
   ExplainFormat,
   ExplainQueryCommand
 }
-import org.apache.spark.sql.changelog.lineage.WhyCommand
 import org.apache.spark.sql.changelog.views.{ResolveViewStatements, ViewStatement}
 
 /**

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expre
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{BinaryNode, LogicalPlan}
 
-import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Joins two changelogs and emits what a batch does to the result.
@@ -64,3 +64,71 @@ object ChangelogJoin {
       case _ => left ++ right
     }
 }
+
+/**
+ * One side of a join: what its rows are joined by, and how they are kept.
+ *
+ * @param key
+ *   its side of the join key, such that equal values have equal bytes
+ * @param kind
+ *   the row kind, none if it is insert-only
+ * @param form
+ *   how its rows are kept
+ * @param rowKey
+ *   for [[SideForm.RowByKey]], what tells its rows of one join key apart
+ * @param tracksMatches
+ *   whether its rows are kept with the number of their matches
+ * @param replaces
+ *   whether a row replaces the one with its key, the old one being left out
+ */
+final case class JoinedSide(
+    key: Seq[Expression],
+    kind: Option[Attribute],
+    form: SideForm,
+    rowKey: Seq[Expression],
+    tracksMatches: Boolean,
+    replaces: Boolean)
+    extends ParameterGroup
+
+/** How the rows of one side of a join are kept under their join key, said as EXPLAIN says it. */
+sealed abstract class SideForm(override val toString: String)
+
+object SideForm {
+
+  /** Its rows are never looked up: nothing is kept. */
+  case object Nothing extends SideForm("nothing")
+
+  /** The join key holds a key of the side: `join key -> row`. */
+  case object OneRow extends SideForm("one row per join key")
+
+  /** The side has another key: `join key, key -> row`. */
+  case object RowByKey extends SideForm("row by key")
+
+  /** The side has no key: `join key, row -> count`. */
+  case object RowCount extends SideForm("row count")
+
+  /** The side has no key, and rows only come: `join key, batch -> rows`. */
+  case object RowList extends SideForm("rows by batch")
+
+  /** Only whether there are rows matters: `join key -> count`. */
+  case object KeyCount extends SideForm("key count")
+}
+
+/**
+ * How a join emits what a batch does to its result.
+ *
+ * @param pairBy
+ *   a key of the result: an old and a new row that agree on it are an update
+ * @param deletes
+ *   whether the consumer knows deletes; if not, a row goes with `-U`
+ * @param updateKind
+ *   whether the consumer wants before images
+ * @param kind
+ *   the row kind of the result
+ */
+final case class JoinResult(
+    pairBy: Option[Seq[Attribute]],
+    deletes: Boolean,
+    updateKind: UpdateKind,
+    kind: Attribute)
+    extends ParameterGroup

@@ -5,7 +5,14 @@ package org.apache.spark.sql.changelog.plans
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionSet}
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LeafNode,
+  LogicalPlan,
+  Statistics,
+  SubqueryAlias,
+  UnaryNode,
+  View
+}
 
 import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
@@ -142,3 +149,50 @@ object FromChangelog {
 /** Stands for what lies below a numbered source where plans are compared. */
 private case class NumberedSource(number: Int, override val output: Seq[Attribute])
     extends LeafNode
+
+/** What to do where a source gives a second row of a key, whose first is still there. */
+sealed abstract class Duplicates(override val toString: String)
+
+object Duplicates {
+
+  /** The key is taken for one: nothing is kept to look it up. */
+  case object Trust extends Duplicates("trust")
+
+  /** Both rows are rows of the table; duplicates are counted, and a warning tells of the first. */
+  case object Warn extends Duplicates("warn")
+
+  case object Fail extends Duplicates("fail")
+
+  val values: Seq[Duplicates] = Seq(Trust, Warn, Fail)
+}
+
+/**
+ * What a query calls what it reads: after its view, or as it is called in the query where it has none.
+ *
+ * @param isOfView
+ *   whether nothing below can be called otherwise
+ */
+final case class ReadName(name: Option[String], isOfView: Boolean = false) {
+
+  /** The name below a node that may give one. */
+  def below(node: LogicalPlan): ReadName = node match {
+    case _ if isOfView => this
+    case alias: SubqueryAlias => ReadName(ReadName.of(alias).orElse(name))
+    case _: View => copy(isOfView = name.nonEmpty)
+    case _ => this
+  }
+}
+
+object ReadName {
+  val Unknown: ReadName = ReadName(None)
+
+  /** What the rows are called that a source reads. */
+  def within(source: FromChangelog): Option[String] =
+    source.child.collectFirst { case alias: SubqueryAlias => of(alias) }.flatten
+
+  private def of(alias: SubqueryAlias): Option[String] =
+    Some(alias.identifier.name).filterNot(isMadeUp)
+
+  /** Whether PySpark has made up the name, for a data frame. */
+  def isMadeUp(name: String): Boolean = name.startsWith("_pyspark") || name.startsWith("__")
+}

@@ -3,8 +3,12 @@
 
 package org.apache.spark.sql.changelog.plans
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LeafNode,
+  LogicalPlan,
+  OrderPreservingUnaryNode
+}
 
 /**
  * Holds the sources that subqueries read, beside the rows of `query`, from analysis to optimization.
@@ -43,3 +47,34 @@ case class LiftedSource(index: Int, source: FromChangelog) extends LeafNode {
 
   override protected def doCanonicalize(): LogicalPlan = source.canonicalized
 }
+
+/** Gives columns the ids and names that others have, one for one. */
+object RenameColumns {
+  def apply(columns: Seq[Attribute], wanted: Seq[Attribute]): Seq[NamedExpression] =
+    wanted.zip(columns).map { case (other, column) =>
+      if (other.exprId == column.exprId) column
+      else Alias(column, other.name)(other.exprId, other.qualifier)
+    }
+}
+
+/**
+ * `OFFSET` below `to_changelog`: Spark refuses its own node in whatever stream it meets one.
+ *
+ * Is `OFFSET` again when a batch is optimized.
+ *
+ * @param count
+ *   how many rows are skipped
+ */
+case class SkipRows(count: Expression, child: LogicalPlan) extends OrderPreservingUnaryNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): SkipRows =
+    copy(child = newChild)
+}
+
+/**
+ * What gives a stream the rows of a plan. Two are the same if their plans are: others are told apart by which
+ * was made, as a stream gives each of its makers rows of their own.
+ */
+trait SourceOfPlan

@@ -13,7 +13,7 @@ import org.apache.spark.util.ThreadUtils
 import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, QueryOrigin, StagedFolder}
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.{EvolutionErrors, SavepointErrors}
-import org.apache.spark.sql.changelog.identity.TakenOver
+import org.apache.spark.sql.changelog.identity.InheritedState
 import org.apache.spark.sql.changelog.sources.SourceFiles
 
 /**
@@ -42,10 +42,10 @@ class ForkableCheckpoint(session: SparkSession, checkpoint: Path, shown: String)
   private lazy val (begun, done) = (batches.begun, batches.done)
 
   /** The batch with which it begins, if it was made of another query's. */
-  private lazy val first: Long = TakenOver
+  private lazy val first: Long = InheritedState
     .file(checkpoint, hadoopConf)
     .find()
-    .fold(0L)(TakenOver.fromJson(_).batch)
+    .fold(0L)(InheritedState.fromJson(_).batch)
 
   /** Why nothing can go on from a batch, if it is so. */
   private def obstacle(batch: Long): Option[String] =

@@ -7,6 +7,12 @@ import java.io.OutputStream
 import java.lang.ref.Reference
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStoreConf,
+  StateStoreId,
+  StateStoreProvider
+}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.array.ByteArrayMethods
 
@@ -77,4 +83,34 @@ private[state] object Page {
 
   def onHeap(size: Int): Page =
     new Page(new Array[Byte](size), Platform.BYTE_ARRAY_OFFSET.toLong, size, null)
+}
+
+/** What the rows of a store look like, to tell whether those in a file can be its rows. */
+private[state] final class RowLayout(
+    val storeId: StateStoreId,
+    keySchema: StructType,
+    valueSchema: StructType,
+    storeConf: StateStoreConf) {
+  private val smallestKey = smallest(keySchema.length)
+  private val smallestValue = smallest(valueSchema.length)
+
+  def newKey(): UnsafeRow = new UnsafeRow(keySchema.length)
+
+  def newValue(): UnsafeRow = new UnsafeRow(valueSchema.length)
+
+  def canBeKey(size: Int): Boolean = size >= smallestKey && size % 8 == 0
+
+  def canBeValue(size: Int): Boolean = size >= smallestValue && size % 8 == 0
+
+  /** Throws Spark's error if they are rows of another schema. */
+  def check(key: UnsafeRow, value: UnsafeRow): Unit = StateStoreProvider.validateStateRowFormat(
+    key,
+    keySchema,
+    value,
+    valueSchema,
+    storeId,
+    storeConf)
+
+  private def smallest(numColumns: Int): Int =
+    UnsafeRow.calculateBitSetWidthInBytes(numColumns) + 8 * numColumns
 }

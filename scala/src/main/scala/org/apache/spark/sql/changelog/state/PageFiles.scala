@@ -3,9 +3,19 @@
 
 package org.apache.spark.sql.changelog.state
 
-import java.nio.file.Path
+import java.lang.ref.Reference
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.channels.FileChannel.MapMode
+import java.nio.file.StandardOpenOption.{READ, WRITE}
+import java.nio.file.{Files, Path}
+import java.util.Objects
 
 import scala.collection.mutable
+
+import io.netty.util.internal.PlatformDependent
+
+import org.apache.spark.unsafe.Platform
 
 /**
  * The pages of a table that are in local files.
@@ -70,4 +80,113 @@ private[state] final class PageFile(directory: Path, capacity: Long)
 
   /** Bytes of the pages that are needed. */
   var numWantedBytes: Long = 0
+}
+
+/**
+ * A file on a local disk that is read as memory. The operating system keeps as much of it in memory
+ * as there is room for.
+ *
+ * It has no name once it is open, and gives its room back when nothing refers to this object any
+ * more, or the process has ended. What is written to it goes through the file, not through memory: where
+ * the disk is full that is an exception.
+ *
+ * @param capacity
+ *   in bytes, at most 2 GiB; takes room on the disk as it is written to
+ */
+private[state] class LocalFile(directory: Path, val capacity: Long) {
+  private var end = 0L
+  private val (channel, mapped) = {
+    val path = Files.createTempFile(directory, "state-", ".pages")
+    val channel = FileChannel.open(path, READ, WRITE)
+    try (channel, channel.map(MapMode.READ_WRITE, 0, capacity))
+    catch {
+      case e: Throwable =>
+        channel.close()
+        throw e
+    } finally {
+      // where a file that is open can't be removed, it goes when the process ends
+      if (!path.toFile.delete()) path.toFile.deleteOnExit()
+    }
+  }
+  private val address = PlatformDependent.directBufferAddress(mapped)
+
+  def numBytes: Long = end
+
+  def hasRoomFor(size: Int): Boolean = end + size <= capacity
+
+  /** Writes bytes behind those that are there, and gives their address in memory. */
+  def append(bytes: Array[Byte], size: Int): Long = {
+    val buffer = ByteBuffer.wrap(bytes, 0, size)
+    var place = end
+    while (buffer.hasRemaining) place += channel.write(buffer, place)
+    val start = address + end
+    end = place
+    start
+  }
+
+  /** Says that nothing is appended any more. */
+  def finish(): Unit = channel.close()
+}
+
+/**
+ * An array of numbers, on the heap or in a local file.
+ *
+ * @param base
+ *   the array; null if it is in the file
+ */
+private[state] final class LongBlock private (
+    private val base: Array[Long],
+    private val offset: Long,
+    val length: Int,
+    // refers to it, so that it stays
+    file: LocalFile) {
+
+  def isInFile: Boolean = file != null
+
+  def numBytes: Long = 8L * length
+
+  def apply(index: Int): Long = {
+    val value = Platform.getLong(base, placeOf(index))
+    Reference.reachabilityFence(this)
+    value
+  }
+
+  def update(index: Int, value: Long): Unit = {
+    Platform.putLong(base, placeOf(index), value)
+    Reference.reachabilityFence(this)
+  }
+
+  def copyTo(other: LongBlock, count: Int): Unit = {
+    require(count <= length && count <= other.length)
+    Platform.copyMemory(base, offset, other.base, other.offset, 8L * count)
+  }
+
+  // a task that is late may ask for what is no longer there
+  private def placeOf(index: Int): Long = offset + 8L * Objects.checkIndex(index, length)
+}
+
+private[state] object LongBlock {
+
+  /** Zeros on the heap. */
+  def onHeap(length: Int): LongBlock =
+    new LongBlock(new Array[Long](length), Platform.LONG_ARRAY_OFFSET.toLong, length, null)
+
+  /** Zeros in a file of their own. */
+  def inFile(length: Int, directory: Path): LongBlock = {
+    val size = 8L * length
+    val file = new LocalFile(directory, size)
+    val zeros = new Array[Byte](math.min(size, ChunkSize).toInt)
+    var left = size
+    var address = 0L
+    while (left > 0) {
+      val chunk = math.min(left, zeros.length).toInt
+      val start = file.append(zeros, chunk)
+      if (left == size) address = start
+      left -= chunk
+    }
+    file.finish()
+    new LongBlock(null, address, length, file)
+  }
+
+  private val ChunkSize = 1024 * 1024L
 }

@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.changelog.evolution.{Evolution, OperatorFate}
+import org.apache.spark.sql.changelog.evolution.{Evolution, StatePlan}
 
 /** How a view goes on whose query is another one from now on. Refuses what can't. */
 class ViewEvolution(query: ViewQuery, before: KeptView) {
@@ -15,7 +15,7 @@ class ViewEvolution(query: ViewQuery, before: KeptView) {
     query.changes.queryExecution.analyzed)
 
   /** What becomes of each operator. */
-  def operators: Seq[OperatorFate] = evolution.operators
+  def operators: Seq[StatePlan] = evolution.operators
 
   /** Makes the checkpoint with which the changed query begins. The view itself knows whose rows it shows. */
   def prepare(checkpoint: Path): Unit =

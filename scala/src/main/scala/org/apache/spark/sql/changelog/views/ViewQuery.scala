@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
-import org.apache.spark.sql.changelog.sources.RowsOfTheirTime
+import org.apache.spark.sql.changelog.sources.ArrivalDependence
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.tables.{DeltaTable, FollowedWay}
 
@@ -156,16 +156,16 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Whether rows leave it for when they came, which nobody knows later. */
   lazy val forgetsRows: Boolean =
-    rowsOfTheirTime.contains(RowsOfTheirTime.Leave)
+    rowsOfTheirTime.contains(ArrivalDependence.ExpiresByAge)
 
   /** Whether its rows are those of the time they came at: computed anew, they would be others. */
   def rowsDependOnTheirTime: Boolean = rowsOfTheirTime.exists {
-    case _: RowsOfTheirTime.Meet => isStreaming
+    case _: ArrivalDependence.ReadsUntrackedTable => isStreaming
     case _ => true
   }
 
-  private def rowsOfTheirTime: Seq[RowsOfTheirTime] =
-    analyzed.collectWithSubqueries { case RowsOfTheirTime(why) => why }
+  private def rowsOfTheirTime: Seq[ArrivalDependence] =
+    analyzed.collectWithSubqueries { case ArrivalDependence(why) => why }
 
   /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
   def key: Option[Seq[String]] = kept.key

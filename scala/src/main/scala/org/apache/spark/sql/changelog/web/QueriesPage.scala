@@ -5,11 +5,17 @@ package org.apache.spark.sql.changelog.web
 
 import java.time.Instant
 
+import scala.util.control.NonFatal
 import scala.xml.NodeSeq
 
+import org.apache.spark.sql.classic.SparkSession
+
 import org.apache.spark.sql.changelog.compat.{WebPage, WebRequest}
+import org.apache.spark.sql.changelog.explain.PlanPage
 import org.apache.spark.sql.changelog.plans.OperatorNumber
 import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
+import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
+import org.apache.spark.sql.changelog.views.{KeptView, ViewCatalog, ViewQuery, ViewStatus}
 
 /** The queries that run, and those that have ended last. */
 private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changelog queries") {
@@ -56,4 +62,143 @@ private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changel
     if (rows.isEmpty) NodeSeq.Empty
     else Table.under("Ended queries", Seq("query", "run", "at", "error"), rows, none = "")
   }
+}
+
+/** One query: its last batch, operator by operator, and its picture. Parameter `run`: the id of its run. */
+private[web] class QueryPage(ended: EndedQueries) extends WebPage("query", "Changelog query") {
+
+  override def content(request: WebRequest): NodeSeq = {
+    val run = request.parameter("run").getOrElse("")
+    RunningPlans.find(run) match {
+      case Some(query) => <h4>{s"Query ${query.title}"}</h4> ++ PlanPage.content(query)
+      case None =>
+        ended.all.find(_.runId == run) match {
+          case Some(query) =>
+            val why = query.error.fold("It has ended.")(error => s"It has failed: $error")
+            <h4>{s"Query ${query.name}"}</h4> ++ <p>{why}</p>
+          case None => <p>{s"No query has the run $run here."}</p>
+        }
+    }
+  }
+}
+
+/** All views. It has a page of its own, for a catalog with many tables takes a while to look through. */
+private[web] class ViewsPage(session: () => SparkSession)
+    extends WebPage("views", "Materialized views and streaming tables") {
+
+  override def content(request: WebRequest): NodeSeq = {
+    val heads =
+      Seq(
+        "view",
+        "kind",
+        "status",
+        "as of",
+        "lag, at most",
+        "last refresh",
+        "took",
+        "rows read",
+        "rows written",
+        "rows taken back",
+        "failure")
+    try
+      session().withActive {
+        val all = new ViewCatalog(session()).listAll().sortBy(_.name.unquotedString)
+        Table.under("Views", heads, all.map(row(_, request)), "There are none.")
+      }
+    catch {
+      case NonFatal(error) =>
+        <h4>Views</h4> ++ <p>{s"They can't be listed: ${RefreshError(session(), error)}"}</p>
+    }
+  }
+
+  private def row(view: KeptView, request: WebRequest): Seq[NodeSeq] = {
+    val name = view.name.unquotedString
+    val link = Table.link(request.link("view", "name" -> view.name.quotedString), name)
+    try {
+      val status = new ViewStatus(session(), view)
+      val last = status.lastRefresh
+      Seq[NodeSeq](
+        link,
+        Table.text(view.definition.kind.toString),
+        Table.text(status.state),
+        Table.text(status.asOf),
+        Table.seconds(status.behindSeconds),
+        Table.text(last.map(_.mode)),
+        Table.seconds(last.map(_.millis / 1000.0)),
+        Table.count(last.flatMap(_.rowsRead)),
+        Table.count(last.flatMap(_.rowsWritten)),
+        Table.count(last.flatMap(_.rowsTakenBack)),
+        Table.text(status.failure))
+    } catch {
+      case NonFatal(error) =>
+        val failure = Table.text(RefreshError(session(), error))
+        (link +: Seq.fill[NodeSeq](9)(NodeSeq.Empty)) :+ failure
+    }
+  }
+}
+
+/** One view: how it does, its last refreshes, and the picture of its plan. Parameter `name`. */
+private[web] class ViewPage(session: () => SparkSession)
+    extends WebPage("view", "Changelog view") {
+  import ViewPage._
+
+  override def content(request: WebRequest): NodeSeq = {
+    val name = request.parameter("name").getOrElse("")
+    try
+      session().withActive {
+        val parts = session().sessionState.sqlParser.parseMultipartIdentifier(name)
+        val view = new ViewCatalog(session()).get(parts)
+        <h4>{s"${view.definition.kind} ${view.name.unquotedString}"}</h4> ++
+          facts(view) ++ refreshes(view) ++ plan(view)
+      }
+    catch { case NonFatal(error) => <p>{RefreshError(session(), error)}</p> }
+  }
+
+  private def facts(view: KeptView): NodeSeq =
+    Table(
+      Seq("name", "value"),
+      new ViewStatus(session(), view).facts.map { case (name, value) =>
+        Seq(Table.text(name), Table.text(value))
+      })
+
+  private def refreshes(view: KeptView): NodeSeq =
+    Table.under(
+      "Refreshes",
+      Seq(
+        "started",
+        "took",
+        "mode",
+        "reason",
+        "state",
+        "rows read",
+        "rows written",
+        "rows taken back",
+        "error"),
+      RefreshHistory.ofView(session(), view).newest(Shown).map(row),
+      "There were none.")
+
+  private def row(record: RefreshRecord): Seq[NodeSeq] = Seq(
+    Table.text(Instant.ofEpochMilli(record.started).toString),
+    Table.seconds(Some(record.millis / 1000.0)),
+    Table.text(record.mode),
+    Table.text(record.reason),
+    Table.text(record.state),
+    Table.count(record.rowsRead),
+    Table.count(record.rowsWritten),
+    Table.count(record.rowsTakenBack),
+    Table.text(record.error))
+
+  /** With the numbers of the last batch if a query keeps it now. */
+  private def plan(view: KeptView): NodeSeq =
+    <h4>Plan</h4> ++ (RunningPlans.find(view.queryName).filter(_.isActive) match {
+      case Some(query) => PlanPage.content(query)
+      case None =>
+        val query = new ViewQuery(session(), view.definition)
+        if (query.isStreaming) PlanPage.content(Seq(query.output.explained))
+        else <p>All rows are computed anew by each refresh.</p>
+    })
+}
+
+private object ViewPage {
+  private val Shown = 50
 }

@@ -94,7 +94,7 @@ case class ChangelogAggregateExec(
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
 
-  override protected def restsWithoutRows: Boolean =
+  override protected def isNoOpWithoutInput: Boolean =
     layout.grouping.nonEmpty && eventTimeBound.isEmpty
 
   override protected def processPartition(

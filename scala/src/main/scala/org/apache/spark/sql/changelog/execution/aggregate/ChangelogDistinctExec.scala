@@ -88,7 +88,7 @@ case class ChangelogDistinctExec(
 
   override protected def entryTimes: Option[EntryTimes] = timesOfKey(layout.keyColumns)
 
-  override protected def restsWithoutRows: Boolean = eventTimeBound.isEmpty
+  override protected def isNoOpWithoutInput: Boolean = eventTimeBound.isEmpty
 
   override protected def processPartition(
       store: StateStore,

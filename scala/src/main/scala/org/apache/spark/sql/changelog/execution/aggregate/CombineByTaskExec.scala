@@ -11,10 +11,12 @@ import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical.Distribution
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.util.collection.OpenHashSet
 
+import org.apache.spark.sql.changelog.compat.StatePlacement
 import org.apache.spark.sql.changelog.execution.PassesRows
 
 /**
@@ -139,4 +141,29 @@ private object SingleChanges {
   def take(operatorId: Long): Iterator[InternalRow] =
     Option(handedOver.remove(TaskContext.get().taskAttemptId() -> operatorId))
       .getOrElse(Iterator.empty)
+}
+
+/**
+ * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
+ * columns than it asks for.
+ *
+ * @param numPartitions
+ *   how many partitions the operator's state has
+ */
+private[aggregate] case class SortedRowsExec(
+    clustering: Seq[Attribute],
+    numPartitions: Int,
+    order: Seq[SortOrder],
+    child: SparkPlan)
+    extends PassesRows {
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    Seq(StatePlacement.clusteredBy(clustering, numPartitions, conf))
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(order)
+
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SortedRowsExec =
+    copy(child = newChild)
 }

@@ -3,12 +3,14 @@
 
 package org.apache.spark.sql.changelog.execution.expiry
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state.{
   StateStore,
   StateStoreMetrics,
   UnsafeRowPair
 }
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.CompletionIterator
 
 import org.apache.spark.sql.changelog.compat.StateStoreWrapper
@@ -47,7 +49,7 @@ final class TimedStateStore private[expiry] (
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
     store.put(key, value, family)
     if (index != null) {
-      val bears = !isHandingOut && times.bearsOnOthers(value)
+      val bears = !isHandingOut && times.affectsOtherDeadlines(value)
       val time = if (bears) EntryTimes.Always else times.dueAt(key, value, index.visited)
       index.enter(key, time)
     }
@@ -55,7 +57,7 @@ final class TimedStateStore private[expiry] (
 
   override def remove(key: UnsafeRow, family: String): Unit = {
     store.remove(key, family)
-    if (index != null && !isHandingOut && times.bearsOnOthers(null)) {
+    if (index != null && !isHandingOut && times.affectsOtherDeadlines(null)) {
       index.enter(key, EntryTimes.Always)
     }
   }
@@ -128,4 +130,63 @@ final class TimedStateStore private[expiry] (
     val next = if (time > limit) time else times.dueAt(key, value, limit)
     if (next > limit) index.enter(key, next)
   }
+}
+
+/**
+ * Says when an operator has to look at an entry of its state, as the watermark moves on.
+ *
+ * Times are in microseconds: an entry is due when the watermark has come to its time.
+ */
+trait EntryTimes {
+
+  /**
+   * When an entry is due; [[EntryTimes.Never]] if it never is.
+   *
+   * @param after
+   *   up to which time the entry has been looked at: if it can be due several times, the first one
+   *   after it is meant
+   */
+  def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long
+
+  /**
+   * Whether writing this entry, or removing it (`value` is null), can expire entries that were examined
+   * before. Then its key is handed out with those due next, whatever its time.
+   */
+  def affectsOtherDeadlines(value: UnsafeRow): Boolean = false
+}
+
+object EntryTimes {
+  val Never: Long = Long.MaxValue
+
+  /** Before all times. */
+  val Always: Long = Long.MinValue
+
+  /** The times of entries whose key, of the columns `key`, holds the event time `column`. */
+  def ofKey(column: Attribute, key: Seq[Attribute]): EntryTimes = {
+    val timeOf = new EventTimeOf(column, key)
+    (key, _, _) => timeOf(key)
+  }
+}
+
+/** Reads an event time, or the end of a window of one, from a column of a row. */
+final class EventTimeOf(ordinal: Int, dataType: DataType) {
+
+  def this(column: Attribute, columns: Seq[Attribute]) =
+    this(columns.map(_.exprId).indexOf(column.exprId), column.dataType)
+
+  require(ordinal >= 0)
+
+  private val numFields = dataType match {
+    case window: StructType => window.size
+    case _ => 0
+  }
+
+  /** In microseconds; never if it is NULL. */
+  def apply(row: InternalRow): Long =
+    if (row.isNullAt(ordinal)) EntryTimes.Never
+    else if (numFields == 0) row.getLong(ordinal)
+    else {
+      val window = row.getStruct(ordinal, numFields)
+      if (window.isNullAt(1)) EntryTimes.Never else window.getLong(1)
+    }
 }

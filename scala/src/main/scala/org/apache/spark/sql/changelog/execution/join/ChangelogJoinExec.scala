@@ -9,13 +9,30 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric, StatefulOperatorStateInfo}
-import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.execution.{BinaryExecNode, CoGroupedIterator, GroupedIterator, SparkPlan}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  StatefulOperatorCustomMetric,
+  StatefulOperatorCustomSumMetric,
+  StatefulOperatorStateInfo
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec,
+  StateStore
+}
+import org.apache.spark.sql.execution.{
+  BinaryExecNode,
+  CoGroupedIterator,
+  GroupedIterator,
+  SparkPlan
+}
+import org.apache.spark.sql.types.{ArrayType, StructType}
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
+import org.apache.spark.sql.changelog.execution.ChangelogStateWriter
+import org.apache.spark.sql.changelog.execution.expiry.{EntryTimes, EventTimeOf}
+import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult}
 
 /**
@@ -108,11 +125,11 @@ case class ChangelogJoinExec(
         if (isBounded) 0L else conf.getConf(ChangelogConf.STATE_TTL)
       }
 
-  override protected def restsWithoutRows: Boolean = !timeBounds.exists(_.isBounded)
+  override protected def isNoOpWithoutInput: Boolean = !timeBounds.exists(_.isBounded)
 
   override protected def doExecute(): RDD[InternalRow] = {
     // known on the driver only
-    val rests = restsWithoutRows
+    val rests = isNoOpWithoutInput
     executeWithStore(zipped(inputRows)) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
       if (rests && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
@@ -164,7 +181,7 @@ case class ChangelogJoinExec(
     true,
     sideState(leftLayout, store),
     leftLayout,
-    MatchedSide.besideMatched(joinType),
+    MatchedSide.paddingIfMatched(joinType),
     MatchedSide.besideLeft(joinType, rightLayout.columns.size))
 
   private def rightOf(store: StateStore): MatchedSide = new MatchedSide(
@@ -243,4 +260,141 @@ case class ChangelogJoinExec(
   override protected def withNewChildrenInternal(
       newLeft: SparkPlan,
       newRight: SparkPlan): ChangelogJoinExec = copy(left = newLeft, right = newRight)
+}
+
+/** An operator that keeps the rows of its inputs under a join key, in one store. */
+private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPlan =>
+
+  /** The inputs, in the order of the children. */
+  protected def layout: JoinLayout
+
+  /** How the result is emitted. */
+  def result: JoinResult
+
+  override def requiredChildDistribution: Seq[Distribution] =
+    layout.sides.map(side => clusteredBy(side.key))
+
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = layout.sides.map { side =>
+    side.key.map(SortOrder(_, Ascending)) ++ (if (canSplit) side.changeOrder else Nil)
+  }
+
+  /**
+   * Whether the changes of one join key may be joined some at a time. Then a row of the result may
+   * come and go in one batch, which all but a reader of only the newest rows can net.
+   */
+  protected def canSplit: Boolean = result.updateKind != UpdateKind.OnlyUpdateAfter
+
+  /** How many rows that change are held of each input and join key. */
+  protected def atOnce: Int =
+    if (canSplit) conf.getConf(ChangelogConf.JOIN_ROWS_AT_ONCE) else Int.MaxValue
+
+  override def stateKeySchema: StructType = layout.keySchema
+
+  override def stateValueSchema: StructType = layout.valueSchema
+
+  // what comes first tells the sides apart
+  override def placement: EntryPlacement =
+    EntryPlacement.byColumns(layout.sides.head.key, first = 1)
+
+  override def keyEncoder: KeyStateEncoderSpec =
+    if (layout.isScanned) PrefixKeyScanStateEncoderSpec(stateKeySchema, layout.numPrefixColumns)
+    else super.keyEncoder
+
+  override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics ++ layout.sides.flatMap { side =>
+      val name = side.name.capitalize
+      Seq(
+        StatefulOperatorCustomSumMetric(
+          s"num${name}RowsAdded",
+          s"number of ${side.name} rows added to state"),
+        StatefulOperatorCustomSumMetric(
+          s"num${name}RowsDropped",
+          s"number of ${side.name} rows dropped from state"),
+        StatefulOperatorCustomSumMetric(
+          s"num${name}KeysChanged",
+          s"number of join keys with changes of ${side.name} rows"))
+    }
+
+  protected def sideState(side: JoinSideLayout, store: StateStore): JoinSideState = {
+    val name = side.name.capitalize
+    JoinSideState(
+      layout,
+      side,
+      store,
+      unmatchedRetractions(),
+      JoinSideMetrics(
+        longMetric("numUpdatedStateRows"),
+        longMetric("numRemovedStateRows"),
+        longMetric(s"num${name}RowsAdded"),
+        longMetric(s"num${name}RowsDropped"),
+        longMetric(s"num${name}KeysChanged")))
+  }
+}
+
+/** Plans a [[ChangelogJoin]]. */
+object PlanChangelogJoin {
+  def apply(
+      join: ChangelogJoin,
+      state: StatefulOperatorStateInfo,
+      left: SparkPlan,
+      right: SparkPlan): SparkPlan =
+    ChangelogJoinExec(
+      join.joinType,
+      JoinSideLayout(0, join.leftSide, join.left.output),
+      JoinSideLayout(1, join.rightSide, join.right.output),
+      join.matchesNull,
+      join.condition,
+      join.result,
+      Some(state),
+      left,
+      right)
+}
+
+/** When the records of a join's state are over: no further row of the other side can meet theirs. */
+private[join] final class JoinEntryTimes(layout: JoinLayout, bounds: Seq[JoinSideTimeBound])
+    extends EntryTimes {
+  private val timesOfSide = bounds.map(timesOf).toArray
+
+  override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
+    timesOfSide(key.getByte(0).toInt).dueAt(key, value, after)
+
+  private def timesOf(bound: JoinSideTimeBound): EntryTimes =
+    (bound.keyOrdinal, bound.row) match {
+      case (Some(ordinal), _) =>
+        // the side stands before the join key
+        val timeOf = new EventTimeOf(ordinal + 1, layout.keySchema(ordinal + 1).dataType)
+        (key, _, _) => timeOf(key)
+      case (None, Some((column, delay))) =>
+        val timeOf = new EventTimeOf(column, bound.side.columns)
+        def overAt(row: UnsafeRow): Long = {
+          val time = timeOf(row)
+          if (time == EntryTimes.Never) time else time + delay
+        }
+        timesOfRows(bound.side, overAt)
+      case _ => (_, _, _) => EntryTimes.Never
+    }
+
+  /** Records go with the last of their rows. */
+  private def timesOfRows(side: JoinSideLayout, overAt: UnsafeRow => Long): EntryTimes = {
+    val numColumns = side.columns.size
+    val ordinal = layout.rowOrdinal(side)
+    side.row match {
+      case Some(_: ArrayType) =>
+        (_, value, _) => {
+          val rows = value.getArray(ordinal)
+          var last = EntryTimes.Always
+          var index = 0
+          while (index < rows.numElements()) {
+            val row = rows.getStruct(index, numColumns).asInstanceOf[UnsafeRow]
+            last = math.max(last, overAt(row))
+            index += 1
+          }
+          last
+        }
+      case Some(_) => (_, value, _) => overAt(value.getStruct(ordinal, numColumns))
+      case None =>
+        val suffix = layout.suffixOrdinal(side)
+        (key, _, _) => overAt(key.getStruct(suffix, numColumns))
+    }
+  }
 }

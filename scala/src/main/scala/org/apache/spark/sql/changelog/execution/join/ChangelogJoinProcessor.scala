@@ -169,9 +169,10 @@ private[join] final class ChangelogJoinProcessor(
     }
     if (own.isLeft) checkSingle(copies, after)
 
-    val besideBefore = own.beside(copies, before)
-    val besideAfter = own.beside(copies, after)
-    if (besideBefore != null) emitAlone(own, row, copies, besideBefore, row, copies, besideAfter)
+    val paddingBefore = own.padding(copies, before)
+    val paddingAfter = own.padding(copies, after)
+    if (paddingBefore != null)
+      emitAlone(own, row, copies, paddingBefore, row, copies, paddingAfter)
     if (emitsPairs) {
       var at = 0
       while (at < changes.size) {
@@ -190,8 +191,8 @@ private[join] final class ChangelogJoinProcessor(
         at += 1
       }
     }
-    if (besideBefore == null && besideAfter != null) {
-      emitAlone(own, row, copies, null, row, copies, besideAfter)
+    if (paddingBefore == null && paddingAfter != null) {
+      emitAlone(own, row, copies, null, row, copies, paddingAfter)
     }
     if (own.layout.tracksMatches && before != after) stored.saveMatches(after)
   }
@@ -253,30 +254,30 @@ private[join] final class ChangelogJoinProcessor(
     part,
     change.before,
     change.copiesBefore,
-    part.beside(change.copiesBefore, change.matchesBefore),
+    part.padding(change.copiesBefore, change.matchesBefore),
     change.after,
     change.copiesAfter,
-    part.beside(change.copiesAfter, change.matchesAfter))
+    part.padding(change.copiesAfter, change.matchesAfter))
 
   private def emitAlone(
       part: MatchedSide,
       before: UnsafeRow,
       copiesBefore: Long,
-      besideBefore: InternalRow,
+      paddingBefore: InternalRow,
       after: UnsafeRow,
       copiesAfter: Long,
-      besideAfter: InternalRow): Unit = {
-    if (emitsPairs && besideBefore != null && besideAfter == null) {
+      paddingAfter: InternalRow): Unit = {
+    if (emitsPairs && paddingBefore != null && paddingAfter == null) {
       numPaddingsRetracted += copiesBefore
     }
     emit(
       part.isLeft,
       before,
-      besideBefore,
-      if (besideBefore == null) 0 else copiesBefore,
+      paddingBefore,
+      if (paddingBefore == null) 0 else copiesBefore,
       after,
-      besideAfter,
-      if (besideAfter == null) 0 else copiesAfter)
+      paddingAfter,
+      if (paddingAfter == null) 0 else copiesAfter)
   }
 
   /** One row of the result goes, so many times, and another comes, or it is the same. */

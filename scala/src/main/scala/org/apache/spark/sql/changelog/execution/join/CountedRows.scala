@@ -5,8 +5,15 @@ package org.apache.spark.sql.changelog.execution.join
 
 import java.util.LinkedHashMap
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  GenericInternalRow,
+  UnsafeProjection,
+  UnsafeRow
+}
+import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
 import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
@@ -97,4 +104,94 @@ private[join] final class CountedRows(
       if (!slot.isStored) noteAdded()
     }
   }
+}
+
+/**
+ * Rows that come and never go: `join key, batch, part -> rows`.
+ *
+ * What one batch brings is written together, under the number of the batch, so that nothing has to
+ * be looked up first. Rows that are equal are kept as often as they came.
+ */
+private[join] final class AppendedRows(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+  import AppendedRows._
+
+  private val partOf =
+    UnsafeProjection.create(Chunk.zipWithIndex.map { case (field, ordinal) =>
+      BoundReference(ordinal, field.dataType, nullable = false)
+    })
+  private val part = new GenericInternalRow(Chunk.size)
+
+  // the parts written of a join key whose rows come some at a time
+  private var lastKey: UnsafeRow = _
+  private var numParts = 0
+
+  override protected def clear(): Unit =
+    if (joinKey != lastKey) {
+      lastKey = joinKey.copy()
+      numParts = 0
+    }
+
+  override def numHeld: Int = changes.size
+
+  override def holds(row: UnsafeRow): Boolean = false
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit =
+    changes += new RowChange(null, row, 0, 1)
+
+  override def load(): Unit = ()
+
+  override def unchanged(): StoredRows = new Scan {
+    private var rows: ArrayData = _
+    private var index = 0
+
+    override protected def isWanted: Boolean = true
+
+    override def next(): Boolean = {
+      index += 1
+      if (rows == null || index == rows.numElements()) {
+        rows = if (super.next()) rowsOf(value) else null
+        index = 0
+      }
+      rows != null
+    }
+
+    override def row: UnsafeRow = rows.getStruct(index, numColumns).asInstanceOf[UnsafeRow]
+
+    override def copies: Long = 1
+
+    override def saveMatches(matches: Long): Unit =
+      throw new UnsupportedOperationException("matches of appended rows are not kept")
+  }
+
+  override def save(): Unit = {
+    var from = 0
+    while (from < changes.size) {
+      val until = math.min(from + LargestPart, changes.size)
+      val rows = new Array[Any](until - from)
+      for (index <- from until until) {
+        rows(index - from) = changes(index).after
+        noteAdded()
+      }
+      part.update(0, store.version)
+      part.update(1, numParts)
+      numParts += 1
+      put(partOf(part), new GenericArrayData(rows), count = 1, matches = 0)
+      from = until
+    }
+  }
+}
+
+private[join] object AppendedRows {
+
+  /** What follows the join key. */
+  val Chunk: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
+
+  /** So many rows share a record. */
+  private val LargestPart = 1024
 }

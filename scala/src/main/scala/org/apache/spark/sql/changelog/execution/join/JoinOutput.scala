@@ -7,6 +7,7 @@ import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
 
 import org.apache.spark.sql.changelog.plans.JoinResult
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
@@ -183,5 +184,108 @@ private final class Steps {
         end = 0
       }
     }
+  }
+}
+
+/**
+ * One side of the join: its rows, and the columns that pad a row emitted without a pair.
+ *
+ * @param paddingIfMatched
+ *   the other side's columns for a row that has matches; null if such a row is not emitted alone
+ * @param paddingIfUnmatched
+ *   the other side's columns for a row that has no match; null if such a row is not emitted
+ */
+private[join] final class MatchedSide(
+    val isLeft: Boolean,
+    val state: JoinSideState,
+    val layout: JoinSideLayout,
+    paddingIfMatched: InternalRow,
+    val paddingIfUnmatched: InternalRow) {
+
+  /** Whether a row can be emitted without a pair. */
+  val isPreserved: Boolean = paddingIfMatched != null || paddingIfUnmatched != null
+
+  /** Without a condition, how many rows each row matched before the batch. */
+  var matchesBefore: Long = 0
+
+  /** Without a condition, how many rows each row matches after the batch. */
+  var matchesAfter: Long = 0
+
+  /** How many rows do not change; -1 if they have not been counted. */
+  var numUnchanged: Long = -1
+
+  /** Returns the other side's columns for a row emitted without a pair; null if it is not emitted. */
+  def padding(copies: Long, matches: Long): InternalRow =
+    if (copies == 0) null else if (matches > 0) paddingIfMatched else paddingIfUnmatched
+
+  def hasChanges: Boolean = state.changes.nonEmpty
+
+  /** Lets every row match all rows of the other side, counted as far as it matters. */
+  def matchAll(other: MatchedSide, enough: Long): Unit = {
+    var before, after = 0L
+    other.state.changes.foreach { change =>
+      before += change.copiesBefore
+      after += change.copiesAfter
+    }
+    val same =
+      if (other.numUnchanged >= 0) other.numUnchanged
+      else if (before >= enough && after >= enough) 0L
+      else other.countUnchanged(enough)
+    matchEach(before + same, after + same)
+  }
+
+  /** Lets every row match as many rows as the other side has. */
+  def matchTotal(other: JoinSideState): Unit = matchEach(other.totalBefore, other.totalAfter)
+
+  private def matchEach(before: Long, after: Long): Unit = {
+    matchesBefore = before
+    matchesAfter = after
+    state.changes.foreach { change =>
+      change.matchesBefore = before
+      change.matchesAfter = after
+    }
+  }
+
+  /** Starts to count the matches of what changes. */
+  def forgetMatches(): Unit = state.changes.foreach { change =>
+    change.matchesBefore = 0
+    change.matchesAfter = 0
+  }
+
+  /** Starts with the matches that are kept with what changes. */
+  def keepMatches(): Unit =
+    state.changes.foreach(change => change.matchesAfter = change.matchesBefore)
+
+  private def countUnchanged(enough: Long): Long = {
+    val rows = state.unchanged()
+    try {
+      var count = 0L
+      while (count < enough && rows.next()) count += rows.copies
+      count
+    } finally rows.close()
+  }
+}
+
+private[join] object MatchedSide {
+
+  /** The right columns of a left row that has matches; null if it is not emitted without a pair. */
+  def paddingIfMatched(joinType: JoinType): InternalRow = joinType match {
+    case LeftSemi => InternalRow.empty
+    case _: ExistenceJoin => InternalRow(true)
+    case _ => null
+  }
+
+  /** What stands beside a left row that has no match. */
+  def besideLeft(joinType: JoinType, numRightColumns: Int): InternalRow = joinType match {
+    case LeftOuter | LeftSingle | FullOuter => new GenericInternalRow(numRightColumns)
+    case LeftAnti => InternalRow.empty
+    case _: ExistenceJoin => InternalRow(false)
+    case _ => null
+  }
+
+  /** What stands beside a right row that has no match. */
+  def besideRight(joinType: JoinType, numLeftColumns: Int): InternalRow = joinType match {
+    case RightOuter | FullOuter => new GenericInternalRow(numLeftColumns)
+    case _ => null
   }
 }

@@ -3,10 +3,13 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
+import java.util.LinkedHashMap
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
@@ -206,4 +209,115 @@ private[join] abstract class StoredRows {
   def saveMatches(matches: Long): Unit
 
   def close(): Unit
+}
+
+/**
+ * Counts what happens to the records of one side of a join.
+ *
+ * @param updated
+ *   records written
+ * @param removed
+ *   records removed
+ * @param added
+ *   records of this side that were not there before
+ * @param dropped
+ *   records of this side that are gone
+ * @param keys
+ *   join keys of which rows of this side come or go
+ */
+private[join] final case class JoinSideMetrics(
+    updated: SQLMetric,
+    removed: SQLMetric,
+    added: SQLMetric,
+    dropped: SQLMetric,
+    keys: SQLMetric)
+
+/** Rows that only come, and are of no interest after their batch: nothing is kept. */
+private[join] final class PassingRows(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+  private var counts = new LinkedHashMap[UnsafeRow, Long]
+
+  override protected def clear(): Unit =
+    // a cleared map stays as large as it was for the largest key
+    if (counts.size > 64) counts = new LinkedHashMap[UnsafeRow, Long] else counts.clear()
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit = {
+    counts.merge(row, 1L, (a, b) => a + b)
+    ()
+  }
+
+  override def numHeld: Int = counts.size
+
+  override def holds(row: UnsafeRow): Boolean = counts.containsKey(row)
+
+  override def load(): Unit = counts.forEach { (row, count) =>
+    changes += new RowChange(null, row, 0, count)
+  }
+
+  override def unchanged(): StoredRows = NoRows
+
+  override def save(): Unit = ()
+
+  private object NoRows extends StoredRows {
+    override def next(): Boolean = false
+
+    override def row: UnsafeRow = throw new NoSuchElementException
+
+    override def copies: Long = throw new NoSuchElementException
+
+    override def matches: Long = throw new NoSuchElementException
+
+    override def saveMatches(matches: Long): Unit = throw new NoSuchElementException
+
+    override def close(): Unit = ()
+  }
+}
+
+/** No rows, only how many there are: `join key -> count`. */
+private[join] final class RowTotal(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+  private var countBefore = 0L
+  private var delta = 0L
+  private var isStored = false
+
+  override protected def clear(): Unit = delta = 0
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit = delta += (if (retracts) -1 else 1)
+
+  override def numHeld: Int = 0
+
+  override def holds(row: UnsafeRow): Boolean = true
+
+  override def load(): Unit = {
+    val value = get(null)
+    isStored = value != null
+    countBefore = if (isStored) countOf(value) else 0
+    totalBefore = math.max(0L, countBefore)
+    totalAfter = math.max(0L, countBefore + delta)
+    noteUnmatched(UnmatchedRetractions.count(countBefore, countBefore + delta))
+  }
+
+  override def unchanged(): StoredRows =
+    throw new UnsupportedOperationException("only the number of rows is kept")
+
+  override def save(): Unit =
+    if (delta != 0) {
+      if (countBefore + delta == 0) {
+        remove(null)
+        noteDropped()
+      } else {
+        put(null, null, countBefore + delta, matches = 0)
+        if (!isStored) noteAdded()
+      }
+    }
 }

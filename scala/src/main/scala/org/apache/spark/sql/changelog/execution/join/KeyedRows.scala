@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.execution.join
 
-import java.util.LinkedHashMap
+import java.util.{ArrayList, LinkedHashMap}
 
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state.StateStore
@@ -90,4 +90,130 @@ private[join] final class KeyedRows(
       if (slot.change.before == null) noteAdded()
     }
   }
+}
+
+/** Of each join key one row: `join key -> row`. It is replaced as [[KeyedChange]] says. */
+private[join] final class OneRow(
+    layout: JoinLayout,
+    side: JoinSideLayout,
+    store: StateStore,
+    unmatched: UnmatchedRetractions,
+    metrics: JoinSideMetrics)
+    extends JoinSideState(layout, side, store, unmatched, metrics) {
+  private val changed = new KeyedChange
+  private var isHeld = false
+  private var stored: UnsafeRow = _
+  private var storedMatches = 0L
+  // none if the row stays as it is
+  private var change: RowChange = _
+
+  override protected def clear(): Unit = {
+    changed.clear()
+    isHeld = false
+    change = null
+  }
+
+  override def add(row: UnsafeRow, retracts: Boolean): Unit = {
+    isHeld = true
+    changed.add(row, retracts)
+  }
+
+  override def numHeld: Int = if (isHeld) 1 else 0
+
+  override def holds(row: UnsafeRow): Boolean = isHeld
+
+  override def load(): Unit = {
+    val value = get(null)
+    // the next record to be read may overwrite this one
+    stored = if (value == null) null else rowOf(value).copy()
+    storedMatches = if (value == null) 0 else matchesOf(value)
+    if (isHeld) {
+      val wrong = changed.unmatched(stored, side.joined.replaces)
+      noteUnmatched(wrong)
+      val after = changed.after(stored, wrong)
+      if (stored != after) {
+        change = RowChange.ofOne(stored, after)
+        change.matchesBefore = storedMatches
+        changes += change
+      }
+    }
+  }
+
+  override def unchanged(): StoredRows = new StoredRows {
+    private var isThere = stored != null && change == null
+
+    override def next(): Boolean = {
+      val found = isThere
+      isThere = false
+      found
+    }
+
+    override def row: UnsafeRow = stored
+
+    override def copies: Long = 1
+
+    override def matches: Long = storedMatches
+
+    override def saveMatches(matches: Long): Unit = put(null, row, 1, matches)
+
+    override def close(): Unit = ()
+  }
+
+  override def save(): Unit = if (change != null) {
+    if (change.after == null) {
+      remove(null)
+      noteDropped()
+    } else {
+      put(null, change.after, 1, change.matchesAfter)
+      if (change.before == null) noteAdded()
+    }
+  }
+}
+
+/**
+ * What a batch does to the one row of a key.
+ *
+ * A row is always replaced against the stored one, whatever the change says the old row was: what
+ * comes in wins over what goes. What goes must be the stored row, so that an old row that comes
+ * late takes nothing back; but where old rows are left out, going is by key.
+ */
+private[join] final class KeyedChange {
+  private val come = new ArrayList[UnsafeRow](1)
+  private val gone = new ArrayList[UnsafeRow](1)
+
+  def clear(): Unit = {
+    come.clear()
+    gone.clear()
+  }
+
+  /** Takes note of a change, which may cancel out another; `row` is kept. */
+  def add(row: UnsafeRow, retracts: Boolean): Unit = {
+    val (from, to) = if (retracts) (come, gone) else (gone, come)
+    if (!from.remove(row)) {
+      to.add(row)
+      ()
+    }
+  }
+
+  /** How many rows go that were not there. */
+  def unmatched(before: UnsafeRow, replaces: Boolean): Int = {
+    var count, index = 0
+    while (index < gone.size) {
+      if (if (replaces) before == null else gone.get(index) != before) count += 1
+      index += 1
+    }
+    count
+  }
+
+  /**
+   * The row after the batch, the same object as `before` if nothing comes or goes; null if there is
+   * none.
+   *
+   * @param unmatched
+   *   how many rows go that were not there
+   */
+  def after(before: UnsafeRow, unmatched: Int): UnsafeRow =
+    if (!come.isEmpty) come.get(come.size - 1)
+    else if (gone.size > unmatched) null
+    else before
 }

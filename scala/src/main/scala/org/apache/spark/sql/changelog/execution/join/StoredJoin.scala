@@ -54,11 +54,11 @@ private[join] final class StoredJoin(
       kept.matches = if (isCounted) right.state.totalBefore else matched.map(_.copies).sum
       val pairs = if (emitsPairs) matched.iterator else Iterator.empty
       pairs.flatMap(other => copies(kept.row, other.row, kept.copies * other.copies)) ++ {
-        val beside = left.beside(kept.copies, kept.matches)
+        val beside = left.padding(kept.copies, kept.matches)
         if (beside == null) Iterator.empty else copies(kept.row, beside, kept.copies)
       }
     } ++ rightRows.iterator.flatMap { other =>
-      val beside = right.beside(other.copies, other.matches)
+      val beside = right.padding(other.copies, other.matches)
       if (beside == null) Iterator.empty else copies(beside, other.row, other.copies)
     }
   }

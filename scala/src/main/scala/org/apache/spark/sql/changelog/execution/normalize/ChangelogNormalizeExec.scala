@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.execution.normalize
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
@@ -14,11 +15,11 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StatefulOperatorStateInfo
 }
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{BooleanType, StructType}
 
-import org.apache.spark.sql.changelog.UpdateKind
 import org.apache.spark.sql.changelog.execution._
 import org.apache.spark.sql.changelog.identity.EntryPlacement
+import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Restores the before images of a feed that sends only the newest row per key.
@@ -82,7 +83,7 @@ case class ChangelogNormalizeExec(
       "numOutdatedChanges",
       "number of changes older than the row of their key")
 
-  override protected def restsWithoutRows: Boolean = true
+  override protected def isNoOpWithoutInput: Boolean = true
 
   override protected def processPartition(
       store: StateStore,
@@ -118,4 +119,63 @@ case class ChangelogNormalizeExec(
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogNormalizeExec =
     copy(child = newChild)
+}
+
+/**
+ * Says in which columns the newest row of each key is kept, and which change of a key is the newest.
+ *
+ * {{{
+ *   key    key columns          value  row, sequence, whether it is deleted
+ * }}}
+ *
+ * @param key
+ *   the columns that identify a row
+ * @param sequence
+ *   columns that order the changes of one key; empty for arrival order
+ * @param position
+ *   the arrival order within the batch, which settles equal sequences
+ * @param columns
+ *   the columns of the table
+ * @param kind
+ *   the row kind of a change
+ * @param unavailable
+ *   the names of columns whose values a change did not send; NULL for none
+ * @param hasSnapshot
+ *   whether rows of a snapshot come before all changes, with positions below 0
+ */
+final case class NormalizeLayout(
+    key: Seq[Attribute],
+    sequence: Seq[Attribute],
+    position: Attribute,
+    columns: Seq[Attribute],
+    kind: Attribute,
+    unavailable: Option[Attribute],
+    hasSnapshot: Boolean = false) {
+
+  def keySchema: StructType = StateColumns(key.map(column => column.name -> column.dataType))
+
+  def valueSchema: StructType = {
+    val row = columns.map(column => column.name -> column.dataType)
+    val order = sequence.map(column => s"sequence.${column.name}" -> column.dataType)
+    StateColumns(row ++ order :+ ("deleted" -> BooleanType))
+  }
+
+  /** The columns of a value, of which those of the row come first. */
+  def stored: Seq[Attribute] = toAttributes(valueSchema)
+
+  /** The row of a value, as an insert. */
+  def storedRow: UnsafeProjection = {
+    val all = stored
+    UnsafeProjection.create(all.take(columns.size) :+ Literal(RowKind.Insert), all)
+  }
+
+  /** Whether the changes of a key have to come in their order, and not only the newest be found. */
+  def inOrder: Boolean = unavailable.nonEmpty || hasSnapshot
+
+  /** The order of a key's changes, the oldest first. */
+  def age: Seq[SortOrder] = {
+    val isBeforeImage = EqualTo(kind, Literal(RowKind.UpdateBefore))
+    val ties = if (sequence.isEmpty) Nil else Seq(SortOrder(isBeforeImage, Descending))
+    sequence.map(SortOrder(_, Ascending)) ++ ties :+ SortOrder(position, Ascending)
+  }
 }

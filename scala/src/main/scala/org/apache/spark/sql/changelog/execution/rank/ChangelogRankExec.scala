@@ -3,20 +3,35 @@
 
 package org.apache.spark.sql.changelog.execution.rank
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
-import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, NoPrefixKeyStateEncoderSpec, PrefixKeyScanStateEncoderSpec, StateStore}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.execution.streaming.state.{
+  KeyStateEncoderSpec,
+  NoPrefixKeyStateEncoderSpec,
+  PrefixKeyScanStateEncoderSpec,
+  StateStore
+}
+import org.apache.spark.sql.types._
 import org.apache.spark.util.CompletionIterator
 
+import org.apache.spark.sql.changelog.compat.RankLimit
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
-import org.apache.spark.sql.changelog.execution.{EventTimeBound, RowsByKey, UnaryChangelogStateWriter}
+import org.apache.spark.sql.changelog.execution.output.ChangelogDrainExec
+import org.apache.spark.sql.changelog.execution.{
+  EventTimeBound,
+  RowOrder,
+  RowsByKey,
+  StateColumns,
+  UnaryChangelogStateWriter
+}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
-import org.apache.spark.sql.changelog.plans.{RankStrategy, Ranking}
+import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankStrategy, Ranking}
 
 /**
  * Keeps the best rows of each partition.
@@ -98,7 +113,7 @@ case class ChangelogRankExec(
     closingBound.fold(ofPartition)(bound => Some(EarliestRows.times(layout, bound, ofPartition)))
   }
 
-  override protected def restsWithoutRows: Boolean =
+  override protected def isNoOpWithoutInput: Boolean =
     eventTimeBound.isEmpty && closingBound.isEmpty
 
   override protected def processPartition(
@@ -124,4 +139,135 @@ case class ChangelogRankExec(
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRankExec =
     copy(child = newChild)
+}
+
+/** Reads which rows of all partitions are shown, from where they are kept. */
+private[rank] final class StoredRanks(layout: RankLayout, store: StateStore) {
+  private val state = new RankStateManager(layout, store)
+  private val head = RankHead(layout)
+  private val outputOf = new RankOutput(layout)
+  private val numKeyColumns = layout.keyColumns.size
+  private val partitionOf =
+    UnsafeProjection.create(layout.keyColumns.zipWithIndex.map { case (column, ordinal) =>
+      BoundReference(ordinal, column.dataType, nullable = true)
+    })
+
+  /** The rows, each as an insert. */
+  def rows: Iterator[InternalRow] = store
+    .iterator()
+    .filter(entry => !layout.keepsOthers || entry.key.isNullAt(numKeyColumns))
+    .flatMap { entry =>
+      val partition = partitionOf(entry.key)
+      state.load(partition, head)
+      head.shown().asScala.iterator.map(outputOf(partition, _))
+    }
+}
+
+/** Plans a [[ChangelogRank]]. */
+object PlanChangelogRank {
+
+  def apply(
+      rank: ChangelogRank,
+      state: StatefulOperatorStateInfo,
+      child: SparkPlan): SparkPlan = {
+    val ranking = rank.ranking
+    val isLimit = ranking.partition.isEmpty && ranking.end >= 1 && ranking.end <= Int.MaxValue
+    def layout = RankLayout(ranking, rank.columns)
+    val rows =
+      if (isLimit) limited(layout, child)
+      else if (LimitHotPartitionsExec.isOf(ranking)) LimitHotPartitionsExec(layout, child)
+      else child
+    ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rows)
+  }
+
+  /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */
+  private def limited(layout: RankLayout, input: SparkPlan): SparkPlan = {
+    import layout.ranking
+    val end = ranking.end.toInt
+    // limits stop reading early, and operators that keep state must be read to the end
+    val child = ChangelogDrainExec(input)
+    ranking.strategy match {
+      // rows without columns, or with such as can't be compared
+      case RankStrategy.FirstCome if layout.rowOrder.isEmpty => input
+      case RankStrategy.FirstCome | RankStrategy.AppendFast =>
+        val order = ranking.function match {
+          case RankFunction.RowNumber => layout.rowOrder
+          case _ => ranking.order
+        }
+        RankLimit(order, function(ranking), end, child)
+      case _ => input
+    }
+  }
+
+  private def function(ranking: Ranking): Expression = {
+    val order = ranking.order.map(_.child)
+    ranking.function match {
+      case RankFunction.RowNumber => RowNumber()
+      case RankFunction.RankWithGaps => Rank(order)
+      case RankFunction.DenseRank => DenseRank(order)
+    }
+  }
+}
+
+/**
+ * Says in which columns a partition's rows are kept, and in which order they are.
+ *
+ * {{{
+ *   append-fast, update-fast
+ *     key    partition columns            value  rows, counts
+ *   retract: the best rows, and one entry for each other row
+ *     key    partition columns | NULL     value  rows, counts, how many other rows there are
+ *            partition columns | row             NULL, NULL, count
+ *   earliest
+ *     key    partition columns            value  row, NULL when it has been emitted
+ *   first-come
+ *     key    partition columns            value  how many rows have come
+ * }}}
+ * Where there are no partition columns, a constant stands for them. `counts` is NULL where each row
+ * is there once.
+ *
+ * @param columns
+ *   all columns of a row
+ */
+final case class RankLayout(ranking: Ranking, columns: Seq[Attribute]) {
+  import ranking.{order, partition, strategy}
+
+  private val all = AttributeReference("table", IntegerType, nullable = false)()
+
+  /** The columns that are kept for a row: the partition's are in the key. */
+  val rowColumns: Seq[Attribute] = {
+    val ordered = AttributeSet(order.flatMap(_.references))
+    columns.filter(column => !isPartition(column) || ordered.contains(column))
+  }
+
+  val rowType: StructType = StateColumns(rowColumns.map(column => column.name -> column.dataType))
+
+  private def isPartition(column: Attribute): Boolean =
+    partition.exists(_.exprId == column.exprId)
+
+  /** The columns a partition is looked up by. */
+  val keyColumns: Seq[Attribute] = if (partition.isEmpty) Seq(all) else partition
+
+  /** Their values, over the columns of a row. */
+  val key: Seq[Expression] = if (partition.isEmpty) Seq(Literal(0)) else partition
+
+  /** How a partition's rows are ordered, ties settled. */
+  val rowOrder: Seq[SortOrder] = RowOrder(order, rowColumns)
+
+  val keepsOthers: Boolean = strategy == RankStrategy.Retract
+
+  def keySchema: StructType = {
+    val others = if (keepsOthers) Seq(AttributeReference("row", rowType)()) else Nil
+    StateColumns.ofKey(keyColumns ++ others)
+  }
+
+  def valueSchema: StructType = strategy match {
+    case RankStrategy.FirstCome => StateColumns(Seq("count" -> LongType))
+    case RankStrategy.Earliest => StateColumns(Seq("row" -> rowType))
+    case _ =>
+      val head = Seq(
+        "rows" -> ArrayType(rowType, containsNull = false),
+        "counts" -> ArrayType(LongType, containsNull = false))
+      StateColumns(head ++ (if (keepsOthers) Seq("count" -> LongType) else Nil))
+  }
 }

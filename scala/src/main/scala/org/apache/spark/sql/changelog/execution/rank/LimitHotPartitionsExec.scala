@@ -4,14 +4,15 @@
 package org.apache.spark.sql.changelog.execution.rank
 
 import java.util.SplittableRandom
-import org.apache.datasketches.frequencies.{ErrorType, ItemsSketch}
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import java.util.{Comparator, HashMap, PriorityQueue}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.datasketches.frequencies.{ErrorType, ItemsSketch}
+
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning

@@ -8,10 +8,11 @@ import java.util.{Arrays, Comparator}
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 
-import org.apache.spark.sql.changelog.execution.DistinctRows
 import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
+import org.apache.spark.sql.changelog.execution.{DistinctRows, UnaryChangelogStateWriter}
 
 /**
  * Finds the sessions that stored rows make, each row beginning one of its own, or being one.
@@ -129,7 +130,8 @@ private[execution] object SessionState {
     override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
       ofKey.dueAt(key, value, after)
 
-    override def bearsOnOthers(value: UnsafeRow): Boolean = value == null || !isThere(value)
+    override def affectsOtherDeadlines(value: UnsafeRow): Boolean =
+      value == null || !isThere(value)
   }
 
   /** A copy of an entry of the state. */
@@ -139,4 +141,35 @@ private[execution] object SessionState {
       val begin: Long,
       var end: Long,
       val entries: mutable.ArrayBuffer[Entry])
+}
+
+/** An operator whose state holds sessions that a watermark ends. */
+private[execution] trait SessionStateWriter extends UnaryChangelogStateWriter {
+
+  /** Whether changes that could reach a session that has ended come too late. */
+  def dropsLate: Boolean
+
+  /** Tells of a row's key whether it could reach a session that has ended, and counts it then. */
+  protected def lateSessions(sessions: SessionState): UnsafeRow => Boolean =
+    eventTimeBound.flatMap(_.late).filter(_ => dropsLate) match {
+      case Some(late) =>
+        val watermark = DateTimeUtils.millisToMicros(late)
+        val numDropped = longMetric("numRowsDroppedByWatermark")
+        key => {
+          val isLate = sessions.isLate(key, watermark)
+          if (isLate) numDropped += 1
+          isLate
+        }
+      case None => _ => false
+    }
+
+  /** Removes what is kept of the sessions that no further change can reach. */
+  protected def removeEnded(
+      store: StateStore,
+      sessions: SessionState): Iterator[SessionState.Entry] =
+    eventTimeBound.flatMap(_.moved) match {
+      case Some(moved) =>
+        sessions.removeEnded(entriesDue(store, moved), DateTimeUtils.millisToMicros(moved))
+      case None => Iterator.empty
+    }
 }

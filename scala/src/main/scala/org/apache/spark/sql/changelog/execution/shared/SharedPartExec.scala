@@ -11,11 +11,11 @@ import org.apache.spark.sql.catalyst.plans.physical.{
   Partitioning,
   SinglePartition
 }
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, UnaryExecNode}
 
 import org.apache.spark.sql.changelog.compat.StatePlacement
+import org.apache.spark.sql.changelog.microbatch.SharedChanges
 import org.apache.spark.sql.changelog.plans.SharedPart
-import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
  * Executes a [[org.apache.spark.sql.changelog.plans.SharedPart]]: its operators run in the tasks that
@@ -50,4 +50,16 @@ object SharedPartExec {
     val placed = partitioning(part.placedBy, numPartitions)
     SharedPartExec(part.changes, StatePlacement.shuffle(placed, child))
   }
+}
+
+/** Executes a [[org.apache.spark.sql.changelog.plans.SharedReading]]: reads the shuffle again. */
+case class SharedReadingExec(
+    changes: SharedChanges,
+    override val outputPartitioning: Partitioning,
+    override val output: Seq[Attribute])
+    extends LeafExecNode {
+
+  override def simpleString(maxFields: Int): String = s"SharedReading $changes"
+
+  override protected def doExecute(): RDD[InternalRow] = changes.part.execute()
 }

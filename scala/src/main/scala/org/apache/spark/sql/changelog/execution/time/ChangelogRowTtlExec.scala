@@ -9,14 +9,17 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StatefulOperatorCustomMetric,
   StatefulOperatorCustomSumMetric,
   StatefulOperatorStateInfo
 }
+import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair}
 import org.apache.spark.util.{CompletionIterator, Utils}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.ChangeMetrics
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
@@ -102,4 +105,106 @@ case class ChangelogRowTtlExec(
 
 object ChangelogRowTtlExec {
   val RetractionsOfGone = "numRetractionsOfGoneRows"
+}
+
+/**
+ * The changes of one task's rows in a batch: those that its input brings, then the rows that leave.
+ *
+ * @param rowTtl
+ *   how long a row stays, in ms
+ * @param batchTime
+ *   what time it is in the batch, in ms. A clock that is set back stands still here until then
+ */
+private[time] final class RowTtlChanges(
+    netted: NetRows,
+    rowTtl: Long,
+    store: StateStore,
+    batchTime: Long,
+    metrics: ChangeMetrics,
+    numLeft: SQLMetric,
+    numOfGone: SQLMetric) {
+  private val emit = new EmitRows(netted.columns, metrics)
+  private val rows = new TimedRows(netted.columns, store)
+
+  private val lastTime = rows.lastTime
+  private val now = math.max(batchTime, lastTime.getOrElse(0L))
+
+  /** Whether rows leave in this batch. */
+  private val someLeave = rows.next.exists(_ <= now - rowTtl)
+
+  /** All changes that are emitted, given those of the input in the order of the operator's distribution. */
+  def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
+    netted(changes).flatMap { case (row, net) =>
+      if (net.count > 0) come(row, net) else go(row, net)
+    } ++ rows.due(now - rowTtl).flatMap(time => leave(time, rows.at(time)))
+
+  /** Takes note of the time. Gives when the next row leaves, in ms, if there is one. */
+  def finish(): Option[Long] = {
+    if (!lastTime.contains(now)) rows.setLastTime(now)
+    rows.next.map(_ + rowTtl)
+  }
+
+  private def come(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    // what leaves and comes in one batch is not said at all
+    val left = leave(row)
+    add(row, now, net.count)
+    emit(row, net.count - left, net.comes, RowKind.Delete)
+  }
+
+  private def go(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+    // as if a batch had been run before, for what leaves
+    val left = leave(row)
+    val gone = remove(row, -net.count, until = now)
+    numOfGone += -net.count - gone
+    emit(row, -left - gone, net.comes, net.goes)
+  }
+
+  /** Lets those of a row leave whose time is over. Gives how many there were. */
+  private def leave(row: UnsafeRow): Long = {
+    val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
+    numLeft += left
+    left
+  }
+
+  /** Removes so many of a row, the oldest first, that came until some time. Gives how many there were. */
+  private def remove(row: UnsafeRow, most: Long, until: Long): Long = {
+    var removed = 0L
+    rows.timesLike(row).iterator.takeWhile(time => time <= until && removed < most).foreach {
+      time =>
+        val stored = rows.get(time, row)
+        // another row may have the same hash
+        if (stored != null) {
+          val count = math.min(stored.getLong(0), most - removed)
+          add(row, time, -count)
+          removed += count
+        }
+    }
+    removed
+  }
+
+  /** The rows of a time that is over. */
+  private def leave(time: Long, entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
+    entries.flatMap { entry =>
+      val row = rows.rowOf(entry)
+      val count = entry.value.getLong(0)
+      add(row, time, -count)
+      numLeft += count
+      emit(row, -count, RowKind.Insert, RowKind.Delete)
+    }
+
+  /** Keeps so many more of a row that came at a time. */
+  private def add(row: UnsafeRow, time: Long, more: Long): Unit = {
+    val stored = rows.get(time, row)
+    val before = if (stored == null) 0L else stored.getLong(0)
+    val count = before + more
+    if (count > 0) {
+      rows.put(time, row, count, shown = true)
+      metrics.updated += 1
+    } else {
+      rows.remove(time, row)
+      metrics.removed += 1
+    }
+    if (before == 0) rows.noteTime(row, time, 1)
+    if (count == 0) rows.noteTime(row, time, -1)
+  }
 }

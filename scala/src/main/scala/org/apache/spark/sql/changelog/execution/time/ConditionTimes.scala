@@ -3,9 +3,11 @@
 
 package org.apache.spark.sql.changelog.execution.time
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.PassingTime
@@ -31,8 +33,9 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
   private val predicate = Predicate.create(PassingTime.at(condition, clock), input :+ clock)
   private val time = new SpecificInternalRow(Seq(TimestampType))
   private val timed = new JoinedRow
-  private val wobble = TemporalCondition.wobble(condition)
-  private val quiet = if (wobble == 0) None else Some(new QuietTimes(condition, wobble))
+  private val dstAmbiguity = TemporalCondition.dstAmbiguity(condition)
+  private val monotonic =
+    if (dstAmbiguity == 0) None else Some(new MonotonicDays(condition, dstAmbiguity))
   predicate.initialize(0)
 
   /** The side of a comparison of timestamps that depends on the time, and the other. */
@@ -99,7 +102,7 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
   }
 
   private def setAround(at: Long): Unit = {
-    val around = if (quiet.forall(_.isQuiet(at))) 0L else wobble
+    val around = if (monotonic.forall(_.isMonotonic(at))) 0L else dstAmbiguity
     set(at - around, at + around)
   }
 
@@ -121,4 +124,242 @@ private[time] object ConditionTimes {
 
   /** After any batch, in the year 10889. */
   private val Last = TimedRows.LastTime
+}
+
+/**
+ * When a row changes by itself, as comparisons say that are joined by AND and OR.
+ *
+ * {{{
+ *   at > now() OR now() > until OR pinned
+ *
+ *   ─────────────┐ at          until ┌──────────────     pinned is false
+ *       in       └───────────────────┘      in
+ *   ────────────────────────────────────────────────     pinned is true
+ * }}}
+ * It may come and go several times, whenever one of the comparisons changes. It is looked for the next
+ * time at which that makes a difference to the whole.
+ */
+private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[Attribute])
+    extends RowTimes {
+  import ConditionTree._
+  import RowTimes._
+
+  private val comparisons = mutable.ArrayBuffer.empty[Comparison]
+  private val root = AllOf(conditions.map(conditionOf))
+
+  override def find(row: InternalRow): Unit = root.find(row)
+
+  override def isShown(row: InternalRow, at: Long): Boolean = root.isMet(row, at)
+
+  override def nextTransition(now: Long): Long = root.at(now) match {
+    case Unknown => Recheck
+    case value =>
+      val changes = comparisons.iterator.map(_.times.changesFrom).filter(_ > now).toArray.sorted
+      changes
+        .find(time => time != ConditionTimes.Never && root.at(time) != value)
+        .getOrElse(if (value == Met) Permanent else Expired)
+  }
+
+  private def conditionOf(condition: Expression): Condition = condition match {
+    case And(left, right) => AllOf(Seq(conditionOf(left), conditionOf(right)))
+    case Or(left, right) => AnyOf(Seq(conditionOf(left), conditionOf(right)))
+    case _ if PassingTime.isIn(condition) =>
+      val comparison = new Comparison(new ConditionTimes(condition, input))
+      comparisons += comparison
+      comparison
+    case _ => new Fixed(Predicate.create(condition, input))
+  }
+}
+
+private object ConditionTree {
+
+  /** What is known about a condition at a time. */
+  private type Known = Int
+  private val NotMet = 0
+  private val Unknown = 1
+  private val Met = 2
+
+  private sealed trait Condition {
+    def find(row: InternalRow): Unit
+    def isMet(row: InternalRow, at: Long): Boolean
+
+    /** For the row whose times were looked for. */
+    def at(time: Long): Known
+  }
+
+  private case class AllOf(conditions: Seq[Condition]) extends Condition {
+    override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
+    override def isMet(row: InternalRow, at: Long): Boolean = conditions.forall(_.isMet(row, at))
+    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).min
+  }
+
+  private case class AnyOf(conditions: Seq[Condition]) extends Condition {
+    override def find(row: InternalRow): Unit = conditions.foreach(_.find(row))
+    override def isMet(row: InternalRow, at: Long): Boolean = conditions.exists(_.isMet(row, at))
+    override def at(time: Long): Known = conditions.iterator.map(_.at(time)).max
+  }
+
+  private class Comparison(val times: ConditionTimes) extends Condition {
+    override def find(row: InternalRow): Unit = times.find(row)
+    override def isMet(row: InternalRow, at: Long): Boolean = times.isMet(row, at)
+    override def at(time: Long): Known =
+      if (time >= times.settledFrom) known(times.comes)
+      else if (time >= times.changesFrom) Unknown
+      else known(!times.comes)
+  }
+
+  /** Does not depend on the time. */
+  private class Fixed(predicate: BasePredicate) extends Condition {
+    private var value = NotMet
+    predicate.initialize(0)
+
+    override def find(row: InternalRow): Unit = value = known(predicate.eval(row))
+    override def isMet(row: InternalRow, at: Long): Boolean = predicate.eval(row)
+    override def at(time: Long): Known = value
+  }
+
+  private def known(isMet: Boolean): Known = if (isMet) Met else NotMet
+}
+
+/** When a row changes by itself, as comparisons say that all must hold. */
+private[time] final class ConjunctionTimes(comparisons: Seq[Expression], input: Seq[Attribute])
+    extends RowTimes {
+  import ConditionTimes.Never
+  import RowTimes._
+
+  private val times = comparisons.map(new ConditionTimes(_, input)).toArray
+
+  override def find(row: InternalRow): Unit = times.foreach(_.find(row))
+
+  override def isShown(row: InternalRow, at: Long): Boolean = times.forall(_.isMet(row, at))
+
+  override def nextTransition(now: Long): Long = {
+    val entry = latestEntry(now)
+    if (isOver(math.max(now, entry))) Expired
+    else if (entry > now) entry
+    else if (times.exists(time => time.changesFrom <= now && now < time.settledFrom)) Recheck
+    else nextExit()
+  }
+
+  /** When the last of the conditions that let the row in may do so; `now` if all have. */
+  private def latestEntry(now: Long): Long = {
+    var latest = now
+    times.foreach(time => if (time.comes) latest = math.max(latest, time.changesFrom))
+    latest
+  }
+
+  /** Whether the row is out for good when the time is `at`. */
+  private def isOver(at: Long): Boolean =
+    at == Never || times.exists(time => !time.comes && time.settledFrom <= at)
+
+  private def nextExit(): Long = {
+    var next = Permanent
+    times.foreach(time => if (!time.comes) next = math.min(next, time.changesFrom))
+    next
+  }
+}
+
+/** When a row changes by itself, as conditions on the time together say. */
+private[time] trait RowTimes {
+
+  /** Computes the times of a row, for [[nextTransition]]. */
+  def find(row: InternalRow): Unit
+
+  /** Whether a row meets all conditions at a time, in ms. */
+  def isShown(row: InternalRow, at: Long): Boolean
+
+  /**
+   * The next time after `now`, in ms, at which the row may start or stop meeting the conditions;
+   * `Expired`, `Permanent` or `Recheck` if there is no such time.
+   */
+  def nextTransition(now: Long): Long
+}
+
+private[time] object RowTimes {
+
+  /** The times of rows with the columns `input`. */
+  def apply(conditions: Seq[Expression], input: Seq[Attribute]): RowTimes =
+    if (conditions.exists(_.isInstanceOf[Or])) new ConditionTree(conditions, input)
+    else new ConjunctionTimes(conditions, input)
+
+  /** The row will never meet the conditions again. */
+  val Expired: Long = Long.MinValue
+
+  /** The row will always meet the conditions. */
+  val Permanent: Long = Long.MaxValue
+
+  /** The row may come and go in any batch: around a change of daylight saving time, for example. */
+  val Recheck: Long = Long.MaxValue - 1
+
+  /** Whether rows are kept there. */
+  def isKept(place: Long): Boolean = place != Expired && place != Permanent
+}
+
+/**
+ * Tells times around which a condition can't go to and fro, although there are others where it does:
+ * no clock is set, and no day is missing in a month.
+ *
+ * @param dstAmbiguity
+ *   how long, in ms, the condition may go to and fro around a time
+ */
+private[time] final class MonotonicDays(condition: Expression, dstAmbiguity: Long) {
+  import MonotonicDays._
+
+  private val clock = BoundReference(0, TimestampType, nullable = false)
+  private val time = new SpecificInternalRow(Seq(TimestampType))
+  private val known = mutable.LongMap.empty[Boolean]
+
+  private val zones =
+    condition
+      .collect {
+        case PassingTime(time: TimeZoneAwareExpression) => time.timeZoneId
+        case aware: TimeZoneAwareExpression => aware.timeZoneId
+      }
+      .flatten
+      .distinct
+
+  private val steps: Seq[Expression] = condition.collect {
+    case part if PassingTime.isIn(part) && part.references.isEmpty => part
+  }
+
+  /** Pairs of times that stay as far apart as they are while nothing special happens. */
+  private val pairs: Array[Expression] = {
+    val instants =
+      clock +: steps.filter(_.dataType == TimestampType).map(PassingTime.at(_, clock))
+    val locals =
+      for (instant <- instants; zone <- zones)
+        yield Seq(Cast(instant, TimestampNTZType, Some(zone)), instant)
+    val added = steps.collect {
+      case step @ (_: TimestampAddInterval | _: TimestampAddYMInterval | _: TimestampAdd) =>
+        Seq(PassingTime.at(step, clock), clock)
+    }
+    (locals ++ added).flatten.toArray
+  }
+
+  /** Whether nothing special happens around a time, in ms. */
+  def isMonotonic(at: Long): Boolean = {
+    val day = Math.floorDiv(at, Day)
+    known.getOrElseUpdate(day, compute(day * Day))
+  }
+
+  private def compute(day: Long): Boolean = {
+    val distances = distancesAt(day - dstAmbiguity)
+    Iterator
+      .iterate(day - dstAmbiguity)(_ + Step)
+      .takeWhile(_ <= day + Day + dstAmbiguity + Step)
+      .forall(at => distancesAt(at).sameElements(distances))
+  }
+
+  private def distancesAt(at: Long): Array[Long] = {
+    time.setLong(0, at * 1000)
+    val times = pairs.map(_.eval(time).asInstanceOf[Long])
+    Array.tabulate(times.length / 2)(pair => times(2 * pair) - times(2 * pair + 1))
+  }
+}
+
+private object MonotonicDays {
+  private val Day = 24L * 60 * 60 * 1000
+
+  /** A clock that is set, or a day that is missing, is noticed for longer. */
+  private val Step = Day / 4
 }

@@ -3,16 +3,30 @@
 
 package org.apache.spark.sql.changelog.execution.time
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.UnaryExecNode
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec,
-  PrefixKeyScanStateEncoderSpec
+  PrefixKeyScanStateEncoderSpec,
+  StateStore,
+  StateStoreIterator,
+  UnsafeRowPair
 }
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
+import org.apache.spark.util.AccumulatorV2
 
-import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, RowsByKey}
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.execution.{
+  ChangeMetrics,
+  ChangelogStateWriter,
+  RowsByKey,
+  StateColumns
+}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /** An operator that keeps the rows of its input by time, as [[TimedRows]], until something is due. */
@@ -58,4 +72,271 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
 
   /** Time, or the watermark, bounds it. */
   override protected lazy val ttls: Seq[Long] = Seq(0L)
+}
+
+/** The first time, in ms, at which one of the tasks of a batch has something to do again. */
+private[time] final class NextTime extends AccumulatorV2[Long, Long] {
+  private var earliest = Long.MaxValue
+
+  override def isZero: Boolean = earliest == Long.MaxValue
+
+  override def copy(): NextTime = {
+    val copied = new NextTime
+    copied.add(earliest)
+    copied
+  }
+
+  override def reset(): Unit = earliest = Long.MaxValue
+
+  override def add(time: Long): Unit = earliest = math.min(earliest, time)
+
+  override def merge(other: AccumulatorV2[Long, Long]): Unit = add(other.value)
+
+  /** Long.MaxValue if there is none. */
+  override def value: Long = earliest
+}
+
+/** Makes the changes that an operator emits of rows, and counts them. */
+private[time] final class EmitRows(columns: Seq[Attribute], metrics: ChangeMetrics) {
+  private val withKind =
+    UnsafeProjection.create(columns.zipWithIndex.map { case (column, ordinal) =>
+      BoundReference(ordinal, column.dataType, column.nullable)
+    } :+ Literal(RowKind.Insert))
+
+  /** As many changes as `count` says, which is below 0 where the row goes. */
+  def apply(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
+    if (count == 0) Iterator.empty
+    else {
+      val change = withKind(row).copy()
+      val kind = if (count > 0) comes else goes
+      change.setByte(columns.size, kind)
+      (0L until math.abs(count)).iterator.map { _ =>
+        metrics.emit(kind)
+        change.copy()
+      }
+    }
+}
+
+/**
+ * Keeps rows by the time at which they may come or go.
+ *
+ * {{{
+ *   level  time              part          row         count  shown
+ *   0      ms                0             the row     2      true      rows
+ *   1      ms >> 8           ms            -                            their times
+ *   2      ms >> 16          ms >> 8       -                            where there are any
+ *   ...
+ *   7      0                 0             the row     1      false     rows to look at in each batch
+ *   8      0                 0             -           ms               what time it was
+ *   9      hash of a row     ms            -           3                how many rows of that time have it
+ * }}}
+ * An entry is found by its level and time. So what is due is found without looking at more than the
+ * few entries on the way to it, in any state store: no order of its keys is needed.
+ */
+private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) {
+  import TimedRows._
+
+  private val keyOf =
+    UnsafeProjection.create(keySchema(columns).zipWithIndex.map { case (field, ordinal) =>
+      val dataType = if (ordinal < Head) field.dataType else columns(ordinal - Head).dataType
+      BoundReference(ordinal, dataType, nullable = true)
+    })
+  private val prefixOf = UnsafeProjection.create(
+    Seq(
+      BoundReference(0, ByteType, nullable = true),
+      BoundReference(1, LongType, nullable = true)))
+  private val valueOf = UnsafeProjection.create(
+    Seq(
+      BoundReference(0, LongType, nullable = false),
+      BoundReference(1, BooleanType, nullable = false)))
+  private val storedRow = UnsafeProjection.create(columns.zipWithIndex.map {
+    case (column, ordinal) => BoundReference(Head + ordinal, column.dataType, true)
+  })
+  private val head = new GenericInternalRow(Head)
+  private val noRow = new GenericInternalRow(columns.size)
+  private val whole = new JoinedRow
+  private val value = new GenericInternalRow(2)
+
+  /** What time it was in the batch before, in ms; none if there was none. */
+  def lastTime: Option[Long] = Option(store.get(key(ClockLevel, 0, 0, noRow))).map(_.getLong(0))
+
+  def setLastTime(now: Long): Unit =
+    store.put(key(ClockLevel, 0, 0, noRow), valueRow(now, shown = false))
+
+  /** How often a row is there, and whether it is shown; null if it is not. */
+  def get(place: Long, row: InternalRow): UnsafeRow = store.get(rowKey(place, row))
+
+  def put(place: Long, row: InternalRow, count: Long, shown: Boolean): Unit = {
+    store.put(rowKey(place, row), valueRow(count, shown))
+    if (place != RowTimes.Recheck) enter(place)
+  }
+
+  def remove(place: Long, row: InternalRow): Unit = store.remove(rowKey(place, row))
+
+  /** The row of an entry. */
+  def rowOf(entry: UnsafeRowPair): UnsafeRow = storedRow(entry.key).copy()
+
+  /** The times that were noted of rows like this one, the first one first. */
+  def timesLike(row: UnsafeRow): Array[Long] = parts(HashLevel, hash(row))
+
+  /** Lets a row be found that is put at a time by [[timesLike]], once more; or once less. */
+  def noteTime(row: UnsafeRow, time: Long, more: Int): Unit = {
+    val entry = key(HashLevel, hash(row), time, noRow)
+    val noted = store.get(entry)
+    val count = (if (noted == null) 0L else noted.getLong(0)) + more
+    if (count > 0) store.put(entry, valueRow(count, shown = false)) else store.remove(entry)
+  }
+
+  /** The entries of a place, which may be changed and removed meanwhile. */
+  def at(place: Long): StateStoreIterator[UnsafeRowPair] = {
+    val (level, time) = if (place == RowTimes.Recheck) (RecheckLevel, 0L) else (0, place)
+    store.prefixScan(prefix(level, time))
+  }
+
+  /** The times that have come, the first one first. Each is forgotten when the next is asked for. */
+  def due(now: Long): Iterator[Long] = dueIn(Levels, 0, now)
+
+  /** The first time at which something may change. */
+  def next: Option[Long] = nextIn(Levels, 0)
+
+  private def dueIn(level: Int, node: Long, now: Long): Iterator[Long] =
+    parts(level, node).iterator.takeWhile(part => start(level, part) <= now).flatMap { part =>
+      val times = if (level == 1) Iterator.single(part) else dueIn(level - 1, part, now)
+      // what is partly over is kept
+      if (start(level, part + 1) <= now + 1) {
+        times ++ forget(level, node, part)
+      } else times
+    }
+
+  private def forget(level: Int, node: Long, part: Long): Iterator[Long] = new Iterator[Long] {
+    override def hasNext: Boolean = {
+      store.remove(key(level, node, part, noRow))
+      false
+    }
+
+    override def next(): Long = Iterator.empty.next()
+  }
+
+  private def nextIn(level: Int, node: Long): Option[Long] =
+    if (level == 0) Some(node)
+    else parts(level, node).iterator.flatMap(nextIn(level - 1, _)).nextOption()
+
+  /** Lets a time be found. Where a lower level has it, all above do. */
+  private def enter(time: Long): Unit = {
+    var level = 1
+    var isNew = true
+    while (isNew && level <= Levels) {
+      val entry = key(level, time >> (Bits * level), time >> (Bits * (level - 1)), noRow)
+      isNew = store.get(entry) == null
+      if (isNew) store.put(entry, valueRow(0, shown = false))
+      level += 1
+    }
+  }
+
+  /** The parts of a node, in order. */
+  private def parts(level: Int, node: Long): Array[Long] = {
+    val found = mutable.ArrayBuilder.make[Long]
+    val entries = store.prefixScan(prefix(level, node))
+    try entries.foreach(entry => found += entry.key.getLong(2))
+    finally entries.close()
+    found.result().sorted
+  }
+
+  private def hash(row: UnsafeRow): Long =
+    XXH64.hashUnsafeBytes(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes, 42L)
+
+  private def start(level: Int, part: Long): Long = part << (Bits * (level - 1))
+
+  private def rowKey(place: Long, row: InternalRow): UnsafeRow =
+    if (place == RowTimes.Recheck) key(RecheckLevel, 0, 0, row) else key(0, place, 0, row)
+
+  private def key(level: Int, time: Long, part: Long, row: InternalRow): UnsafeRow = {
+    head.update(0, level.toByte)
+    head.update(1, time)
+    head.update(2, part)
+    keyOf(whole(head, row))
+  }
+
+  private def prefix(level: Int, time: Long): UnsafeRow = {
+    head.update(0, level.toByte)
+    head.update(1, time)
+    prefixOf(head)
+  }
+
+  private def valueRow(count: Long, shown: Boolean): UnsafeRow = {
+    value.update(0, count)
+    value.update(1, shown)
+    valueOf(value)
+  }
+}
+
+private[time] object TimedRows {
+  private val Bits = 8
+  private val Levels = 6
+  private val RecheckLevel = Levels + 1
+  private val ClockLevel = Levels + 2
+  private val HashLevel = Levels + 3
+
+  /** Whether a key is that of a row. */
+  def isRow(key: UnsafeRow): Boolean = {
+    val level = key.getByte(0)
+    level == 0 || level == RecheckLevel
+  }
+
+  /** Whether a key is that of what time it was. */
+  def isClock(key: UnsafeRow): Boolean = key.getByte(0) == ClockLevel
+
+  /** The place of a row, by its key. */
+  def placeOf(key: UnsafeRow): Long =
+    if (key.getByte(0) == 0) key.getLong(1) else RowTimes.Recheck
+
+  /** How many columns of a key stand before those of the row. */
+  val Head: Int = 3
+
+  /** The latest time, in ms, that has a place. */
+  val LastTime: Long = (1L << (Bits * Levels)) - 1
+
+  def keySchema(columns: Seq[Attribute]): StructType = {
+    val head = Seq("level" -> ByteType, "time" -> LongType, "part" -> LongType).map {
+      case (name, dataType) => AttributeReference(name, dataType)()
+    }
+    StateColumns.ofKey(head ++ columns)
+  }
+
+  val valueSchema: StructType =
+    StructType(Seq(StructField("count", LongType), StructField("shown", BooleanType)))
+}
+
+/**
+ * Takes over rows that [[TimedRows]] of other partitions have kept. What they are found by is made of them.
+ *
+ * @param keySchema
+ *   the columns of the state's key
+ * @param notesTimes
+ *   whether it is also asked at which times a row is there
+ */
+final class MovedTimedRows(keySchema: StructType, store: StateStore, notesTimes: Boolean) {
+  private val rows =
+    new TimedRows(toAttributes(StructType(keySchema.drop(TimedRows.Head))), store)
+
+  /** Takes over an entry of a row, or of what time it was. */
+  def add(entry: UnsafeRowPair): Unit =
+    if (TimedRows.isClock(entry.key)) {
+      // all partitions have had the same batches
+      rows.setLastTime(math.max(entry.value.getLong(0), rows.lastTime.getOrElse(0L)))
+    } else {
+      val place = TimedRows.placeOf(entry.key)
+      val row = rows.rowOf(entry)
+      rows.put(place, row, entry.value.getLong(0), entry.value.getBoolean(1))
+      if (notesTimes) rows.noteTime(row, place, 1)
+    }
+}
+
+object MovedTimedRows {
+
+  /** Whether an entry is that of a row, which belongs to one partition. */
+  def isRow(key: UnsafeRow): Boolean = TimedRows.isRow(key)
+
+  /** Whether an entry says what time it was, which all partitions are to know. */
+  def isClock(key: UnsafeRow): Boolean = TimedRows.isClock(key)
 }

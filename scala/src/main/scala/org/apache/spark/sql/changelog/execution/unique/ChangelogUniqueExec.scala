@@ -66,7 +66,7 @@ case class ChangelogUniqueExec(
       ChangelogUniqueExec.DuplicatesMetric,
       "number of rows of a key that has one already")
 
-  override protected def restsWithoutRows: Boolean = true
+  override protected def isNoOpWithoutInput: Boolean = true
 
   override protected def processPartition(
       store: StateStore,

@@ -3,15 +3,22 @@
 
 package org.apache.spark.sql.changelog.explain.dryrun
 
+import java.util.UUID
+
 import scala.collection.mutable
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.streaming.Trigger
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.{DataFrame => AnyDataFrame, Row, SparkSession => AnySession}
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.BorrowedListeners
 import org.apache.spark.sql.changelog.config.ChangelogConf
+import org.apache.spark.sql.changelog.explain.{ChangesOfQuery, ExplainCommand, ExplainFormat}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, ToChangelog, WatchedChanges}
 
 /**
@@ -76,5 +83,42 @@ private[dryrun] object DryRun {
   private def withoutStreams(node: ExplainNode): ExplainNode = {
     val isSource = node.node == "ChangelogSource" || node.node == "ChangelogNormalize"
     node.copy(children = if (isSource) Nil else node.children.map(withoutStreams))
+  }
+}
+
+/**
+ * Shows what each node of a query sends when some rows come: `EXPLAIN CHANGELOG … DRY RUN OVER …`.
+ *
+ * @param query
+ *   the query as parsed
+ */
+case class DryRunCommand(query: LogicalPlan, sample: Sample, format: ExplainFormat)
+    extends ExplainCommand {
+
+  override def run(sparkSession: AnySession): Seq[Row] = {
+    val session = castToImpl(sparkSession)
+    val changes = ChangesOfQuery(session, query) { case root: ToChangelog =>
+      root.copy(watched = Some(new WatchedChanges))
+    }
+    format(DryRun(session, sample.in(session, changes))).map(Row(_))
+  }
+}
+
+/**
+ * A folder for the checkpoint of a query that runs once: among those of other queries, if the session has a
+ * place for them, which executors on other machines reach, too.
+ */
+private[dryrun] object ThrowawayFolder {
+
+  def use[T](session: SparkSession)(body: Path => T): T = {
+    val root = session.sessionState.conf.checkpointLocation
+      .map(new Path(_))
+      .getOrElse(new Path(Utils.createTempDir(namePrefix = "dry-run").toURI))
+    val folder = new Path(root, s"dry-run-${UUID.randomUUID}")
+    try body(folder)
+    finally {
+      folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
+      ()
+    }
   }
 }

@@ -9,7 +9,19 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import org.apache.spark.sql.changelog.inference.EquiJoin
-import org.apache.spark.sql.changelog.plans.{ChangelogStatic, EmitOnClose, FromChangelog, GroupValue, LookupJoin, Rank, RankFunction, RowTtl, TemporalFilter, TemporalJoin, ToChangelog}
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogStatic,
+  EmitOnClose,
+  FromChangelog,
+  GroupValue,
+  LookupJoin,
+  Rank,
+  RankFunction,
+  RowTtl,
+  TemporalFilter,
+  TemporalJoin,
+  ToChangelog
+}
 
 /**
  * Derives which columns identify a row of each node's output, from its inputs' keys.

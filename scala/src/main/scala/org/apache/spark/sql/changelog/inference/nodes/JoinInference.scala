@@ -3,12 +3,15 @@
 
 package org.apache.spark.sql.changelog.inference.nodes
 
-import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.types.TimestampType
 
 import org.apache.spark.sql.changelog.UpdateKind.OnlyUpdateAfter
-import org.apache.spark.sql.changelog.inference.{DescribeNode, EquiJoin}
+import org.apache.spark.sql.changelog.inference.times.EventTime
+import org.apache.spark.sql.changelog.inference.{DescribeNode, EquiJoin, InferenceErrors}
+import org.apache.spark.sql.changelog.plans.{LookupJoin, StateTable, TemporalJoin}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
@@ -142,4 +145,117 @@ object JoinInference extends NodeInference {
       None
     }
   }
+}
+
+/**
+ * Joins of each left row, once, with the right rows that are there after its batch.
+ *
+ * What comes out never changes, and depends on when rows come: here alone the result is not that of
+ * the query over all rows. A left row that is taken back would have to take back what it was joined
+ * with, of which there is no memory, so left rows must only come.
+ */
+object LookupJoinInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[LookupJoin]
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = {
+    if (inputs.head.kinds.changesRows) {
+      throw InferenceErrors.consumerCannotTakeChanges(
+        plan,
+        inputs.head,
+        "Join with the table itself, without lookup, for rows that follow its changes.")
+    }
+    ModifyKindSet.InsertOnly
+  }
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val join = node.plan.asInstanceOf[LookupJoin].toJoin
+    val asked = Demand.takesBack(node.plan)
+    val Seq(left, right) =
+      node.children.zip(Seq(Demand.nothing, asked)).map { case (side, demand) =>
+        JoinState.input(side, demand)
+      }
+    val decision = JoinState(join, EquiJoin(join), left, right, isLookup = true)
+      .decision(Seq(Demand.nothing, asked))
+    decision.copy(reasons = decision.reasons :+
+      "each left row is joined once, with the right rows after its batch; the query's result over " +
+      "all rows may be another")
+  }
+}
+
+/**
+ * Joins of each left row with the version of its time.
+ *
+ * A version that comes late or goes changes the left rows of its time, so anything can happen to
+ * the result even if both inputs only insert. A reader that takes new rows only gets each left row
+ * when the watermark has passed it, when no version of its time can come any more; that needs event
+ * times on both sides.
+ */
+object TemporalJoinInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalJoin]
+
+  override def pairsUpdates(node: InferredNode): Boolean = false
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = {
+    val join = plan.asInstanceOf[TemporalJoin]
+    val canWait = inputs.forall(_.kinds.isInsertOnly) && eventTimes(join).isDefined
+    if (mode == OutputMode.Append && canWait) ModifyKindSet.InsertOnly else ModifyKindSet.All
+  }
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    Some(s"${node.name} emits the old row where a version changes")
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val join = node.plan.asInstanceOf[TemporalJoin]
+    val bounds = eventTimes(join).toSeq.flatMap { case (left, right) => Seq(left, right) }
+    def table(name: String, key: Seq[Expression], time: Expression, index: Int) = StateTable(
+      name,
+      (key :+ time).map(DescribeNode.expression) :+ "row",
+      "count",
+      bounds
+        .lift(index)
+        .map(column => s"a watermark on ${column.name}")
+        .getOrElse(StateTable.unbounded))
+    val strategy =
+      if (node.kinds.isInsertOnly) "look up the version once it is certain"
+      else "look up the version by time"
+    val reasons =
+      if (node.kinds.isInsertOnly) {
+        val column = bounds.map(_.name).distinct.mkString(" and ")
+        Seq(s"a row is emitted when the watermark on $column has passed it")
+      } else Nil
+    Decision(
+      Seq.fill(2)(Demand.takesBack(join)),
+      Some(strategy),
+      Seq(
+        table("left rows", join.leftKey, join.leftTime, 0),
+        table("versions", join.rightKey, join.rightTime, 1)),
+      reasons ++
+        (if (join.leftKey.isEmpty)
+           Seq("no equality between the sides: all rows meet in one partition")
+         else Nil))
+  }
+
+  /** The event times of both sides, where a watermark tells which versions are certain. */
+  def eventTimes(join: TemporalJoin): Option[(Attribute, Attribute)] =
+    if (join.isForward) None
+    else {
+      for {
+        left <- eventTime(join.left, join.leftTime)
+        right <- eventTime(join.right, join.rightTime)
+      } yield (left, right)
+    }
+
+  private def eventTime(side: LogicalPlan, time: Expression): Option[Attribute] =
+    side.output.find { column =>
+      column.semanticEquals(time) && column.dataType == TimestampType &&
+      EventTime.columnOf(column).isDefined
+    }
 }

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.plans.PassingTime
  *
  * Its sides must be made of what grows with the time, such as `now() - INTERVAL 1 HOUR`, and of what
  * does not change. Around the change to daylight saving time, and at the ends of months, some of
- * these go back for a while: [[wobble]] says for how long.
+ * these go back: [[dstAmbiguity]] is for how long.
  */
 object TemporalCondition extends PredicateHelper {
 
@@ -129,11 +129,11 @@ object TemporalCondition extends PredicateHelper {
     for (l <- left; r <- right) yield join(l, r)
 
   /**
-   * How long, in ms, `condition` may go to and fro around the time at which it changes for good; 0 if
-   * it changes once.
+   * How long, in ms, `condition` can flip around the time at which it changes for good, because of daylight
+   * saving time or month ends; 0 if it changes once.
    */
-  def wobble(condition: Expression): Long = condition.collect {
-    case part if PassingTime.isIn(part) => wobbleOf(part)
+  def dstAmbiguity(condition: Expression): Long = condition.collect {
+    case part if PassingTime.isIn(part) => ambiguityOf(part)
   }.sum
 
   private def direction(comparison: Expression): Option[Int] = (comparison match {
@@ -191,7 +191,7 @@ object TemporalCondition extends PredicateHelper {
     case _ => false
   }
 
-  private def wobbleOf(part: Expression): Long = part match {
+  private def ambiguityOf(part: Expression): Long = part match {
     case PassingTime(date: CurrentDate) => ofZone(date)
     case PassingTime(local: LocalTimestamp) => ofZone(local)
     // a later day begins later, in every zone

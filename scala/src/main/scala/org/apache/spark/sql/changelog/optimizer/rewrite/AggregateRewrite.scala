@@ -3,11 +3,21 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
+import org.apache.spark.sql.changelog.inference.nodes.RankInference
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.plans.{AggregateCalls, ChangelogAggregate}
+import org.apache.spark.sql.changelog.plans.{
+  AggregateCalls,
+  ChangelogAggregate,
+  ChangelogRank,
+  Rank,
+  Ranking,
+  Salt
+}
 
 /**
  * Replaces an `Aggregate` by a [[ChangelogAggregate]].
@@ -42,4 +52,59 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
       inputs.head)
     NodeRewrite.select(rewritten, aggregate.output, withKind = !node.mode.isInsertOnly)
   }
+}
+
+/**
+ * Replaces a `Rank` by the operator that keeps the best rows.
+ * {{{
+ *   Rank row_number [upper(city)] [fare] 1..3   =>   ChangelogRank row_number [partition] [fare] 1..3
+ *   +- rides  [I,UB,UA,D]                            +- Project [*, upper(city) AS partition]
+ *                                                       +- rides  [I,UB,UA,D]
+ * }}}
+ */
+private[optimizer] object RankRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Rank]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val rank = node.plan.asInstanceOf[Rank]
+    val input = inputs.head
+    val partition = rank.partitionBy match {
+      case Seq(salt @ Salt(_, _)) =>
+        Seq(Alias(salt, Salt.Name)(explicitMetadata = Some(Salt.metadata)))
+      case other => NodeRewrite.partitionColumns(other, input)
+    }
+    val made = partition.collect { case alias: Alias => alias }
+    val child = if (made.isEmpty) input else Project(input.output ++ made, input)
+    val ranking = Ranking(
+      rank.function,
+      partition.map(_.toAttribute),
+      rank.orderBy.filterNot(_.child.foldable),
+      rank.start,
+      rank.end,
+      rank.rankNumber,
+      RankInference.strategy(rank, node),
+      columns(node.children.head, node.children.head.requiredKey.toSeq.flatten),
+      UpsertKeys.slotKey(rank).isDefined,
+      pairBy(node),
+      node.mode.updateKind,
+      RowKind.find(child.output))
+    val rewritten =
+      ChangelogRank(ranking, RowKind.newAttribute(), ids.next(), child)
+    NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
+  }
+
+  /** The key the consumer replaces rows by, or any; of the rows themselves, not of their ranks. */
+  private def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] = {
+    val input = node.children.head
+    node.requiredKey
+      .orElse(input.upsertKeys.headOption)
+      .map(key => columns(input, key.toSeq))
+  }
+
+  private def columns(node: AnnotatedPlan, key: Seq[Attribute]): Seq[Attribute] =
+    node.plan.output.filter(column => key.exists(_.exprId == column.exprId))
 }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.{IntegerType, Metadata}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, GroupedMap}
+import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 import org.apache.spark.sql.changelog.plans._
-import org.apache.spark.sql.changelog.shared.ReplayedVersions
 
 /**
  * Calls a function of the user anew for each group that changes.

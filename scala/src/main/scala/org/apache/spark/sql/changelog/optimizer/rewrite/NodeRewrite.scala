@@ -4,11 +4,12 @@
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 
 import org.apache.spark.sql.changelog.compat.SparkRules
-import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.nodes.StaticInference
+import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, SignedMetrics}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
@@ -127,4 +128,76 @@ private[optimizer] object NodeRewrite {
   /** The row kind of a rewritten plan, `+I` where it has none. */
   private def rowKind(plan: LogicalPlan): NamedExpression =
     RowKind.find(plan.output).getOrElse(Alias(Literal(RowKind.Insert), RowKind.ColumnName)())
+}
+
+/**
+ * Lets the row kind pass through nodes that treat each row by itself.
+ *
+ * {{{
+ *   Project [a + 1 AS b]     =>   Project [a + 1 AS b, _row_kind]
+ *   +- changes                    +- changes
+ * }}}
+ */
+private[optimizer] object StatelessRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = true
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val kind = inputs.headOption.flatMap(input => RowKind.find(input.output))
+    node.plan match {
+      case project: Project =>
+        Project(project.projectList ++ kind, inputs.head)
+      case expand: Expand =>
+        Expand(expand.projections.map(_ ++ kind), expand.output ++ kind, inputs.head)
+      case generate: Generate =>
+        generate.copy(unrequiredChildIndex = leftOut(generate, inputs.head), child = inputs.head)
+      case metrics: CollectMetrics =>
+        val measured = kind.fold(metrics.metrics)(SignedMetrics(metrics, _))
+        metrics.copy(metrics = measured, child = inputs.head)
+      case other => other.withNewChildren(inputs)
+    }
+  }
+
+  /** Columns that a generator does not pass on: the row kind may stand before them. */
+  private def leftOut(generate: Generate, input: LogicalPlan): Seq[Int] = {
+    val passedOn = AttributeSet(generate.requiredChildOutput)
+    val columns = generate.child.outputSet -- passedOn
+    input.output.indices.filter(index => columns.contains(input.output(index)))
+  }
+}
+
+/**
+ * Gives all inputs of a union the same columns; rows of an insert-only input beside a changing
+ * one are inserts.
+ */
+private[optimizer] object UnionRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Union]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val aligned = node.plan.children.zip(inputs).map { case (original, input) =>
+      NodeRewrite.select(input, original.output, withKind = !node.mode.isInsertOnly)
+    }
+    node.plan.withNewChildren(aligned)
+  }
+}
+
+/**
+ * Leaves alone what never changes: Spark computes it as in a batch query, in the first batch only if
+ * its rows stand among changing ones.
+ */
+private[optimizer] object StaticRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = StaticInference.appliesTo(node.plan)
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = node.plan
 }

@@ -3,15 +3,18 @@
 
 package org.apache.spark.sql.changelog.optimizer.rewrite
 
+import java.util.IdentityHashMap
+
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, RowOrdering}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
+import org.apache.spark.sql.changelog.microbatch.SharedChanges
 import org.apache.spark.sql.changelog.plans._
-import org.apache.spark.sql.changelog.shared.SharedChanges
 
 /**
  * Rewrites all nodes of a query, inputs first, so that operator ids count from the sources up, left
@@ -105,3 +108,124 @@ private[optimizer] final case class RewrittenNode(
     node: AnnotatedPlan,
     ids: Seq[Long],
     givesRows: Boolean)
+
+/**
+ * Lets the rows be noted that the nodes of a query send, each under its place in the tree that EXPLAIN
+ * shows.
+ * {{{
+ *   ChangelogOutput                     WatchChanges 0
+ *   +- ChangelogAggregate [cnt]         +- ChangelogOutput
+ *      +- ChangelogAggregate [word]        +- WatchChanges 1
+ *                                   =>        +- ChangelogAggregate [cnt]
+ *                                                +- WatchChanges 2
+ *                                                   +- ChangelogAggregate [word]
+ * }}}
+ * Rows that are read again are noted where they are computed.
+ */
+private[optimizer] class WatchNodes(watched: WatchedChanges, root: AnnotatedPlan) {
+  private val places = new IdentityHashMap[AnnotatedPlan, Int]
+  number(root)
+
+  private def number(node: AnnotatedPlan): Unit = {
+    places.put(node, places.size)
+    if (node.shared.forall(_.computes)) node.children.foreach(number)
+  }
+
+  /** What a node was rewritten to. */
+  def apply(node: AnnotatedPlan, rewritten: LogicalPlan): LogicalPlan =
+    if (!places.containsKey(node)) rewritten
+    else watch(places.get(node), node.plan.output, RowKind.find(rewritten.output), rewritten)
+
+  /** The root of the query. */
+  def output(rewritten: ChangelogOutput): LogicalPlan = {
+    watched.explainedBy(rewritten.explanation)
+    watch(0, rewritten.columns, Some(rewritten.changeType), rewritten)
+  }
+
+  private def watch(
+      place: Int,
+      columns: Seq[Attribute],
+      kind: Option[Attribute],
+      rewritten: LogicalPlan): LogicalPlan = {
+    val noted = columns.flatMap(column => rewritten.output.find(_.exprId == column.exprId))
+    WatchChanges(watched, place, noted ++ kind, rewritten)
+  }
+}
+
+/**
+ * The plan of the batch in which a query takes over state of an earlier one.
+ *
+ * {{{
+ *   ChangelogJoin                             ChangelogJoin              begins without state
+ *   :- ChangelogAggregate  kept               :- ChangelogAggregate      emits all groups
+ *   |  +- orders                     =>       |  +- (nothing)
+ *   +- rates                                  +- rates                   read from its beginning
+ * }}}
+ * All that lies below an operator that emits its stored result goes through the batch without news.
+ */
+private[optimizer] object FirstBatchOnState {
+
+  def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case operator: KeepsState if StoredResult.isWanted(operator) => operator.mapChildren(idle)
+    case SourceRows(rows) => rows
+    // those of the batches before were read for the operators that there were
+    case ChangelogStatic(rows) => rows
+    case other => other.mapChildren(apply)
+  }
+
+  private def idle(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case source: SourceRows => IdleSource(source.output)
+    case operator: KeepsState if StoredResult.isWanted(operator) =>
+      StoredResult.unmark(operator)
+      operator
+  }
+}
+
+/** What a source brings in such a batch, as long as it isn't known who reads it. */
+private[optimizer] case class SourceRows(child: LogicalPlan) extends UnaryNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): SourceRows =
+    copy(child = newChild)
+}
+
+/** Tells of which operators the whole result can be read from what they keep. */
+private[optimizer] object KnownResult {
+
+  def apply(node: AnnotatedPlan, operator: LogicalPlan): Boolean =
+    node.state.forall(_.keepsAll) && (operator match {
+      case _: ChangelogNormalize => true
+      case aggregate: ChangelogAggregate => !aggregate.emitsClosed && !groupsSessions(node)
+      case rank: ChangelogRank =>
+        rank.ranking.strategy match {
+          case RankStrategy.AppendFast | RankStrategy.UpdateFast | RankStrategy.Retract => true
+          // only counts, or rows that have not been emitted
+          case RankStrategy.FirstCome | RankStrategy.Earliest => false
+        }
+      case join: ChangelogJoin =>
+        val sides = Seq(join.leftSide, join.rightSide)
+        sides.forall(_.form != SideForm.Nothing) &&
+        preserved(join).forall(side => isAlwaysKept(side.key, join.matchesNull))
+      // of sessions buffers may be kept instead of rows
+      case replay: ChangelogReplay => !replay.emitsClosed && !groupsSessions(node)
+      case _ => false
+    })
+
+  private def groupsSessions(node: AnnotatedPlan): Boolean = node.plan match {
+    case aggregate: Aggregate => AggregateForm.groupsSessions(aggregate)
+    case _ => false
+  }
+
+  /** The sides whose rows come out without a match. */
+  private def preserved(join: ChangelogJoin): Seq[JoinedSide] = join.joinType match {
+    case LeftOuter | LeftSingle | LeftAnti | ExistenceJoin(_) => Seq(join.leftSide)
+    case RightOuter => Seq(join.rightSide)
+    case FullOuter => Seq(join.leftSide, join.rightSide)
+    case _ => Nil
+  }
+
+  /** Whether no key is NULL where NULL matches nothing: rows with such a key pass, and are not kept. */
+  private def isAlwaysKept(key: Seq[Expression], matchesNull: Seq[Boolean]): Boolean =
+    key.zip(matchesNull).forall { case (part, matches) => matches || !part.nullable }
+}

@@ -5,12 +5,14 @@ package org.apache.spark.sql.changelog.optimizer.rewrite
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.expressions.objects.Invoke
+import org.apache.spark.sql.catalyst.expressions.objects.{Invoke, StaticInvoke}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
+import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.{GroupByMaps, SparkRules}
+import org.apache.spark.sql.changelog.errors.SnapshotErrors
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
@@ -229,4 +231,33 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       },
       Filter(Not(RowKind.isRetraction(newestKind)), perKey))
   }
+}
+
+/** Refuses a snapshot that has several rows of one key, as `ChangelogNormalize` does. */
+private[rewrite] class SnapshotKeys(isSnapshot: Attribute) {
+
+  /** How many rows of the snapshot a key has. */
+  val count: Alias = {
+    val one = If(isSnapshot, Literal(1), Literal(null, IntegerType))
+    Alias(Count(one).toAggregateExpression(), "_snapshot_rows")()
+  }
+
+  /**
+   * @param grouped
+   *   rows by key, with the count
+   * @param key
+   *   what the key of each is
+   */
+  def check(grouped: LogicalPlan, key: Seq[Expression]): LogicalPlan = {
+    val text = ToPrettyString(CreateStruct(key), Some("UTC"))
+    val fails = StaticInvoke(SnapshotKeys.getClass, BooleanType, "fail", Seq(text))
+    Filter(Or(LessThanOrEqual(count.toAttribute, Literal(1L)), fails), grouped)
+  }
+}
+
+private[changelog] object SnapshotKeys {
+
+  /** Called from generated code. */
+  def fail(key: UTF8String): java.lang.Boolean =
+    throw SnapshotErrors.keyRepeated(key.toString.stripPrefix("{").stripSuffix("}"))
 }

@@ -3,16 +3,25 @@
 
 package org.apache.spark.sql.changelog.sources.snapshots
 
+import org.apache.hadoop.fs.Path
+import org.json4s.JsonAST._
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.{fromAttributes, toAttributes}
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset}
+import org.apache.spark.sql.execution.datasources.DataSource
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
-import org.apache.spark.sql.changelog.plans.FromChangelog
+import org.apache.spark.sql.changelog.plans.{FromChangelog, SourceOfPlan}
+import org.apache.spark.sql.changelog.sources.tables.TableVersion
 
 /**
  * The rows that a table has before a feed goes on with it.
@@ -128,4 +137,83 @@ private object InitialSnapshot {
       case leaf: LeafNode => leaf.isStreaming
     }
     .contains(true)
+}
+
+/**
+ * What makes the source of a snapshot when a query is started.
+ *
+ * @param rows
+ *   the snapshot, as a plan that is no stream
+ */
+private[changelog] class InitialSnapshotData(session: SparkSession, val rows: LogicalPlan)
+    extends DataSource(session, InitialSnapshotProvider.Name)
+    with SourceOfPlan {
+
+  /** The columns of the stream. */
+  val columns: StructType = fromAttributes(rows.output).asNullable
+
+  override def createSource(metadataPath: String): Source =
+    new InitialSnapshotSource(session, rows, columns, new Path(metadataPath))
+
+  override def equals(other: Any): Boolean = other match {
+    case data: InitialSnapshotData => rows.sameResult(data.rows)
+    case _ => false
+  }
+
+  override def hashCode: Int = rows.semanticHash()
+}
+
+private[changelog] object InitialSnapshotData {
+
+  /** What the format of such a stream is called. */
+  val Name: String = InitialSnapshotProvider.Name
+
+  /** The rows of the snapshot that a stream is of, if it is of one. */
+  def rowsOf(stream: LogicalPlan): Option[LogicalPlan] = stream match {
+    case relation: StreamingRelation =>
+      relation.dataSource match {
+        case data: InitialSnapshotData => Some(data.rows)
+        case _ => None
+      }
+    case _ => None
+  }
+
+  /** Whether the rows of a snapshot's offset were copied, and so are there for the first batch only. */
+  def isCopied(offset: String): Boolean = SnapshotOffset.parse(offset).copy.nonEmpty
+}
+
+/**
+ * The moment of a snapshot, as the one offset of its stream.
+ *
+ * @param copy
+ *   what its copy is called, if one was made
+ * @param tables
+ *   the versions of the tables it reads, if none was
+ */
+private[snapshots] final case class SnapshotOffset(
+    copy: Option[String],
+    tables: Seq[TableVersion])
+    extends Offset {
+  override val json: String =
+    JsonMethods.compact(("copy" -> copy) ~ ("tables" -> tables.map(_.json)))
+}
+
+private[snapshots] object SnapshotOffset {
+
+  /** An offset as Spark gives it: from its log it is only known as JSON. */
+  def of(offset: AnyOffset): SnapshotOffset = offset match {
+    case moment: SnapshotOffset => moment
+    case other => SnapshotOffset.parse(other.json)
+  }
+
+  def parse(json: String): SnapshotOffset = {
+    val read = JsonMethods.parse(json)
+    val copy = Some(read \ "copy").collect { case JString(name) => name }
+    val tables = (read \ "tables") match {
+      case JArray(versions) =>
+        versions.collect { case JString(version) => TableVersion.parse(version) }
+      case _ => Nil
+    }
+    SnapshotOffset(copy, tables)
+  }
 }

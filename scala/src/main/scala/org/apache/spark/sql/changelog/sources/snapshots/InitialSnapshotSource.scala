@@ -11,11 +11,12 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.read.streaming.{Offset => AnyOffset, ReadLimit}
-import org.apache.spark.sql.execution.streaming.Offset
+import org.apache.spark.sql.execution.streaming.{Offset, Source}
+import org.apache.spark.sql.sources.{DataSourceRegister, StreamSourceProvider}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.{DataFrame => AnyDataFrame}
+import org.apache.spark.sql.{DataFrame => AnyDataFrame, SQLContext}
 
-import org.apache.spark.sql.changelog.errors.SnapshotErrors
+import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
 import org.apache.spark.sql.changelog.plans.GoneRows
 import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
@@ -43,21 +44,21 @@ private[snapshots] class InitialSnapshotSource(
   private lazy val files: FileSystem =
     folder.getFileSystem(session.sessionState.newHadoopConf())
 
-  private lazy val decided: SnapshotMoment = decide()
+  private lazy val decided: SnapshotOffset = decide()
 
   private var isForgotten = false
 
   override def prepareForTriggerAvailableNow(): Unit = ()
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset =
-    if (start == null) decided else SnapshotMoment.of(start)
+    if (start == null) decided else SnapshotOffset.of(start)
 
-  override def deserializeOffset(json: String): AnyOffset = SnapshotMoment.parse(json)
+  override def deserializeOffset(json: String): AnyOffset = SnapshotOffset.parse(json)
 
   override def getBatch(start: Option[Offset], end: Offset): AnyDataFrame = {
     val columns = toAttributes(schema)
     val read = start match {
-      case None => () => rowsAt(SnapshotMoment.of(end))
+      case None => () => rowsAt(SnapshotOffset.of(end))
       case Some(_) => () => LocalRelation(columns)
     }
     Dataset.ofRows(session, TableRows(columns, read))
@@ -72,19 +73,19 @@ private[snapshots] class InitialSnapshotSource(
 
   override def toString: String = InitialSnapshotProvider.Name
 
-  private def decide(): SnapshotMoment = {
+  private def decide(): SnapshotOffset = {
     // of a start that ended before its batch was begun
     copies.foreach(files.delete(_, true))
     PinnedTables.versions(session, rows) match {
-      case Some(versions) => SnapshotMoment(None, versions)
+      case Some(versions) => SnapshotOffset(None, versions)
       case None =>
         val copy = s"$Prefix${UUID.randomUUID}"
         Dataset.ofRows(session, rows).toDF(names: _*).write.parquet(path(copy).toString)
-        SnapshotMoment(Some(copy), Nil)
+        SnapshotOffset(Some(copy), Nil)
     }
   }
 
-  private def rowsAt(moment: SnapshotMoment): LogicalPlan = moment.copy match {
+  private def rowsAt(moment: SnapshotOffset): LogicalPlan = moment.copy match {
     case None => PinnedTables.at(session, rows, moment.tables)
     case Some(copy) if files.exists(path(copy)) =>
       val stored = StructType(schema.zip(names).map { case (field, name) =>
@@ -107,4 +108,36 @@ private[snapshots] class InitialSnapshotSource(
 
 private object InitialSnapshotSource {
   private val Prefix = "rows-"
+}
+
+/**
+ * What Spark finds under the name of [[InitialSnapshotData]], which makes its sources itself: what they read is a
+ * plan, and no option tells it.
+ */
+class InitialSnapshotProvider extends StreamSourceProvider with DataSourceRegister {
+
+  override def shortName(): String = InitialSnapshotProvider.Name
+
+  override def sourceSchema(
+      sqlContext: SQLContext,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): (String, StructType) = refuse()
+
+  override def createSource(
+      sqlContext: SQLContext,
+      metadataPath: String,
+      schema: Option[StructType],
+      providerName: String,
+      parameters: Map[String, String]): Source = refuse()
+
+  private def refuse(): Nothing = throw ChangelogErrors.argumentInvalid(
+    shortName(),
+    "table",
+    "NULL",
+    "a snapshot is read beside a feed, by from_changelog(TABLE(feed), snapshot => TABLE(t), ...) and its like")
+}
+
+private[snapshots] object InitialSnapshotProvider {
+  val Name = "changelog-initial-snapshot"
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
-import org.apache.spark.sql.changelog.evolution.OperatorFate
+import org.apache.spark.sql.changelog.evolution.StatePlan
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -31,7 +31,7 @@ case class AlterViewQuery(name: Seq[String], query: String) extends ViewCommand 
  * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator.
  */
 case class ExplainAlteredView(name: Seq[String], query: String) extends ViewCommand {
-  override val output: Seq[Attribute] = OperatorFate.columns
+  override val output: Seq[Attribute] = StatePlan.columns
 
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)

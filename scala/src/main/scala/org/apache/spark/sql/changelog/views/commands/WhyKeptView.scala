@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.errors.LineageErrors
-import org.apache.spark.sql.changelog.lineage.{TraceRows, TracedNode}
+import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
 import org.apache.spark.sql.changelog.views.ViewQuery
 import org.apache.spark.sql.changelog.views.verify.ViewAtRest
 

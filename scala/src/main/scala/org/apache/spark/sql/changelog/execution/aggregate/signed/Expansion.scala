@@ -83,3 +83,193 @@ private[aggregate] object Expansion {
     new Expansion(terms, size)
   }
 }
+
+/** Gives the functions of [[PowerSumFunctions$]] the static form generated code calls. */
+private[aggregate] class PowerSumFunctions
+
+/**
+ * The arithmetic behind [[PowerSum]]: sums of products kept in three doubles, and the moments that
+ * follow from them.
+ */
+object PowerSumFunctions {
+
+  /** A variance this small beside the mean square is what rounding has left of none. */
+  private val Nothing = math.pow(2, -130)
+
+  /** Whether products of `value` stay far inside the range of doubles. */
+  def isSummable(value: Double, limit: Double): Boolean = math.abs(value) < limit
+
+  /**
+   * One of the three doubles of a sum, after `sign` times a product of doubles is added to it.
+   *
+   * The product is exact, as up to five doubles, and each is added as by T. Ogita, S. M. Rump and
+   * S. Oishi ("Accurate Sum and Dot Product", 2005, SumK with K = 3): what the first double can't
+   * hold goes to the second, what the second can't hold to the third. So a sum has 159 bits, and a
+   * product taken back leaves nothing behind but in the very last of them.
+   *
+   * @param component
+   *   which of the three
+   * @param degree
+   *   1 adds `x`; 2 adds `x * y`; 3 and 4 add that power of `x`
+   * @param limit
+   *   products of larger factors count as 0
+   */
+  def add(
+      component: Int,
+      degree: Int,
+      sum: Double,
+      error: Double,
+      rest: Double,
+      x: Double,
+      y: Double,
+      limit: Double,
+      sign: Long): Double = {
+    var first = sum
+    var second = error
+    var third = rest
+    if (isSummable(x, limit) && isSummable(y, limit)) {
+      var index = 0
+      while (index < numTerms(degree)) {
+        val added = sign * term(degree, index, x, y)
+        val firstError = Expansion.sumError(first, added)
+        first += added
+        third += Expansion.sumError(second, firstError)
+        second += firstError
+        index += 1
+      }
+    }
+    choose(component, first, second, third)
+  }
+
+  /** One of the three doubles of the sum of two sums. */
+  def merge(
+      component: Int,
+      sum: Double,
+      error: Double,
+      rest: Double,
+      otherSum: Double,
+      otherError: Double,
+      otherRest: Double): Double = {
+    var first = sum
+    var second = error
+    var third = rest
+    var index = 0
+    while (index < 3) {
+      val added = choose(index, otherSum, otherError, otherRest)
+      val firstError = Expansion.sumError(first, added)
+      first += added
+      third += Expansion.sumError(second, firstError)
+      second += firstError
+      index += 1
+    }
+    choose(component, first, second, third)
+  }
+
+  /** Sum / count. */
+  def mean(count: Double, x: Double, xError: Double, xRest: Double): Double =
+    Expansion(xRest, xError, x).toDouble / count
+
+  /** Sum of (x - mean)^2. */
+  def secondMoment(
+      count: Double,
+      x: Double,
+      xError: Double,
+      xRest: Double,
+      xx: Double,
+      xxError: Double,
+      xxRest: Double): Double = {
+    val moment = coMoment(count, x, xError, xRest, x, xError, xRest, xx, xxError, xxRest)
+    if (moment <= xx * Nothing) 0.0 else moment
+  }
+
+  /** Sum of (x - mean of x) (y - mean of y). */
+  def coMoment(
+      count: Double,
+      x: Double,
+      xError: Double,
+      xRest: Double,
+      y: Double,
+      yError: Double,
+      yRest: Double,
+      xy: Double,
+      xyError: Double,
+      xyRest: Double): Double = {
+    val product = Expansion(x, xError, xRest) * Expansion(y, yError, yRest)
+    (Expansion(count) * Expansion(xy, xyError, xyRest) - product).toDouble / count
+  }
+
+  /** Sum of (x - mean)^3. */
+  def thirdMoment(
+      count: Double,
+      x: Double,
+      xError: Double,
+      xRest: Double,
+      xx: Double,
+      xxError: Double,
+      xxRest: Double,
+      xxx: Double,
+      xxxError: Double,
+      xxxRest: Double): Double = {
+    val n = Expansion(count)
+    val sum = Expansion(x, xError, xRest)
+    val squares = Expansion(xx, xxError, xxRest)
+    val cubes = Expansion(xxx, xxxError, xxxRest)
+    // n^2 m3 = n^2 S3 - 3 n S1 S2 + 2 S1^3
+    val moment = n * (n * cubes - Expansion(3) * sum * squares) + Expansion(2) * sum * sum * sum
+    moment.toDouble / (count * count)
+  }
+
+  /** Sum of (x - mean)^4. */
+  def fourthMoment(
+      count: Double,
+      x: Double,
+      xError: Double,
+      xRest: Double,
+      xx: Double,
+      xxError: Double,
+      xxRest: Double,
+      xxx: Double,
+      xxxError: Double,
+      xxxRest: Double,
+      xxxx: Double,
+      xxxxError: Double,
+      xxxxRest: Double): Double = {
+    val n = Expansion(count)
+    val sum = Expansion(x, xError, xRest)
+    val squares = Expansion(xx, xxError, xxRest)
+    val cubes = Expansion(xxx, xxxError, xxxRest)
+    val fourths = Expansion(xxxx, xxxxError, xxxxRest)
+    // n^3 m4 = n^3 S4 - 4 n^2 S1 S3 + 6 n S1^2 S2 - 3 S1^4
+    val square = sum * sum
+    val moment = n * (n * (n * fourths - Expansion(4) * sum * cubes) +
+      Expansion(6) * square * squares) - Expansion(3) * square * square
+    moment.toDouble / (count * count * count)
+  }
+
+  private def numTerms(degree: Int): Int = if (degree > 2) degree + 1 else degree
+
+  /** One of the doubles whose sum is the product. */
+  private def term(degree: Int, index: Int, x: Double, y: Double): Double =
+    if (degree == 1) x
+    else {
+      val product = x * y
+      val error = Expansion.productError(x, y, product)
+      degree match {
+        case 2 => if (index == 0) product else error
+        case 3 if index < 2 => half(product, x, index)
+        case 3 => half(error, x, index - 2)
+        case _ if index < 2 => half(product, product, index)
+        case _ if index < 4 => half(product, 2 * error, index - 2)
+        case _ => error * error
+      }
+    }
+
+  /** A product, or what it loses to rounding. */
+  private def half(left: Double, right: Double, index: Int): Double = {
+    val product = left * right
+    if (index == 0) product else Expansion.productError(left, right, product)
+  }
+
+  private def choose(component: Int, first: Double, second: Double, third: Double): Double =
+    if (component == 0) first else if (component == 1) second else third
+}

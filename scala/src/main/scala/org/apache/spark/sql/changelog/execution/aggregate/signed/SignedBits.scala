@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
+import org.apache.spark.sql.changelog.errors.ChangelogErrors
+
 /**
  * `bit_and`, `bit_or` or `bit_xor` that takes rows back.
  *
@@ -91,4 +93,40 @@ private[aggregate] case class SignedBits(
   override protected def withNewChildrenInternal(
       newChildren: IndexedSeq[Expression]): SignedBits =
     copy(value = newChildren(0), sign = newChildren(1))
+}
+
+/** Gives the functions of [[SignedBitFunctions$]] the static form generated code calls. */
+private[aggregate] class SignedBitFunctions
+
+/**
+ * Two counts in one `BIGINT`: the lower modulo 2^32, the upper 2^32 times the other. Sums of such
+ * pairs are pairs of sums, negative ones on the way too.
+ */
+object SignedBitFunctions {
+  private val MostRows = (1L << 32) - 1
+
+  /** What a value adds to the counts of two of its bits. */
+  def countOfTwo(value: Long, low: Int, high: Int, sign: Long): Long =
+    (((value >>> low) & 1L) | (((value >>> high) & 1L) << 32)) * sign
+
+  /** Those of two bits that are set in at least one value. */
+  def bitsOfAny(counts: Long, low: Int, high: Int, rows: Long): Long = {
+    checkCountable("bit_or", rows)
+    bit(lowCount(counts) != 0, low) | bit(highCount(counts) != 0, high)
+  }
+
+  /** Those of two bits that are set in all values. */
+  def bitsOfAll(counts: Long, low: Int, high: Int, rows: Long): Long = {
+    checkCountable("bit_and", rows)
+    bit(lowCount(counts) == rows, low) | bit(highCount(counts) == rows, high)
+  }
+
+  private def lowCount(counts: Long): Long = counts & MostRows
+
+  private def highCount(counts: Long): Long = counts >>> 32
+
+  private def bit(isSet: Boolean, number: Int): Long = if (isSet) 1L << number else 0L
+
+  private def checkCountable(function: String, rows: Long): Unit =
+    if (rows > MostRows) throw ChangelogErrors.groupTooLarge(function, rows, MostRows)
 }

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.execution.join.JoinOutput
  * that are to be emitted before the next. Left rows are gone through in order of time, together with
  * their changes, but only where there are changes or versions are others than before.
  *
- * @param besideUnmatched
+ * @param paddingIfUnmatched
  *   what stands beside a left row without a version; null if it doesn't come out
  * @param emits
  *   whether rows come out as they come, not when they are certain
@@ -28,7 +28,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
     order: Comparator[UnsafeRow],
     versions: KeyVersions,
     condition: Option[BasePredicate],
-    besideUnmatched: InternalRow,
+    paddingIfUnmatched: InternalRow,
     emits: Boolean,
     output: JoinOutput,
     unmatched: UnmatchedRetractions) {
@@ -132,15 +132,15 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
 
   /** Lets rows come out that no version can be found for. */
   def emitUnmatched(row: InternalRow, delta: Long): Unit =
-    if (besideUnmatched != null) {
-      output.recount(row, besideUnmatched, math.max(0L, -delta), math.max(0L, delta))
+    if (paddingIfUnmatched != null) {
+      output.recount(row, paddingIfUnmatched, math.max(0L, -delta), math.max(0L, delta))
     }
 
   private def beside(row: UnsafeRow, time: Any, isAfter: Boolean): InternalRow = {
     val version = versions.find(time, isAfter)
     val isFound =
       version != null && (predicate == null || predicate.eval(joined(row, version)))
-    if (isFound) version else besideUnmatched
+    if (isFound) version else paddingIfUnmatched
   }
 
   private def timeOf(row: UnsafeRow): Any =

@@ -1,0 +1,300 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.explain.lineage
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
+
+import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
+import org.apache.spark.sql.changelog.errors.LineageErrors
+import org.apache.spark.sql.changelog.inference.DescribeNode
+import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable, ReadName, RowTtl, Skew}
+
+/**
+ * Finds, node by node from the result down, the rows that stand behind a query's result: those of which
+ * a node has made them.
+ *
+ * {{{
+ *   a group                       all rows of it
+ *   a row of a join               the rows of both sides it is made of
+ *   a row of a window, a rank     all rows of its partition
+ *   a row of DISTINCT             all that are equal to it
+ *   a row within a limit          itself
+ *   a row of from_changelog       the changes of its key, or of the row where it has no key
+ * }}}
+ * Nothing of that is remembered: it is computed, and exact as long as the plan gives the same rows each
+ * time. Where a node's rows can't be told apart so, that is said, and nothing is shown of what is below.
+ */
+private[changelog] class TraceRows(session: SparkSession) {
+  import TraceRows._
+
+  /** All rows of an analyzed query that reads no stream, and what stands behind them. */
+  def apply(query: LogicalPlan): Seq[TracedNode] = {
+    // the same time for all that is computed
+    val plan = ResolvePassingTime.at(query, System.currentTimeMillis())
+    plan
+      .collectWithSubqueries { case leaf: LeafNode if leaf.isStreaming => leaf }
+      .headOption
+      .foreach(stream => throw LineageErrors.readsStream(DescribeNode.short(stream)))
+    val rows = new RowsBehind(session)
+    try {
+      val result = rows.keep(plan)
+      shown(rows, "Result", result, level = 0, None) +:
+        new Tracing(rows).trace(plan, result, level = 1, ReadName.Unknown)
+    } finally rows.close()
+  }
+}
+
+private object TraceRows {
+
+  /** How many rows of a node are shown. */
+  private val Most = 100
+
+  private def shown(
+      rows: RowsBehind,
+      name: String,
+      wanted: LogicalPlan,
+      level: Int,
+      note: Option[String]): TracedNode = {
+    val (count, some) = rows.show(wanted, Most)
+    val more = Option.when(count > some.size)(s"${some.size} of $count rows are shown")
+    val notes = note.toSeq ++ more
+    TracedNode(level, name, count, some, Option.when(notes.nonEmpty)(notes.mkString("; ")))
+  }
+
+  /** What stands behind rows of a node, of each of its inputs; and what is to be said of it. */
+  private case class Behind(inputs: Seq[LogicalPlan], note: Option[String] = None)
+
+  private class Tracing(rows: RowsBehind) {
+
+    /**
+     * @param wanted
+     *   rows of the node, in its columns
+     * @param name
+     *   what its rows are called where it is read
+     */
+    def trace(
+        node: LogicalPlan,
+        wanted: LogicalPlan,
+        level: Int,
+        name: ReadName): Seq[TracedNode] = node match {
+      case _: SubqueryAlias | _: View | _: ResolvedHint | _: RowTtl | _: Skew | _: LookupTable |
+          _: EventTimeWatermark | _: Sort | _: RepartitionOperation | _: CollectMetrics =>
+        trace(node.children.head, wanted, level, name.below(node))
+      case Project(columns, child) if columns.forall(_.isInstanceOf[Attribute]) =>
+        trace(child, rows.behind(child, wanted, same(columns.map(_.toAttribute))), level, name)
+      case source: FromChangelog =>
+        val called = name.name.orElse(ReadName.within(source))
+        val told = if (source.key.isEmpty) source.output else source.key
+        val changes = rows.behind(source.child, wanted, same(told))
+        val which = if (source.key.isEmpty) None else Some("all changes of its key")
+        Seq(
+          shown(rows, named(source, called), wanted, level, None),
+          shown(rows, "Changes", changes, level + 1, which))
+      case leaf: LeafNode => Seq(shown(rows, named(leaf, name.name), wanted, level, None))
+      case _ =>
+        behind(node, wanted) match {
+          case Some(Behind(inputs, note)) =>
+            val isCompared = inputs.exists(_ ne wanted)
+            val notes = note.toSeq ++ subqueryNote(node) ++
+              (if (isCompared) comparisonNote(node, wanted) else None) ++
+              inputs.headOption.flatMap(emptinessNote(rows, node, wanted, _))
+            shown(rows, described(node), wanted, level, notes.reduceOption(_ + "; " + _)) +:
+              node.children.zip(inputs).flatMap { case (child, input) =>
+                trace(child, input, level + 1, ReadName.Unknown)
+              }
+          case None =>
+            val note = "not traced further: any row of its input may stand behind"
+            Seq(shown(rows, described(node), wanted, level, Some(note)))
+        }
+    }
+
+    /** None if a node's rows tell nothing of those they are made of. */
+    private def behind(node: LogicalPlan, wanted: LogicalPlan): Option[Behind] =
+      if (node.expressions.exists(!_.deterministic)) None
+      else
+        node match {
+          case Project(columns, child) =>
+            Some(of(rows.behind(child, wanted, valuesOf(columns))))
+          case _: Filter => Some(of(wanted))
+          case aggregate: Aggregate => Some(ofGroups(aggregate, wanted))
+          case Distinct(child) => Some(of(rows.behind(child, wanted, same(child.output))))
+          case Deduplicate(keys, child) =>
+            Some(of(rows.behind(child, wanted, same(keys)), "one of the rows with its key"))
+          case join: Join => ofJoin(join, wanted)
+          case union: Union =>
+            Some(Behind(union.children.map(child =>
+              rows.behind(child, wanted, byPlace(child, wanted)))))
+          case operation: SetOperation => Some(ofSets(operation, wanted))
+          case window: Window =>
+            val keys = window.partitionSpec.map(key => Alias(key, "partition")())
+            val partitions = rows.keep(Project(keys, wanted))
+            val equal = window.partitionSpec.zip(keys.map(_.toAttribute))
+            Some(of(rows.behind(window.child, partitions, equal), "all rows of its partition"))
+          case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail =>
+            val note = "rows are counted, so all others decide that it is among these"
+            Some(of(wanted, note))
+          case generate: Generate if generate.unrequiredChildIndex.isEmpty =>
+            Some(of(rows.behind(generate.child, wanted, same(generate.child.output))))
+          case expand: Expand => Some(of(ofExpand(expand, wanted)))
+          case _ => None
+        }
+
+    private def of(input: LogicalPlan, note: String = ""): Behind =
+      Behind(Seq(input), Some(note).filter(_.nonEmpty))
+
+    private def byPlace(child: LogicalPlan, wanted: LogicalPlan): Seq[(Expression, Attribute)] =
+      child.output.zip(wanted.output)
+
+    private def ofGroups(aggregate: Aggregate, wanted: LogicalPlan): Behind = {
+      val keys = aggregate.groupingExpressions.map(key => Alias(key, "group")())
+      val results = aggregate.aggregateExpressions
+      val all = aggregate.copy(aggregateExpressions = results ++ keys)
+      val compared = results.zip(wanted.output).map { case (result, column) =>
+        (isGrouping(aggregate, result), result.toAttribute -> column)
+      }
+      // a result may leave out what its group is
+      val namesGroup = compared.count(_._1) >= aggregate.groupingExpressions.size
+      val groups =
+        rows.behind(all, wanted, compared.filter(_._1 || !namesGroup).map(_._2))
+      val equal = aggregate.groupingExpressions.zip(keys.map(_.toAttribute))
+      of(rows.behind(aggregate.child, groups, equal), "all rows of its group")
+    }
+
+    private def isGrouping(aggregate: Aggregate, result: NamedExpression): Boolean = {
+      val value = result match {
+        case Alias(value, _) => value
+        case column => column
+      }
+      aggregate.groupingExpressions.exists(_.semanticEquals(value))
+    }
+
+    /**
+     * A row that has found no other has NULLs in its place, which are no row of that side: so of it only
+     * those count that meet the condition.
+     */
+    private def ofJoin(join: Join, wanted: LogicalPlan): Option[Behind] = {
+      val (left, right) = (join.left, join.right)
+      def side(plan: LogicalPlan, condition: Option[Expression] = None) =
+        rows.behind(plan, wanted, same(plan.output), condition)
+      val meets = join.condition.orElse(Some(Literal.TrueLiteral))
+      def orAlone(other: LogicalPlan) = meets.map { condition =>
+        other.output
+          .map(IsNull(_): Expression)
+          .reduceOption(And(_, _))
+          .fold(condition)(Or(condition, _))
+      }
+      join.joinType match {
+        case _: InnerLike => Some(Behind(Seq(side(left), side(right))))
+        case LeftOuter => Some(Behind(Seq(side(left), side(right, meets))))
+        case RightOuter => Some(Behind(Seq(side(left, meets), side(right))))
+        case FullOuter =>
+          Some(Behind(Seq(side(left, orAlone(right)), side(right, orAlone(left)))))
+        case LeftSemi =>
+          Some(Behind(Seq(wanted, rows.behind(right, wanted, Nil, meets))))
+        case LeftAnti =>
+          val none = rows.keep(Filter(Literal.FalseLiteral, right))
+          Some(Behind(Seq(wanted, none), Some("no row of its right side meets the condition")))
+        case _ => None
+      }
+    }
+
+    private def ofSets(operation: SetOperation, wanted: LogicalPlan): Behind = {
+      val sides = operation.children.map(side => rows.behind(side, wanted, byPlace(side, wanted)))
+      operation match {
+        case except: Except if except.isAll =>
+          Behind(sides, Some("each row of its right side takes one of its left away"))
+        case _: Except => Behind(sides, Some("no row of its right side is equal"))
+        case _ => Behind(sides)
+      }
+    }
+
+    private def ofExpand(expand: Expand, wanted: LogicalPlan): LogicalPlan = {
+      val copies = expand.child.output.map(_.newInstance())
+      val all = expand.copy(
+        projections = expand.projections.map(_ ++ expand.child.output),
+        output = expand.output ++ copies)
+      val copied = rows.behind(all, wanted, same(expand.output))
+      rows.behind(expand.child, copied, expand.child.output.zip(copies))
+    }
+
+    private def same(columns: Seq[Attribute]): Seq[(Expression, Attribute)] =
+      columns.zip(columns)
+
+    private def valuesOf(columns: Seq[NamedExpression]): Seq[(Expression, Attribute)] =
+      columns.map {
+        case alias: Alias => alias.child -> alias.toAttribute
+        case column => column -> column.toAttribute
+      }
+  }
+
+  private def subqueryNote(node: LogicalPlan): Option[String] =
+    Option.when(node.expressions.exists(SubqueryExpression.hasSubquery))(
+      "the rows that its subquery reads are not traced")
+
+  private def comparisonNote(node: LogicalPlan, wanted: LogicalPlan): Option[String] = {
+    val others = wanted.output.filterNot(RowsBehind.areComparable(_, node))
+    Option.when(others.nonEmpty)(
+      s"rows are told apart without ${others.map(_.name).mkString(", ")}, which can't be compared")
+  }
+
+  /** Says that nothing was found where something must be, as with ranks among equals. */
+  private def emptinessNote(
+      rows: RowsBehind,
+      node: LogicalPlan,
+      wanted: LogicalPlan,
+      input: LogicalPlan): Option[String] = {
+    val mayBeEmpty = node match {
+      case aggregate: Aggregate => aggregate.groupingExpressions.isEmpty
+      case other => other.children.size > 1
+    }
+    Option.when(!mayBeEmpty && rows.isEmpty(input) && !rows.isEmpty(wanted))(
+      "no row of its input was found: computed again, it has given other rows")
+  }
+
+  private def described(node: LogicalPlan): String =
+    s"${DescribeNode.node(node)} ${DescribeNode.detail(node)}".trim
+
+  private def named(node: LogicalPlan, name: Option[String]): String =
+    name.fold(described(node))(name => s"$name ${DescribeNode.detail(node)}")
+}
+
+/**
+ * The rows of a node that stand behind some rows of a query's result.
+ *
+ * @param level
+ *   how far below the result it is
+ * @param count
+ *   how many rows they are
+ * @param rows
+ *   some of them, the text of each column by its name; none for NULL
+ * @param note
+ *   what must be known of it besides
+ */
+private[changelog] final case class TracedNode(
+    level: Int,
+    node: String,
+    count: Long,
+    rows: Seq[Seq[(String, Option[String])]],
+    note: Option[String]) {
+
+  /** As rows of a table: one for each row, or one without any. */
+  def toRows: Seq[Row] = {
+    val texts = rows.map(_.map { case (name, text) => name -> text.orNull }.toMap)
+    val shown = if (texts.isEmpty) Seq(null) else texts
+    shown.map(Row(level, node, count, _, note.orNull))
+  }
+}
+
+private[changelog] object TracedNode {
+
+  /** The columns of [[TracedNode.toRows]]. */
+  val output: Seq[Attribute] = toAttributes(StructType.fromDDL(
+    "level INT NOT NULL, node STRING NOT NULL, rows BIGINT NOT NULL, row MAP<STRING, STRING>, note STRING"))
+}

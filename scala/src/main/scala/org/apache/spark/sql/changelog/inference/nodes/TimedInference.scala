@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.inference.nodes
+
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.util.Utils
+
+import org.apache.spark.sql.changelog.inference.times.{ClosingTimes, EventTime, TemporalCondition}
+import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
+import org.apache.spark.sql.changelog.plans.{
+  EmitOnClose,
+  FromChangelog,
+  Rank,
+  RowTtl,
+  StateTable,
+  TemporalFilter
+}
+import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
+
+/**
+ * Filters by what time it is. Rows come and go by themselves, so the result may insert and delete
+ * whatever the input does. Where conditions only let rows in, those that are in stay.
+ */
+object TemporalFilterInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalFilter]
+
+  /** The old version of a row may be in, and the new one not. */
+  override def pairsUpdates(node: InferredNode): Boolean = false
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = {
+    val leaves = !plan.asInstanceOf[TemporalFilter].conditions.forall(TemporalCondition.comes)
+    inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = leaves))
+  }
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    Some(s"${node.name} must see the old row to know that it leaves")
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val conditions = node.plan.asInstanceOf[TemporalFilter].conditions
+    val (come, others) = conditions.partition(TemporalCondition.comes)
+    val (leave, either) = others.partition(TemporalCondition.leaves)
+    val comes =
+      if (come.isEmpty) None else Some("rows come when the time is such that " + texts(come))
+    val leaves =
+      if (leave.isEmpty) None
+      else Some("rows leave when the time is no longer such that " + texts(leave))
+    val comeAndLeave =
+      if (either.isEmpty) None
+      else Some("rows come and leave as the time makes it " + texts(either))
+    Decision(
+      Seq(Demand.takesBack(node.plan)),
+      Some("wait for the next time at which a row comes or leaves"),
+      Seq(StateTable("rows", Seq("time", "row"), "count, shown", "the time")),
+      comes.toSeq ++ leaves ++ comeAndLeave)
+  }
+
+  private def texts(conditions: Seq[Expression]): String =
+    conditions.map(DescribeNode.expression).mkString(" and ")
+}
+
+/** Takes back rows that nothing has changed for some time: it deletes, whatever the input does. */
+object RowTtlInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[RowTtl]
+
+  /** The old version of a row may be gone when the new one comes. */
+  override def pairsUpdates(node: InferredNode): Boolean = false
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet =
+    inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = true))
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] =
+    Some(s"${node.name} must see the old row to know that it is no longer there")
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val ttl = Utils.msDurationToString(node.plan.asInstanceOf[RowTtl].ttl)
+    Decision(
+      Seq(Demand.takesBack(node.plan)),
+      Some("wait for the next time at which a row leaves"),
+      Seq(
+        StateTable(
+          "rows",
+          Seq("time", "row"),
+          "count",
+          s"taken back $ttl after their last change")),
+      Seq(s"rows leave $ttl after they came or were changed last"))
+  }
+}
+
+/**
+ * Gives new rows only of a query whose rows change: each once, when the watermark has passed its time
+ * and nothing can change it any more.
+ */
+object EmitOnCloseInference extends NodeInference {
+  override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[EmitOnClose]
+
+  override def kinds(
+      plan: LogicalPlan,
+      inputs: Seq[InferredNode],
+      mode: OutputMode): ModifyKindSet = ModifyKindSet.InsertOnly
+
+  override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
+
+  override def decide(node: InferredNode, demand: Demand): Decision = {
+    val closing = node.plan.asInstanceOf[EmitOnClose]
+    val columns = closing.times.map(DescribeNode.eventTime).mkString(" and ")
+    val times = DescribeNode.closingTimes(closing)
+    val latest =
+      if (times.size == 1) times.head else times.mkString("the latest of ", " and ", "")
+    Decision(
+      Seq(Demand.takesBack(closing)),
+      Some("hold rows until the watermark has passed them"),
+      Seq(StateTable("rows", Seq("time", "row"), "count", s"watermark on $columns")),
+      Seq(s"a row is emitted when the watermark has passed $latest"))
+  }
+
+  /**
+   * The query `node`, each row once. None if its rows have no event time; refuses one of which rows
+   * can change after the watermark has passed them.
+   */
+  def over(node: InferredNode): Option[EmitOnClose] = {
+    val times = ClosingTimes(node).filter(_.latestOf.nonEmpty)
+    times.minByOption(time => (time.latestOf.size, time.latestOf.map(_.delay).max)) match {
+      case Some(time) =>
+        val output = node.plan.output
+        Some(
+          EmitOnClose(time.latestOf.map(_.time(output)), time.latestOf.map(_.delay), node.plan))
+      case None =>
+        node.plan.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
+          val (obstacle, reason) = changing(node)
+          throw InferenceErrors.resultNotFinal(column, obstacle.name, reason)
+        }
+    }
+  }
+
+  /** The first node whose rows are never final, and why. */
+  private def changing(node: InferredNode): (InferredNode, String) =
+    node.plan match {
+      case _: FromChangelog | _: LeafNode =>
+        node -> "none of its columns that the query reads is an event time with a watermark"
+      case _ =>
+        node.children.find(ClosingTimes(_).isEmpty) match {
+          case Some(child) => changing(child)
+          case None => node -> reason(node.plan)
+        }
+    }
+
+  private def reason(plan: LogicalPlan): String = plan match {
+    case _: Join =>
+      "its condition does not say until when a row can find, or lose, a match: set the event times " +
+        "of both sides, as columns, against each other"
+    case _: Rank | _: Window | _: WindowGroupLimit =>
+      "a later row of a partition changes what comes of the earlier ones: partition by the event " +
+        "time, or a window of it"
+    case _: Aggregate => "it does not group by the event time that tells when its input is final"
+    case _: Project => "it leaves out the event time that tells when its input is final"
+    case _: Union => "its inputs do not have their event times in the same columns"
+    case _ => "it is not known which event times its rows depend on"
+  }
+}

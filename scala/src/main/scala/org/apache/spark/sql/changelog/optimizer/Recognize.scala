@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import org.apache.spark.sql.catalyst.expressions.{Rank => RankWithGaps, _}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, InnerLike, LeftAnti}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.types.BooleanType
+
+import org.apache.spark.sql.changelog.inference.times.TemporalCondition
+import org.apache.spark.sql.changelog.plans.{
+  FromChangelog,
+  PassingTime,
+  Rank,
+  RankFunction,
+  TemporalFilter
+}
+
+/**
+ * Recognizes the queries that keep the first rows of each partition.
+ * {{{
+ *   Filter rn <= 3 AND x > 0                       Filter x > 0
+ *   +- Window row_number() AS rn, [p], [o]   =>    +- Rank row_number [p] [o] 1..3
+ *
+ *   GlobalLimit 10                                 Rank row_number [] [o] 6..15
+ *   +- LocalLimit 10                         =>    +- input
+ *      +- Offset 5
+ *         +- Sort [o]
+ * }}}
+ * The rank number is kept only if something above reads it, and not if it can be only one. Leaves
+ * alone ranks without an upper bound, and filters on expressions of the rank.
+ */
+object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val ranked = plan.transformDown {
+      case project @ Project(columns, filter: Filter) =>
+        val read = AttributeSet(columns.flatMap(_.references))
+        rank(filter, read).map(child => project.copy(child = child)).getOrElse(project)
+      case filter: Filter => rank(filter, filter.outputSet).getOrElse(filter)
+      case GlobalLimit(IntegerLiteral(count), child) => limit(count, child)
+      case Offset(IntegerLiteral(count), child) => skip(count, child)
+    }
+    // a limit per partition only spares work where it is computed; a changelog needs all rows
+    ranked.transformUp {
+      case LocalLimit(_, child) => child
+      case WindowGroupLimit(_, _, _, _, child) => child
+    }
+  }
+
+  private def rank(filter: Filter, read: AttributeSet): Option[LogicalPlan] = filter.child match {
+    case Window(
+          Seq(alias @ Alias(WindowExpression(function, _), _)),
+          partition,
+          order,
+          child,
+          _) =>
+      val number = alias.toAttribute
+      val conditions = splitConjunctivePredicates(filter.condition)
+      val (onNumber, others) = conditions.partition(_.references.contains(number))
+      for {
+        kind <- rankFunction(function)
+        bounds <- sequence(onNumber.map(bound(_, number)))
+        end <- bounds.flatMap(_._2).minOption
+      } yield {
+        val start = bounds.flatMap(_._1).maxOption.getOrElse(1L)
+        val isConstant = kind == RankFunction.RowNumber && start == end
+        val isRead = read.contains(number)
+        val kept = if (isRead && !isConstant) Some(number) else None
+        val ranked = Rank(kind, partition, order, math.max(start, 1L), end, kept, child)
+        val numbered =
+          if (!isRead || !isConstant) ranked
+          else {
+            val constant = Alias(Literal(end.toInt), number.name)(exprId = number.exprId)
+            Project(child.output :+ constant, ranked)
+          }
+        others.reduceOption(And(_, _)).map(Filter(_, numbered)).getOrElse(numbered)
+      }
+    case _ => None
+  }
+
+  private def rankFunction(function: Expression): Option[RankFunction] = function match {
+    case _: RowNumber => Some(RankFunction.RowNumber)
+    case _: RankWithGaps => Some(RankFunction.RankWithGaps)
+    case _: DenseRank => Some(RankFunction.DenseRank)
+    case _ => None
+  }
+
+  /** The lowest and the highest rank a condition lets through. */
+  private def bound(
+      condition: Expression,
+      number: Attribute): Option[(Option[Long], Option[Long])] = {
+    // by id: the same column may carry another qualifier here than where it is made
+    object Number {
+      def unapply(e: Expression): Boolean = e.semanticEquals(number)
+    }
+    condition match {
+      case LessThanOrEqual(Number(), IntegerLiteral(n)) => Some((None, Some(n)))
+      case LessThan(Number(), IntegerLiteral(n)) => Some((None, Some(n - 1L)))
+      case GreaterThanOrEqual(Number(), IntegerLiteral(n)) => Some((Some(n), None))
+      case GreaterThan(Number(), IntegerLiteral(n)) => Some((Some(n + 1L), None))
+      case EqualTo(Number(), IntegerLiteral(n)) => Some((Some(n), Some(n)))
+      case _ => None
+    }
+  }
+
+  private def sequence[T](options: Seq[Option[T]]): Option[Seq[T]] =
+    if (options.forall(_.isDefined)) Some(options.flatten) else None
+
+  /** Where columns are chosen between the sort and the limit, the sort is by columns below that. */
+  private def limit(count: Int, input: LogicalPlan, offset: Int = 0): LogicalPlan = {
+    def first(order: Seq[SortOrder], child: LogicalPlan) =
+      Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
+    input match {
+      case LocalLimit(_, child) => limit(count, child, offset)
+      case Offset(IntegerLiteral(more), child) => limit(count, child, offset + more)
+      case GlobalLimit(IntegerLiteral(most), child) if most > offset =>
+        limit(math.min(count, most - offset), child, offset)
+      case Project(columns, child) if isSorted(child) =>
+        Project(columns, limit(count, child, offset))
+      case Sort(order, true, child, _) => first(order, child)
+      case child => first(Nil, child)
+    }
+  }
+
+  /** Without a last row all rows are ranked, each time anew. */
+  private def skip(count: Int, input: LogicalPlan): LogicalPlan = input match {
+    case GlobalLimit(IntegerLiteral(most), child) if most > count =>
+      limit(most - count, child, count)
+    case Project(columns, child) if isSorted(child) => Project(columns, skip(count, child))
+    case Sort(order, true, child, _) => numbered(count, order, child)
+    case child => numbered(count, Nil, child)
+  }
+
+  private def numbered(count: Int, order: Seq[SortOrder], child: LogicalPlan): LogicalPlan = {
+    val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
+    val number = WindowExpression(RowNumber(), WindowSpecDefinition(Nil, order, frame))
+    val numbered = Alias(number, "_row_number")()
+    val kept = GreaterThan(numbered.toAttribute, Literal(count))
+    Project(child.output, Filter(kept, Window(Seq(numbered), Nil, order, child)))
+  }
+
+  private def isSorted(plan: LogicalPlan): Boolean = plan match {
+    case Sort(_, isGlobal, _, _) => isGlobal
+    case _: Project | _: LocalLimit | _: GlobalLimit | _: Offset => isSorted(plan.children.head)
+    case _ => false
+  }
+}
+
+/**
+ * Makes a [[TemporalFilter]] of conditions on the time.
+ * {{{
+ *   Filter v > 1 AND at > now() - 1h          TemporalFilter at > now() - 1h
+ *   +- events                           =>    +- Filter v > 1
+ *                                                +- events
+ * }}}
+ * Those in the condition of an inner join that read both sides stand above the join then; Spark has
+ * pushed the others down. So do those in an anti join's that read the left side: a left row is there
+ * while they are not met, and where it has no match. It keeps no columns that nobody reads. Leaves
+ * other uses of the time where they are, for
+ * [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] to refuse.
+ */
+object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (!plan.exists(_.expressions.exists(PassingTime.isIn))) plan
+    else prune(recognize(plan))
+
+  private def recognize(plan: LogicalPlan): LogicalPlan = plan match {
+    // what lies below a source is Spark's own
+    case source: FromChangelog => source
+    case _ =>
+      plan.mapChildren(recognize) match {
+        case Filter(condition, child) =>
+          val (timed, others) = split(condition)
+          val filtered = others.reduceOption(And(_, _)).map(Filter(_, child)).getOrElse(child)
+          above(timed, filtered)
+        case join @ Join(_, _, _: InnerLike, Some(condition), _) =>
+          val (timed, others) = split(condition)
+          if (timed.isEmpty) join
+          else {
+            val joined = join.copy(condition = others.reduceOption(And(_, _)))
+            joined.copyTagsFrom(join)
+            above(timed, joined)
+          }
+        case join @ Join(_, _, LeftAnti, Some(condition), _) =>
+          antiJoin(join, condition).getOrElse(join)
+        case other => other
+      }
+  }
+
+  private def antiJoin(join: Join, condition: Expression): Option[LogicalPlan] = {
+    val (timed, others) = splitConjunctivePredicates(condition).partition(PassingTime.isIn)
+    val ofLeft = timed.filter(_.references.subsetOf(join.left.outputSet))
+    val untrue =
+      if (ofLeft.size < timed.size) None
+      else timed.reduceOption(And(_, _)).flatMap(TemporalCondition.untrue)
+    untrue.map { notMet =>
+      val hasMatch = AttributeReference("exists", BooleanType, nullable = false)()
+      val marked =
+        join.copy(joinType = ExistenceJoin(hasMatch), condition = others.reduceOption(And(_, _)))
+      marked.copyTagsFrom(join)
+      Project(join.left.output, above(Seq(Or(Not(hasMatch), notMet)), marked))
+    }
+  }
+
+  /** The conditions on the time of a conjunction, and the others. */
+  private def split(condition: Expression): (Seq[Expression], Seq[Expression]) = {
+    val parts = splitConjunctivePredicates(condition).map { part =>
+      part -> (if (PassingTime.isIn(part)) TemporalCondition.split(part) else None)
+    }
+    (parts.flatMap(_._2).flatten, parts.collect { case (part, None) => part })
+  }
+
+  private def above(conditions: Seq[Expression], plan: LogicalPlan): LogicalPlan = plan match {
+    case _ if conditions.isEmpty => plan
+    case TemporalFilter(others, child) => TemporalFilter(others ++ conditions, child)
+    case _ => TemporalFilter(conditions, plan)
+  }
+
+  private def prune(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case project @ Project(_, filter @ TemporalFilter(_, child)) =>
+      val read = child.output.filter((project.references ++ filter.references).contains)
+      if (read.size == child.output.size) project
+      else project.copy(child = filter.copy(child = Project(read, child)))
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{LeftOuter, LeftSingle}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
+
+import org.apache.spark.sql.changelog.plans.FromChangelog
+
+/**
+ * Looks for groups in subqueries, not for the rows they are made of.
+ *
+ * {{{
+ *   Aggregate [g] [g, count(1) AS n]             Filter g IN (listquery)
+ *   +- Filter g IN (listquery)            =>     +- Aggregate [g] [g, count(1) AS n]
+ *      +- t                                         +- t
+ * }}}
+ *
+ * Spark's optimizer moves all filters down, to where they leave out most rows. One with a subquery that
+ * changes becomes a join, which keeps the rows it reads: of groups there are fewer. Leaves alone groups
+ * by what is equal without having equal bytes, since a group has the value of one of its rows.
+ */
+private[optimizer] object LiftSubqueryFilters extends Rule[LogicalPlan] with PredicateHelper {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case aggregate: Aggregate if aggregate.groupingExpressions.nonEmpty =>
+      aggregate.child match {
+        case filter: Filter => lift(aggregate, filter, identity)
+        case project @ Project(columns, filter: Filter)
+            if columns.forall(_.isInstanceOf[Attribute]) =>
+          lift(aggregate, filter, child => project.copy(child = child))
+        case _ => aggregate
+      }
+  }
+
+  private def lift(
+      aggregate: Aggregate,
+      filter: Filter,
+      above: LogicalPlan => LogicalPlan): LogicalPlan = {
+    val groups = AttributeSet(aggregate.groupingExpressions.collect {
+      case group: Attribute if isBinaryStable(group.dataType) => group
+    })
+    val (lifted, kept) = splitConjunctivePredicates(filter.condition).partition { condition =>
+      condition.references.nonEmpty && condition.references.subsetOf(groups) &&
+      condition.exists(isChangingSubquery)
+    }
+    if (lifted.isEmpty) aggregate
+    else {
+      val read = AttributeSet(lifted.flatMap(_.references)).toSeq
+      val found = read.map(group => group -> aggregate.aggregateExpressions.find(gives(_, group)))
+      val missing = found.collect { case (group, None) => group }
+      val columns = AttributeMap(found.map { case (group, column) =>
+        group -> column.fold(group)(_.toAttribute)
+      })
+      val grouped = aggregate.copy(
+        aggregateExpressions = aggregate.aggregateExpressions ++ missing,
+        child = above(
+          kept
+            .reduceOption(And(_, _))
+            .foldLeft(filter.child)((child, condition) => Filter(condition, child))))
+      val conditions = lifted.map(_.transform { case column: Attribute =>
+        columns.getOrElse(column, column)
+      })
+      val filtered = Filter(conditions.reduce(And(_, _)), grouped)
+      if (missing.isEmpty) filtered else Project(aggregate.output, filtered)
+    }
+  }
+
+  private def gives(result: NamedExpression, group: Attribute): Boolean = result match {
+    case column: Attribute => column.semanticEquals(group)
+    case Alias(column: Attribute, _) => column.semanticEquals(group)
+    case _ => false
+  }
+
+  private def isChangingSubquery(expression: Expression): Boolean = expression match {
+    case subquery: SubqueryExpression => FromChangelog.streamsIn(subquery.plan)
+    case _ => false
+  }
+}
+
+/**
+ * Takes a limit back to the rows it was written for, from above columns that hold subqueries.
+ * {{{
+ *   Limit 2                                 Project [k, scalar-subquery]
+ *   +- Project [k, scalar-subquery]    =>   +- Limit 2
+ *      +- Sort [v]                             +- Sort [v]
+ * }}}
+ * Spark's optimizer moves columns below limits. Where they become joins, the order is lost by which the
+ * limit takes rows, and all rows are joined.
+ */
+private[optimizer] object LimitBelowSubqueries extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case limit @ (_: LocalLimit | _: GlobalLimit | _: Offset) =>
+      limit.children.head match {
+        case project: Project if project.projectList.exists(SubqueryExpression.hasSubquery) =>
+          project.withNewChildren(Seq(limit.withNewChildren(project.children)))
+        case _ => limit
+      }
+  }
+}
+
+/**
+ * Turns scalar subqueries over changing tables into joins with their one row.
+ * {{{
+ *   Filter fare > scalar-subquery             Project [fare]
+ *   :  +- Aggregate [avg(fare)]               +- Filter fare > avg
+ *   +- rides                          =>         +- Join LeftOuter
+ *                                                   :- rides
+ *                                                   +- Aggregate [avg(fare) AS avg]
+ * }}}
+ * Spark would run the subquery before the query and see one batch's changes only. Where more than
+ * one row is possible the join is a `LeftSingle`, which fails as the subquery would. A value that stands
+ * beside aggregates is joined with their result. Leaves alone subqueries over static tables, and
+ * correlated ones, which are joins by now.
+ */
+object JoinScalarSubqueries extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
+    case aggregate: Aggregate if isBesideAggregates(aggregate) => join(aboveAggregate(aggregate))
+    case node if node.children.nonEmpty && node.expressions.exists(hasSubquery) => join(node)
+  }
+
+  private def join(plan: LogicalPlan): LogicalPlan = plan match {
+    // what an aggregate computes its input by is below it, what it gives is above
+    case Project(columns, aggregate: Aggregate) =>
+      joinFirst(Project(columns, joinFirst(aggregate)))
+    case other => joinFirst(other)
+  }
+
+  /** With the first input: of a join's condition either input will do. */
+  private def joinFirst(node: LogicalPlan): LogicalPlan = {
+    val subqueries = mutable.LinkedHashMap.empty[Expression, (LogicalPlan, Attribute)]
+    val replaced = node.transformExpressions {
+      case subquery: ScalarSubquery if isChanging(subquery) =>
+        subqueries
+          .getOrElseUpdate(
+            subquery.canonicalized, {
+              val value = Alias(subquery.plan.output.head, "scalarsubquery")()
+              // where it has no row, the value is NULL
+              val column = value.toAttribute.withNullability(subquery.nullable)
+              (Project(Seq(value), apply(subquery.plan)), column)
+            })
+          ._2
+    }
+    if (subqueries.isEmpty) node
+    else {
+      val joined = subqueries.values.foldLeft(node.children.head) { case (left, (right, _)) =>
+        val joinType = if (right.maxRows.exists(_ <= 1)) LeftOuter else LeftSingle
+        Join(left, right, joinType, None, JoinHint.NONE)
+      }
+      val result = replaced.withNewChildren(joined +: replaced.children.tail)
+      if (result.output == node.output) result else Project(node.output, result)
+    }
+  }
+
+  /** Whether a subquery stands in the result, not in what is grouped or aggregated. */
+  private def isBesideAggregates(aggregate: Aggregate): Boolean = {
+    val groups = aggregate.groupingExpressions
+    def isBeside(expression: Expression): Boolean = expression match {
+      case _: AggregateExpression => false
+      case group if groups.exists(_.semanticEquals(group)) => false
+      case subquery: ScalarSubquery => isChanging(subquery)
+      case other => other.children.exists(isBeside)
+    }
+    aggregate.aggregateExpressions.exists(isBeside)
+  }
+
+  /** The aggregate with its result computed by a projection above it. */
+  private def aboveAggregate(aggregate: Aggregate): LogicalPlan = aggregate match {
+    case PhysicalAggregation(groups, functions, results, child) =>
+      val computed = functions.map { function =>
+        Alias(function, function.sql)(exprId = function.resultId)
+      }
+      val below = Aggregate(groups.map(groupOf), groups ++ computed, child)
+      Project(results, below)
+    case other => other
+  }
+
+  private def groupOf(named: NamedExpression): Expression = named match {
+    case Alias(group, _) => group
+    case column => column
+  }
+
+  private def hasSubquery(expression: Expression): Boolean = expression.exists {
+    case subquery: ScalarSubquery => isChanging(subquery)
+    case _ => false
+  }
+
+  private def isChanging(subquery: ScalarSubquery): Boolean =
+    subquery.outerAttrs.isEmpty &&
+      subquery.plan.collectWithSubqueries { case table: FromChangelog => table }.nonEmpty
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.optimizer.rewrite
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
+import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.inference.AnnotatedPlan
+import org.apache.spark.sql.changelog.plans.{
+  ChangelogEmitOnClose,
+  ChangelogRowTtl,
+  ChangelogTemporalFilter,
+  EmitOnClose,
+  RowTtl,
+  TemporalFilter
+}
+
+/**
+ * Replaces a `TemporalFilter` by the operator that keeps rows until they come or go.
+ * {{{
+ *   TemporalFilter at > now() - 1h     =>   ChangelogTemporalFilter at > now() - 1h
+ *   +- events                               +- events
+ * }}}
+ */
+private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[TemporalFilter]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val filter = node.plan.asInstanceOf[TemporalFilter]
+    val input = inputs.head
+    val rewritten = ChangelogTemporalFilter(
+      filter.conditions,
+      NodeRewrite.placeOfRows(node),
+      RowKind.find(input.output),
+      RowKind.newAttribute(),
+      ids.next(),
+      NodeRewrite.select(
+        input,
+        filter.child.output,
+        withKind = RowKind.find(input.output).isDefined))
+    NodeRewrite.select(rewritten, filter.output, withKind = !node.mode.isInsertOnly)
+  }
+}
+
+/**
+ * Replaces a `RowTtl` by the operator that keeps rows until they leave.
+ * {{{
+ *   RowTtl 3 days     =>   ChangelogRowTtl 3 days
+ *   +- orders              +- orders
+ * }}}
+ */
+private[optimizer] object RowTtlRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[RowTtl]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val hint = node.plan.asInstanceOf[RowTtl]
+    val inputKind = RowKind.find(inputs.head.output)
+    val rewritten = ChangelogRowTtl(
+      hint.ttl,
+      NodeRewrite.placeOfRows(node),
+      inputKind,
+      RowKind.newAttribute(),
+      ids.next(),
+      NodeRewrite.select(inputs.head, hint.child.output, withKind = inputKind.isDefined))
+    NodeRewrite.select(rewritten, hint.output, withKind = true)
+  }
+}
+
+/**
+ * Replaces an `EmitOnClose` by the operator that keeps rows until the watermark has passed them.
+ * {{{
+ *   EmitOnClose w.end                     =>   ChangelogEmitOnClose w.end   [I]
+ *   +- best of each window                     +- best of each window       [I,UB,UA,D]
+ * }}}
+ */
+private[optimizer] object EmitOnCloseRewrite extends NodeRewrite {
+
+  override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[EmitOnClose]
+
+  override def apply(
+      node: AnnotatedPlan,
+      inputs: Seq[LogicalPlan],
+      ids: OperatorIds): LogicalPlan = {
+    val closing = node.plan.asInstanceOf[EmitOnClose]
+    val rows = NodeRewrite.select(inputs.head, closing.child.output, withKind = true)
+    ChangelogEmitOnClose(
+      closing.times,
+      closing.delays,
+      NodeRewrite.placeOfRows(node),
+      RowKind.find(rows.output).get,
+      ids.next(),
+      rows)
+  }
+}

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.compat
+
+import org.apache.spark.sql.catalyst.optimizer.InsertMapSortInAggregate
+import org.apache.spark.sql.catalyst.parser.{ParserInterface, SqlStatementSplitResult}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+
+/** Lets an aggregate group by maps, equal ones together. */
+object GroupByMaps {
+  def apply(aggregate: Aggregate): LogicalPlan = InsertMapSortInAggregate(aggregate)
+}
+
+/** What only this version's parsers can do, handed to another parser. */
+trait VersionParser extends ParserInterface {
+  protected def delegate: ParserInterface
+
+  override def splitStatements(sqlText: String): SqlStatementSplitResult =
+    delegate.splitStatements(sqlText)
+}
