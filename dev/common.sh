@@ -95,7 +95,13 @@ prepare_tools() {
   echo "$cache/$1/bin"
 }
 
-# Prints the suites of the files given: suites among them, suites named after them, and the suites that read them.
+# Prints the top-level types in a file of the engine.
+types_in() {
+  case $1 in scala/src/main/*) sed -nE 's/^([a-z]+(\[[a-z]+\])? )*(class|trait|object) (\w+).*/\4/p' "$1" 2> /dev/null | sort -u ;; esac
+}
+
+# Prints the suites of the files given: suites among them, suites named after them or a type in them, and the
+# suites that read them.
 suites_of() {
   local file name
   for file in "$@"; do
@@ -106,7 +112,9 @@ suites_of() {
       tests/python/*.py) echo "$name" ;;
       *.py) echo "test_$name" ;;
       *.scala | tests/seeds/*)
-        find tests -name "*${name%Suite}*Suite.scala" -exec basename {} .scala \; ;;
+        for name in "*${name%Suite}*" $(types_in "$file"); do
+          find tests -name "${name}Suite.scala" -exec basename {} .scala \;
+        done ;;
     esac
   done
 }

@@ -143,9 +143,8 @@ object ChangelogConf {
       "How long a stateful operator remembers what nothing has changed, such as '36h'. What is " +
         "older is forgotten as if it had never been given, counted in the metric " +
         "numExpiredStateRows: a group that changes afterwards starts anew, and its old row is " +
-        "not taken back. 0 keeps everything. State that a watermark bounds is not concerned, nor is " +
-        "what a hint STATE_TTL names. A query can change the length, but not between 0 and " +
-        "another value, after it started.")
+        "not taken back. 0 keeps everything. State that a watermark bounds is not concerned. " +
+        "A query can change the length, but not between 0 and another value, after it started.")
     .version("0.1.0")
     .timeConf(TimeUnit.MILLISECONDS)
     .checkValue(_ >= 0, "must not be negative")
