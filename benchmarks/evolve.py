@@ -72,8 +72,7 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         "operators with kept and rebuilt state; seconds taken; "
         "anew: of the changed query over all history",
         "",
-        f"{'':<25}{'kept':>6}{'rebuilt':>9}{'taken':>8}{'anew':>8}"
-        f"{'gain':>7}  result",
+        f"{'':<25}{'kept':>6}{'rebuilt':>9}{'taken':>8}{'anew':>8}{'gain':>7}  result",
     ]
     for one in found:
         head = f"{one['change']:<25}"

@@ -5,45 +5,17 @@ package io.sparkchangelog
 
 import org.apache.spark.sql.SparkSessionExtensions
 
-import org.apache.spark.sql.changelog.analysis.{
-  AcceptOffset,
-  CheckNearestBy,
-  CheckPivot,
-  CheckRowOrder,
-  CheckWatermarks,
-  InlineCommonTables,
-  LiftSources,
-  LowerSources,
-  RecognizeLookupJoin,
-  RecognizeTemporalJoin,
-  ResolvePassingTime,
-  ResolveRowTtl,
-  ResolveSkewHints
-}
+import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{ChangelogStrategy, PrepareStages}
 import org.apache.spark.sql.changelog.functions._
 import org.apache.spark.sql.changelog.identity.CheckChangelogSupport
-import org.apache.spark.sql.changelog.optimizer.{
-  DropHints,
-  LiftSkew,
-  PushThroughRowTtl,
-  ReadLookupTables,
-  RewriteChangelogQuery
-}
+import org.apache.spark.sql.changelog.optimizer._
 import org.apache.spark.sql.changelog.parser.ChangelogParser
 import org.apache.spark.sql.changelog.sources.tables.ReadTableRows
-import org.apache.spark.sql.changelog.status.{
-  ChangelogStatusFunction,
-  RunningPlans,
-  StatusStrategy
-}
+import org.apache.spark.sql.changelog.status._
+import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.changes.{ChangesFunction, ResolveViewChanges}
-import org.apache.spark.sql.changelog.views.{
-  DropViewsWhole,
-  RefuseViewWrites,
-  ResolveViewStatements
-}
 import org.apache.spark.sql.changelog.web.ChangelogTab
 
 /**

@@ -79,7 +79,7 @@ object ChangelogMode {
   val InsertOnly: ChangelogMode = ChangelogMode(ModifyKindSet.InsertOnly, UpdateKind.NoUpdate)
 }
 
-/** What a query's root promises to whoever reads its changes. */
+/** The changes that a query's root may send to its reader. */
 sealed abstract class OutputMode(override val toString: String)
 
 object OutputMode {

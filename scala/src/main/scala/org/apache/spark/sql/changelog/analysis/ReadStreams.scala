@@ -181,7 +181,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     case _ => false
   }
 
-  /** What must be the same of two readings. */
+  /** The properties that two readings must share to be read once. */
   private case class Reading(changes: LogicalPlan, origins: Seq[Origin])
 
   /** Something that is made once for each stream, and that all its readings have in common. */
@@ -207,7 +207,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     case _ => None
   })
 
-  /** What a source gives, in other columns. */
+  /** The output of a source, under other column ids. */
   private[analysis] def readAs(source: FromChangelog, columns: Seq[Attribute]): LogicalPlan = {
     val named = source.output.zip(columns).map { case (read, column) =>
       val marked =

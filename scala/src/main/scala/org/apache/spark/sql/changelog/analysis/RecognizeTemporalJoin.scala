@@ -87,7 +87,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
     }
   }
 
-  /** What the subquery computes of a version is NULL where there is none. */
+  /** Without a version, the subquery's columns are NULL. */
   private def shown(column: NamedExpression, join: TemporalJoin): NamedExpression = column match {
     case alias @ Alias(value, name) if join.joinType == LeftOuter =>
       val computed = If(IsNotNull(join.rightTime), value, Literal(null, value.dataType))

@@ -100,7 +100,7 @@ private[changelog] final case class SkewHint(columns: Seq[Seq[String]], values: 
 private[changelog] object SkewHint {
   val Name = "SKEW"
 
-  /** What follows the name of a table in a hint. */
+  /** The arguments after a table's name in a hint. */
   def parse(parameters: Seq[Expression]): SkewHint = parameters match {
     case Seq(columns) => SkewHint(names(columns), Nil)
     case Seq(columns, values) =>
@@ -199,7 +199,7 @@ private[analysis] object HintedTables {
     else plan.mapChildren(place(_, name, over))
   }
 
-  /** What a query calls a relation it reads. */
+  /** The name of a relation in a query. */
   private def nameOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
     case UnresolvedRelation(name, _, _) => Some(name)
     case alias: SubqueryAlias => Some(alias.identifier.qualifier :+ alias.identifier.name)

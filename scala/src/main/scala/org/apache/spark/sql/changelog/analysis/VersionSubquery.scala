@@ -49,7 +49,7 @@ private[analysis] final case class VersionSubquery(
     case _ => None
   }
 
-  /** What a projection computes stands where its columns did. */
+  /** Replaces a projection's columns by their expressions. */
   private def withoutProject(
       columns: Seq[NamedExpression],
       child: LogicalPlan): VersionSubquery = {

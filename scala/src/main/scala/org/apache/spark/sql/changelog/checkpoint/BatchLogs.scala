@@ -17,10 +17,10 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   private val logs = new StreamLogs(session, checkpoint)
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** Those whose offsets are still there. */
+  /** Batches whose offsets are still in the log. */
   def begun: Set[Long] = batches("offsets")
 
-  /** Those that are known to be done. */
+  /** Batches with an entry in the commit log. */
   def done: Set[Long] = batches("commits")
 
   def lastBegun: Option[Long] = begun.maxOption

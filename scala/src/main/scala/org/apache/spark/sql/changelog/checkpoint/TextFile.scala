@@ -82,7 +82,6 @@ private[changelog] object ReadableFile {
 class StagedFolder(into: Path, hadoopConf: Configuration) {
   private val files: FileSystem = into.getFileSystem(hadoopConf)
 
-  /** What is to be filled. */
   val folder: Path = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
 
   /** Copies a file or folder to a place within. */

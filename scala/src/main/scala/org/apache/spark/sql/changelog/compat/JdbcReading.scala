@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.jdbc.{JDBCOptions, JDBCRelatio
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable
 
-/** What Spark's own sources read of a database: a table, or a query. */
+/** The table or query that Spark's JDBC source reads. */
 final class JdbcReading private (options: JDBCOptions) {
   import JdbcReading._
 
@@ -59,7 +59,7 @@ final class JdbcReading private (options: JDBCOptions) {
 
 object JdbcReading {
 
-  /** What a relation reads of a database, if it does. */
+  /** The JDBC table or query of a relation, if it has one. */
   def of(relation: LogicalPlan): Option[JdbcReading] = relation match {
     case logical: LogicalRelation =>
       logical.relation match {

@@ -64,8 +64,7 @@ object JoinBounds {
   }
 
   /**
-   * How old rows with the time `own` are, in ms, that can meet no row any more whose time `other` is after
-   * `watermark`; none if the condition doesn't say.
+   * The state watermark of `own` implied by the join condition, in ms; none if the condition implies none.
    */
   def ofCondition(
       own: Attribute,

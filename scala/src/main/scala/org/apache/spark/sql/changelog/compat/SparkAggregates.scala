@@ -100,7 +100,7 @@ object SparkAggregates {
     }
   }
 
-  /** What merges the sessions of a plan of Spark's, if anything does. */
+  /** Spark's operator that merges sessions in a plan, if there is one. */
   def sessionsOf(plan: SparkPlan): Option[MergedSessions] =
     plan.collectFirst { case merging: MergingSessionsExec =>
       MergedSessions(

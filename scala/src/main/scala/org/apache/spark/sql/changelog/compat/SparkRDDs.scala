@@ -24,11 +24,11 @@ import org.apache.spark.{SparkContext, TaskContext}
  */
 object SparkRDDs {
 
-  /** What a function makes of each partition. */
+  /** Maps each partition. */
   def map[T: ClassTag, U: ClassTag](rows: RDD[T])(of: Iterator[T] => Iterator[U]): RDD[U] =
     new MapPartitionsRDD[U, T](rows, (_: TaskContext, _: Int, all: Iterator[T]) => of(all))
 
-  /** What a function makes of partitions of the same number. */
+  /** Maps partitions with the same index together. */
   def zip[A: ClassTag, B: ClassTag, T: ClassTag](first: RDD[A], second: RDD[B])(
       of: (Iterator[A], Iterator[B]) => Iterator[T]): RDD[T] =
     new ZippedPartitionsRDD2(first.sparkContext, of, first, second)
@@ -62,7 +62,7 @@ object SpillingRows {
 
   object Limits {
 
-    /** Those of Spark's window functions. */
+    /** The spill thresholds of Spark's window functions. */
     def ofWindows(conf: SQLConf): Limits = Limits(
       conf.windowExecBufferInMemoryThreshold,
       conf.windowExecBufferSpillThreshold,

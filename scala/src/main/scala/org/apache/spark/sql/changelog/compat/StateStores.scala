@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType
 /** One state store of each partition of an operator, and what Spark notes of it. */
 object StateStores {
 
-  /** What is noted of columns before any store is opened. */
+  /** Writes the state schema before a store is opened. */
   final case class Columns(key: StructType, value: StructType, keyEncoder: KeyStateEncoderSpec)
 
   def idOf(state: StatefulOperatorStateInfo, partition: Int): StateStoreProviderId =

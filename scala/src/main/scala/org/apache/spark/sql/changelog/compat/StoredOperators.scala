@@ -75,7 +75,7 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
 final class StoredOperator private[compat] (private[compat] val metadata: OperatorStateMetadata) {
   def id: Long = metadata.operatorInfo.operatorId
 
-  /** What it is called in the metrics of a query. */
+  /** The operator's name in a query's progress. */
   def name: String = metadata.operatorInfo.operatorName
 
   /** Whether its stores hold several tables each, whose columns may change. */

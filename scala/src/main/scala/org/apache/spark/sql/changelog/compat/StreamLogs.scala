@@ -29,7 +29,7 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
   /** The batches in the log of those that were begun. */
   def begun: Seq[Long] = offsetLog.listBatchesOnDisk.toSeq
 
-  /** What was to be read by a batch, if it was begun. */
+  /** The offsets of a batch, if it was begun. */
   def offsets(batch: Long): Option[LoggedBatch] = offsetLog.get(batch).map(new LoggedBatch(_))
 
   /** Notes that a batch is begun. */
@@ -103,7 +103,7 @@ object StreamLogs {
     StreamMetadata.write(StreamMetadata(UUID.randomUUID.toString), file, hadoopConf)
 }
 
-/** What the log of offsets says of one batch. */
+/** One entry of the offset log. */
 final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffsets.Entry) {
   private val metadata = LoggedOffsets.metadata(logged)
 
@@ -158,10 +158,10 @@ final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffse
     LoggedOffsets.withMetadata(logged, watermark, timestamp, settings).map(new LoggedBatch(_))
 }
 
-/** What sources of Spark's first kind would give a batch, as plans that nobody has run. */
+/** Plans of batches of DSv1 sources, not executed. */
 object SourceBatches {
 
-  /** What a stream is read by, if it is of that kind. */
+  /** The DSv1 source of a stream, if it has one. */
   def sourceOf(stream: LogicalPlan): Option[DataSource] = stream match {
     case relation: StreamingRelation => Some(relation.dataSource)
     case _ => None

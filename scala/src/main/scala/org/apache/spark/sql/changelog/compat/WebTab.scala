@@ -13,7 +13,7 @@ import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkContext
 import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 
-/** What a page is asked for. */
+/** A request for a page. */
 trait WebRequest {
 
   /** The value of a parameter of the address. */

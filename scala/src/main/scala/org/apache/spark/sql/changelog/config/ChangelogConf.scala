@@ -196,7 +196,7 @@ object ChangelogConf {
       .sortBy(_.key)
 }
 
-/** What to do when a change takes back a row that was never given. One policy everywhere. */
+/** The policy for retractions of rows never inserted. */
 sealed abstract class UnmatchedRetraction(override val toString: String)
 
 object UnmatchedRetraction {

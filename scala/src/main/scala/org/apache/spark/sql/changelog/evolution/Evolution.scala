@@ -64,7 +64,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val known = new KnownSources(record.streams, changedRecord.streams)
   private val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
 
-  /** What becomes of each operator, those of the changed query first. */
+  /** The state plan of each operator: first those of the changed query, then dropped ones. */
   val operators: Seq[StatePlan] = StatePlan.all(changedRecord.operators, kept)
 
   // what can't be done is refused before anything is
@@ -183,7 +183,7 @@ object StatePlan {
     now ++ kept.dropped.map(gone => StatePlan(gone.shown, "dropped", ""))
   }
 
-  /** What lies below an operator that begins anew. */
+  /** The inputs that a rebuilt operator reads. */
   private def origin(
       operator: OperatorRecord,
       all: Seq[OperatorRecord],
@@ -235,13 +235,13 @@ private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[Operato
 }
 
 /**
- * Which sources of a changed query the query before has read. One that is read once more, apart, has been read
- * as far as before: which of the two readings is that of what is kept does not matter then.
+ * The sources of a changed query that the query before it has read. If one source is read twice, both readings
+ * have the same offset, so either may serve the kept state.
  *
  * @param was
- *   what those of the query before are called, in the order of its offsets
+ *   names of the old query's sources, in the order of its offsets
  * @param is
- *   what those of the changed query are called
+ *   names of the changed query's sources
  */
 private[evolution] class KnownSources(was: Seq[String], is: Seq[String]) {
 

@@ -208,7 +208,7 @@ private[evolution] class FirstBatchReads(
     if (kept.contains(operator) && !kept.emits(operator)) Nil
     else uppermost(operator).toSeq.flatMap(in).distinct
 
-  /** What is read for any of them, or for the result. */
+  /** All inputs that the first batch reads. */
   def all: Seq[Read] = in(plan).distinct
 
   /** The nodes that compute rows in it, of what is read. */

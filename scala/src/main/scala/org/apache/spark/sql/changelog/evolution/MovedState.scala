@@ -134,7 +134,7 @@ private[evolution] object MovedState {
   private def isShared(form: EntryPlacement.Form, key: UnsafeRow): Boolean =
     isTimed(form) && MovedTimedRows.isClock(key)
 
-  /** What of an entry belongs to one partition. */
+  /** The part of an entry that belongs to one partition. */
   private def partsOf(form: EntryPlacement.Form, entry: UnsafeRowPair): Seq[UnsafeRowPair] =
     form match {
       case _: EntryPlacement.OfKinds => MovedDistinctValues.byKind(entry)

@@ -51,7 +51,7 @@ private[evolution] class StoppedQuery(
   /** Which files of its state count, if each attempt of a task has some of its own. */
   val stateIds: Option[Map[Long, Seq[Seq[String]]]] = logs.stateIds(batch)
 
-  /** What the last batch has read. */
+  /** The offsets of the last batch. */
   val offsets: LoggedBatch =
     logs.offsets(batch).getOrElse(refuse(s"what batch $batch has read isn't known"))
 

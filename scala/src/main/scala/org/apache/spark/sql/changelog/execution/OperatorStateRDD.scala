@@ -155,6 +155,6 @@ private[changelog] class StateReadFailures(
 private object StateReadFailures {
   private val Snapshots = Set("snapshot", "zip")
 
-  /** Of an attempt, where each has files of its own. */
+  /** The ids of the files of this attempt, if attempts write separate files. */
   private val StateFile = """(\d+)(?:_.*)?\.(snapshot|zip|delta|changelog)""".r
 }

@@ -13,11 +13,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
 }
 import org.apache.spark.sql.execution.{ExpandExec, SparkPlan}
 
-import org.apache.spark.sql.changelog.execution.aggregate.{
-  ChangesByTaskExec,
-  CombineByTaskExec,
-  ValueSampleExec
-}
+import org.apache.spark.sql.changelog.execution.aggregate._
 import org.apache.spark.sql.changelog.execution.shared.SharedReadingExec
 import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.BatchTime

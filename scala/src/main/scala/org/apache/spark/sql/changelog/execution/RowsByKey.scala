@@ -113,7 +113,7 @@ private[execution] final class RowsByKey(
 
 private[execution] object RowsByKey {
 
-  /** What to sort by so that rows of one key come together, in no order among keys. */
+  /** A sort order that groups equal keys; the order of keys is arbitrary. */
   def order(keys: Seq[Expression]): Seq[SortOrder] =
     hash(keys).map(Seq(_)).getOrElse(keys).map(SortOrder(_, Ascending))
 
@@ -155,7 +155,7 @@ private[execution] object RowsByKey {
  */
 object RowOrder {
 
-  /** What Spark can sort by of that order. */
+  /** The part of that order that Spark can sort by. */
   def apply(order: Seq[SortOrder], columns: Seq[Attribute]): Seq[SortOrder] =
     order ++
       columns
@@ -170,7 +170,7 @@ object RowOrder {
   }
 }
 
-/** Those of some rows that differ, each once. They may all be the same object, as an iterator gives them. */
+/** The distinct rows of an iterator, which may reuse one row object. */
 private[execution] object DistinctRows {
   def apply(rows: Iterator[UnsafeRow]): Array[UnsafeRow] = {
     val found = mutable.LinkedHashSet.empty[UnsafeRow]
@@ -192,7 +192,7 @@ object StateColumns {
     column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
   })
 
-  /** What an error calls the entry with the values of `key`, leaving out those that are NULL. */
+  /** The entry's key as shown in errors, without NULLs. */
   def keyText(columns: Seq[Attribute], key: InternalRow): String =
     columns
       .zip(key.toSeq(columns.map(_.dataType)))

@@ -18,24 +18,13 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.{ExtendedExplainGenerator, Row, SparkSession => AnySession}
 
 import org.apache.spark.sql.changelog.OutputMode
-import org.apache.spark.sql.changelog.analysis.{
-  CheckRowOrder,
-  LowerSources,
-  RecognizeLookupJoin,
-  RecognizeTemporalJoin,
-  ResolvePassingTime
-}
+import org.apache.spark.sql.changelog.analysis._
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.microbatch.StatePartitions
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogOutput,
-  ExplainNode,
-  FromChangelog,
-  ToChangelog
-}
+import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 
 /** A statement that shows queries in an [[ExplainFormat]], a row for each text. */
@@ -141,10 +130,10 @@ class ChangelogExplainGenerator extends ExtendedExplainGenerator with AdaptiveSp
 /** A form in which EXPLAIN CHANGELOG can be had: text, a tree of JSON, or a picture. */
 sealed trait ExplainFormat {
 
-  /** What is shown of a query that does not run, each a row. */
+  /** Formats a query that does not run, one row per tree. */
   def apply(trees: Seq[ExplainNode]): Seq[String]
 
-  /** What is shown of a query that runs. */
+  /** Formats a running query. */
   def apply(query: RunningQuery): Seq[String]
 }
 

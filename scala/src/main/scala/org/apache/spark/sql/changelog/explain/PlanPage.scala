@@ -24,7 +24,7 @@ private[changelog] object PlanPage {
 
   def apply(query: RunningQuery): String = page(s"Query ${query.title}", content(query))
 
-  /** What is on the page, for another one. */
+  /** The content of the page, to embed in another page. */
   def content(trees: Seq[ExplainNode]): NodeSeq = framed(pictures(trees))
 
   def content(query: RunningQuery): NodeSeq = framed(
@@ -106,7 +106,7 @@ h1 { font-size: 20px; overflow-wrap: anywhere }
 @media (max-width: 600px) { body { margin: 12px } }
 """
 
-  /** Of what is on another page, too, and so of nothing but that. */
+  /** CSS scoped so that it can be embedded in another page. */
   private val Style =
     """
 .changelog .wide { overflow-x: auto; margin: 16px 0 }
@@ -180,7 +180,7 @@ private[explain] object PlanColour {
     Source,
     Plain)
 
-  /** What has the colours, as a class. */
+  /** The CSS class that sets the colors. */
   val Scope = "changelog"
 
   /**

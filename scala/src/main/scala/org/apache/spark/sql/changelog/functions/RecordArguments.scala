@@ -80,7 +80,7 @@ private[functions] class RecordArguments(
     field
   }
 
-  /** What the first batch begins with, if anything. */
+  /** The snapshot read in the first batch, if any. */
   private val snapshot: Option[InitialSnapshot] = arguments.snapshot(key, timeZone)
 
   /** With a key old rows are restored by it, unless the user wants those of the records. */
@@ -136,7 +136,7 @@ private[functions] class RecordArguments(
   def text(argument: String, default: String): Expression =
     textOf(textColumn(argument, Some(default)).get)
 
-  /** What tells the place of a record, in errors. */
+  /** The columns that locate a record, for errors. */
   val place: Seq[(String, Expression)] = {
     val columns = source.output
       .filterNot(_.exprId == valueColumn.exprId)
@@ -151,7 +151,7 @@ private[functions] class RecordArguments(
   def truncateFails: Boolean =
     !arguments.choice("on_truncate", Seq("fail", "ignore")).contains("ignore")
 
-  /** What orders the changes of one key: as the user says, or as the format has it. */
+  /** The sequence of a key's changes: the user's columns, or the format's. */
   def sequenceNames(default: => Seq[String]): Seq[String] = {
     val named = if (arguments.has("sequence_by")) Some(arguments.names("sequence_by")) else None
     if (input == InputMode.Retract) {
@@ -165,7 +165,7 @@ private[functions] class RecordArguments(
     } else named.getOrElse(default)
   }
 
-  /** What tells about a record and is to be a column of the table. */
+  /** Metadata of a record that becomes a column of the table. */
   lazy val metadataNames: Seq[String] = {
     val names = arguments.names("metadata")
     if (names.nonEmpty && input == InputMode.Retract) {
@@ -221,7 +221,7 @@ private[functions] class RecordArguments(
       snapshot)
   }
 
-  /** What each column's values are encoded as, by the user's word. */
+  /** The encodings of columns, as the user gave them. */
   lazy val encodings: Map[String, String] =
     arguments.mapping("encodings").getOrElse(Map.empty).map { case (name, encoding) =>
       val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {

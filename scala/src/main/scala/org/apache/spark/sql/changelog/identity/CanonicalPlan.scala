@@ -88,7 +88,7 @@ private[changelog] object CanonicalPlan {
 
   private type Columns = Map[ExprId, String]
 
-  /** What a plan is, and what its columns are. A projection has no node of its own. */
+  /** The canonical node of a plan, and its columns. A projection has no node of its own. */
   private case class Described(nodes: Seq[CanonicalNode], columns: Columns)
 
   private class Writer(isOptimized: Boolean, source: Int => String, constant: Literal => String) {

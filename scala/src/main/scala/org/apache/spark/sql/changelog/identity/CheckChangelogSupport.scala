@@ -67,7 +67,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     }
   }
 
-  /** What a query needs to begin again is there, and once a batch is done, it is what it was. */
+  /** Checks that the checkpoint is complete and, once a batch is done, that the query is the recorded one. */
   private def checkCheckpoint(checkpoint: Path, logs: BatchLogs, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
     new CheckBatchLogs(classic, checkpoint)()

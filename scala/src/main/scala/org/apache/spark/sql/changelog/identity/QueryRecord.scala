@@ -53,7 +53,7 @@ private[changelog] final case class QueryRecord(
 
   def lines: Seq[String] = queries.flatMap(_.lines)
 
-  /** What the snapshots are called that feeds of it begin with. */
+  /** The names of the snapshots that feeds begin with. */
   def snapshots: Seq[String] = streams.filter(SourceNames.isSnapshot)
 
   /** With the snapshots that the query has begun with: a start that is not its first reads none. */
@@ -176,7 +176,7 @@ private[changelog] final case class OperatorRecord(
   /** Whether it forgets what nothing has changed for some time. */
   def hasTtl: Boolean = tables.exists(StateTable.hasTtl)
 
-  /** What it keeps, for people. */
+  /** A description of the operator's state. */
   def kept: String = s"${ids.mkString(", ")}: $shown keeps ${tables.mkString("; ")}"
 }
 

@@ -16,12 +16,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.config.ChangelogConf
-import org.apache.spark.sql.changelog.microbatch.{
-  AssignStateInfo,
-  PlannedBatch,
-  SpreadingSalts,
-  StatePartitions
-}
+import org.apache.spark.sql.changelog.microbatch._
 
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
@@ -36,11 +31,11 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   private val current = QueryRecord(batch.query, conf)
   private val begun = recorded.fold(current)(current.begunAs)
 
-  /** What the query's sources are, by their numbers. */
+  /** The query's sources by number. */
   lazy val sources: Map[Int, String] =
     SourceNames.byNumber(batch.query, current.streams.zip(begun.streams).toMap)
 
-  /** What is taken over from an earlier query, if that happens in this batch. */
+  /** The inherited state, if this is the first batch after an evolution. */
   lazy val takenOver: Option[InheritedState] =
     if (batch.batchId == 0) None
     else {

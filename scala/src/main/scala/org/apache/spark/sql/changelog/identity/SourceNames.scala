@@ -73,7 +73,7 @@ private[changelog] object SourceNames {
   /** Whether it is that of a snapshot. */
   def isSnapshot(name: String): Boolean = name.startsWith(s"${InitialSnapshotData.Name} ")
 
-  /** What the query of a snapshot is, and what it reads. */
+  /** The query of a snapshot and its tables. */
   private def read(rows: LogicalPlan): Seq[String] = {
     val places = rows.collectWithSubqueries { case leaf: LeafNode =>
       val options = JdbcReading.of(leaf).toSeq.flatMap(_.parameters)

@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.BooleanType
 import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.plans.GroupValue
 
-/** What a call of an aggregate function needs to be kept up to date. */
+/** The state that a call of an aggregate function needs. */
 sealed trait AggregateForm
 
 object AggregateForm {

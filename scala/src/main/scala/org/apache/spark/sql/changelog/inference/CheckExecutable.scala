@@ -38,7 +38,7 @@ object CheckExecutable {
   private def isSparksOwn(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[FromChangelog] || StaticInference.appliesTo(plan)
 
-  /** What about the node can't be executed; none if nothing. */
+  /** Why the node can't be executed; none if it can. */
   private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
     case _: ToChangelog => None
     case plan if isSparksOwn(plan) => None
@@ -110,7 +110,7 @@ object CheckExecutable {
     mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
   }
 
-  /** What about these expressions, with what they are called, can't be sorted by. */
+  /** Why these expressions can't be sorted by; each comes with its name. */
   private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
     groups.collectFirst {
       case (group, name) if !RowOrdering.isOrderable(group.dataType) =>

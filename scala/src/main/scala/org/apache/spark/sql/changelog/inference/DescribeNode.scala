@@ -37,7 +37,7 @@ import org.apache.spark.sql.changelog.plans.{
  */
 object DescribeNode {
 
-  /** What the node is. Nodes that keep state of a changelog are called by their operator. */
+  /** The node's name: for stateful nodes that of the operator. */
   def node(plan: LogicalPlan): String = plan match {
     case source: FromChangelog if source.input == InputMode.Upsert => "ChangelogNormalize"
     case _: FromChangelog => "ChangelogSource"
@@ -124,7 +124,7 @@ object DescribeNode {
         }.sql
     }
 
-  /** What an aggregate groups by, each as one would write it. */
+  /** The grouping expressions, as SQL. */
   def groups(agg: Aggregate): Seq[String] =
     agg.groupingExpressions.map(named(_, groupName(agg, _)))
 

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.plans._
  */
 private[inference] object Hazards {
 
-  /** Those of one node, as sentences. */
+  /** Hazards of one node, as sentences. */
   def apply(node: AnnotatedPlan): Seq[String] =
     if (node.state.isEmpty) Nil
     else {
@@ -32,7 +32,7 @@ private[inference] object Hazards {
       }
     }
 
-  /** Those of what the reader asks for. */
+  /** Hazards of the reader's mode. */
   def ofReader(root: AnnotatedPlan): Seq[String] = root.plan match {
     case reader: ToChangelog if reader.mode == OutputMode.Retract && makesOldRows(root) =>
       root.children.head.upsertKeys

@@ -6,28 +6,7 @@ package org.apache.spark.sql.changelog.inference
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
-import org.apache.spark.sql.changelog.inference.nodes.{
-  AggregateInference,
-  Demand,
-  EmitOnCloseInference,
-  FilterInference,
-  InferredNode,
-  JoinInference,
-  LookupJoinInference,
-  NodeInference,
-  RankInference,
-  RecomputeInference,
-  RecursionInference,
-  RootInference,
-  RowTtlInference,
-  SourceInference,
-  StatelessInference,
-  StaticInference,
-  StockStatefulInference,
-  TemporalFilterInference,
-  TemporalJoinInference,
-  UnionInference
-}
+import org.apache.spark.sql.changelog.inference.nodes._
 import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, ToChangelog}
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
@@ -136,7 +115,7 @@ object InferChangelogMode {
       inputs)
   }
 
-  /** What only reads tables is computed anew each time. */
+  /** Subplans over tables only are recomputed in each batch. */
   private def hasChanges(root: LogicalPlan): Boolean = root.exists {
     case source: FromChangelog => source.streaming
     case leaf => leaf.children.isEmpty && leaf.isStreaming

@@ -185,7 +185,7 @@ object BatchTime {
  */
 private[changelog] object SpreadingSalts {
 
-  /** Those the query began with, or those of one that is started now. */
+  /** The recorded salts, or those for a query that starts. */
   def apply(session: SparkSession): Seq[Int] = {
     val conf = session.sessionState.conf
     conf.getConf(ChangelogConf.SPREADING_SALTS) match {

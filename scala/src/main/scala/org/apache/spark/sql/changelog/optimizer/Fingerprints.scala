@@ -64,7 +64,7 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
       .mkString(" ")
   }
 
-  /** What their columns are called depends on the words of the query. */
+  /** Column names depend on the query's text. */
   private def tables(node: AnnotatedPlan): Seq[Any] =
     node.state.map(table => (table.table, table.key.size, table.keepsAll))
 

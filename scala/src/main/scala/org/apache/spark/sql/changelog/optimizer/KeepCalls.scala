@@ -36,7 +36,7 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
  */
 private[optimizer] object KeepCalls {
 
-  /** What is done to a subquery as soon as the rules have run that a query goes through itself. */
+  /** Restores a subquery after the rules that run on the whole query. */
   def hide(subquery: Subquery): Subquery =
     if (!FromChangelog.streamsIn(subquery)) subquery
     else {

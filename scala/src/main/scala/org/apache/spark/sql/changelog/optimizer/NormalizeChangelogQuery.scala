@@ -96,7 +96,7 @@ object NormalizeChangelogQuery {
  */
 private[optimizer] object HideStaticRows {
 
-  /** What `rules` make of `plan`, with its static parts as they were. */
+  /** Applies `rules` to `plan`, but for its static parts. */
   def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
     rules(hide(plan)).transformUp { case HiddenRows(hidden) => hidden }
 
@@ -124,7 +124,7 @@ private[optimizer] case class HiddenRows(hidden: LogicalPlan) extends LeafNode {
  */
 private[optimizer] object HideSources {
 
-  /** What `rules` make of `plan`, with what its sources read as it was. */
+  /** Applies `rules` to `plan`, but for the plans below its sources. */
   def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
     rules(plan.transformUp {
       case source: FromChangelog if source.streaming =>

@@ -136,7 +136,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     NormalizeChangelogQuery(root.mapChildren(ExtractRecursion(_)).asInstanceOf[ToChangelog])
 }
 
-/** What a checkpoint says of the operators that a query was rewritten to. */
+/** The records of a rewritten query's operators. */
 private[changelog] object RewrittenOperators {
 
   private val tag =

@@ -81,7 +81,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
   private def sourcesOf(part: LogicalPlan): Seq[Int] =
     part.collect { case source: FromChangelog if source.number > 0 => source.number }.sorted
 
-  /** What takes the place of each of two parts, with one plan in both. */
+  /** Replacements of two parts that share one plan. */
   private def merge(
       first: LogicalPlan,
       second: LogicalPlan): Option[(LogicalPlan, LogicalPlan)] = {
@@ -119,7 +119,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
   /** A part, and the filters on its rows that were lifted above it. */
   private case class Lifted(part: LogicalPlan, filters: Seq[Expression], output: Seq[Attribute]) {
 
-    /** What reads `merged` as this was read. */
+    /** The projection of `merged` that reads as this part did. */
     def reading(merged: LogicalPlan, columnOf: Attribute => Attribute): LogicalPlan = {
       val filtered = filters
         .map(_.transform { case column: Attribute => columnOf(column) })

@@ -55,7 +55,7 @@ final case class OperatorNumbers(
     s"$in$out$ratio${misses.mkString}, $taskMs ms in tasks"
   }
 
-  /** What it keeps, for people. */
+  /** A description of the operator's state. */
   def kept: String = f"keeps $stateRows%,d rows, ${Utils.bytesToString(stateBytes)}"
 
   def toJson: JObject = JObject(OperatorNumber.all.toList.map {

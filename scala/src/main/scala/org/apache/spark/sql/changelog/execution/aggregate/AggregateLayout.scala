@@ -90,7 +90,7 @@ final case class AggregateLayout(
     if (hasExtrema) StateColumns(Seq("count" -> LongType, "group" -> groupSchema))
     else groupSchema
 
-  /** What is kept of a group itself. */
+  /** The state columns of a group. */
   def groupSchema: StructType = {
     val heads = extrema.flatMap { extremum =>
       val value = values(extremum.valueIndex).name

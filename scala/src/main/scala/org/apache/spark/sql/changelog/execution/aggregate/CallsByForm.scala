@@ -176,7 +176,7 @@ private[aggregate] object CallsByForm {
       Cast(value, value.dataType.transformRecursively { case _: StringType => StringType })
     }
 
-  /** What tells the rows of a DISTINCT call apart; a value alone if NULL doesn't count. */
+  /** The arguments of a DISTINCT call; only the value if NULLs are ignored. */
   private def distinctArgument(call: AggregateExpression): Expression = {
     val inputs = distinctInputs(call.aggregateFunction)
     if (skipsNull(call.aggregateFunction, inputs)) inputs.head else CreateStruct(inputs)

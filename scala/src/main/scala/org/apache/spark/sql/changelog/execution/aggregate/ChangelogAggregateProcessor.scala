@@ -57,7 +57,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       dataType.isInstanceOf[IntegralType] || dataType.isInstanceOf[DecimalType]
     }
 
-  /** What an imperative function's buffer column is called once it is merged. */
+  /** The name of an imperative function's buffer column after merging. */
   private val mergedElsewhere =
     AttributeMap(imperative.bufferAttributes.map(column => column -> column.newInstance()))
   private val mergedColumns: Seq[Expression] = {

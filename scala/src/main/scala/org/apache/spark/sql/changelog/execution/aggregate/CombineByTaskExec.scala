@@ -122,7 +122,7 @@ private object FirstChanges {
   val FewestRepeated = 0.05
 }
 
-/** What tasks that run here hand over from the one operator to the other. */
+/** Samples handed from one operator to the other within a task. */
 private object SingleChanges {
   private val handedOver = new ConcurrentHashMap[(Long, Long), Iterator[InternalRow]]()
 

@@ -60,7 +60,7 @@ final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) 
     }
   }
 
-  /** What is not in `head`. */
+  /** The values beyond `head`. */
   private final class Tail(head: ExtremumHead) extends CountedTail[Any] {
     override def count(value: Any): Long = countBefore
 

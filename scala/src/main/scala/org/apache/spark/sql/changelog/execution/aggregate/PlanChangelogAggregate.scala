@@ -189,7 +189,7 @@ private[aggregate] final class PlanChangelogAggregate(
     aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, meets)
   }
 
-  /** One row per group and changed value of what is told apart, where DISTINCT functions are combined too. */
+  /** One row per group and changed DISTINCT argument, pre-aggregated. */
   private def combineDistinct: SparkPlan = {
     val clustering = if (splits) expandedKeys else layout.grouping
     val buffers = calls.combined.flatMap(_.aggregateFunction.inputAggBufferAttributes)

@@ -32,7 +32,7 @@ private[aggregate] object ValueCombining {
   private val fewest = 10000L
   private val remembered = 1000
 
-  /** What combining gave in one batch, or would have: its input and its output, once it has run. */
+  /** The number of rows before and after combining in one batch. */
   private final case class Outcome(changes: () => Long, combined: () => Long, worth: Int) {
 
     /** A change that isn't combined is one row in the shuffle, and is cheaper to make. */

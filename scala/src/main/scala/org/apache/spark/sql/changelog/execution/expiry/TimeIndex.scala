@@ -96,7 +96,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
 
 private[expiry] object TimeIndex {
 
-  /** What holding a key takes beside the bytes of the key: objects, and places in tables. */
+  /** The overhead of an indexed key, in bytes. */
   private val BytesPerKey = 150L
 
   /** A key and when it is due. */

@@ -36,7 +36,7 @@ final class TimedStateStore private[expiry] (
   private var index: TimeIndex = lastIndex.orNull
   private var isHandingOut = false
 
-  /** What to go on with in the next batch; none if what was due has not been gone through. */
+  /** The index for the next batch; none if due entries were not all processed. */
   private[expiry] def nextIndex: Option[TimeIndex] = Option(index).filterNot(_ => isHandingOut)
 
   /** The metrics of the store, with the memory of the index. */

@@ -280,7 +280,7 @@ private[join] final class ChangelogJoinProcessor(
       if (paddingAfter == null) 0 else copiesAfter)
   }
 
-  /** One row of the result goes, so many times, and another comes, or it is the same. */
+  /** Emits the replacement of one result row by another, with a count. */
   private def emit(
       isLeft: Boolean,
       ownBefore: InternalRow,

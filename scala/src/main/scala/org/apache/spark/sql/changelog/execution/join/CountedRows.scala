@@ -189,7 +189,7 @@ private[join] final class AppendedRows(
 
 private[join] object AppendedRows {
 
-  /** What follows the join key. */
+  /** The columns after the join key. */
   val Chunk: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
 
   /** So many rows share a record. */

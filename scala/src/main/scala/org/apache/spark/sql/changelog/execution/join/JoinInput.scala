@@ -155,7 +155,7 @@ private[join] final class RowChange(
 
 private[join] object RowChange {
 
-  /** Of a row of which there is one at most. */
+  /** For a row that exists at most once. */
   def ofOne(before: UnsafeRow, after: UnsafeRow): RowChange =
     new RowChange(before, after, if (before == null) 0 else 1, if (after == null) 0 else 1)
 }

@@ -40,7 +40,7 @@ final case class JoinSideLayout(
 
   def tracksMatches: Boolean = joined.tracksMatches
 
-  /** What follows the join key in the key of a record; none if the join key is enough. */
+  /** The state key's columns after the join key; none if the join key is unique. */
   def suffix: Option[StructType] = form match {
     case SideForm.OneRow | SideForm.KeyCount | SideForm.Nothing => None
     case SideForm.RowByKey => Some(JoinLayout.struct(rowKey))
@@ -129,7 +129,7 @@ object JoinLayout {
       nameOf(column) -> plain(column.dataType)
     })
 
-  /** What a column is called, without what makes equal values have equal bytes. */
+  /** The column's name, without the normalization of its value. */
   private[join] def nameOf(column: Expression): String =
     DescribeNode.expression(column.transform {
       case CollationKey(child) => child

@@ -51,7 +51,7 @@ private[join] final class JoinOutput(
     if (before > after) emit(left, right, RowKind.Delete, before - after)
     else if (after > before) emit(left, right, RowKind.Insert, after - before)
 
-  /** One row goes, so many times, and another comes. */
+  /** Emits the replacement of one row by another, with a count. */
   def replace(
       leftBefore: InternalRow,
       rightBefore: InternalRow,
@@ -108,7 +108,7 @@ private[join] final class JoinOutput(
     } else if (held == null) row
     else meet(row)
 
-  /** What becomes of the row held back and one that comes after it. */
+  /** Combines the row held back with the next one. */
   private def meet(row: UnsafeRow): UnsafeRow = {
     val gone = pollHeld()
     val kind = row.getByte(kindOrdinal)
@@ -275,7 +275,7 @@ private[join] object MatchedSide {
     case _ => null
   }
 
-  /** What stands beside a left row that has no match. */
+  /** The right columns of a left row without a match; null if it is not emitted. */
   def besideLeft(joinType: JoinType, numRightColumns: Int): InternalRow = joinType match {
     case LeftOuter | LeftSingle | FullOuter => new GenericInternalRow(numRightColumns)
     case LeftAnti => InternalRow.empty
@@ -283,7 +283,7 @@ private[join] object MatchedSide {
     case _ => null
   }
 
-  /** What stands beside a right row that has no match. */
+  /** The left columns of a right row without a match; null if it is not emitted. */
   def besideRight(joinType: JoinType, numLeftColumns: Int): InternalRow = joinType match {
     case RightOuter | FullOuter => new GenericInternalRow(numLeftColumns)
     case _ => null

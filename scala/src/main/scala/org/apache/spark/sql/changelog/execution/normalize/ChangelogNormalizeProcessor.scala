@@ -232,7 +232,7 @@ private[normalize] class UnsentValues(
     throw ChangelogErrors.valueUnavailable(values.mkString(", "), columns(ordinal).name)
   }
 
-  /** What was not sent of the columns that are kept at all. */
+  /** The kept columns whose values were not sent. */
   private def missingColumns(change: InternalRow): Seq[Int] =
     if (change.isNullAt(namesOrdinal)) Nil
     else {

@@ -80,7 +80,7 @@ private[output] object GeneratedClasses extends Logging {
    */
   def countOf(plan: SparkPlan): Int = 10 + 2 * plan.collect { case node => node }.size
 
-  /** What to say of a plan if only `kept` classes are kept. */
+  /** The warning if only `kept` generated classes are cached. */
   def warning(plan: SparkPlan, kept: Int): Option[String] = {
     val name = CODEGEN_CACHE_MAX_ENTRIES.key
     Option.when(countOf(plan) > kept)(

@@ -154,7 +154,7 @@ private[rank] object RankHead {
   }
 }
 
-/** What is shown before and after; one of them may be null. */
+/** The row before and the row after; one may be null. */
 private[rank] final case class RankedChange(before: RankedRow, after: RankedRow)
 
 /** Tells which of a partition's shown rows come, go and replace each other. */

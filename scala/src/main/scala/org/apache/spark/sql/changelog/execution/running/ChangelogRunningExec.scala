@@ -146,7 +146,7 @@ private[running] final class RunningResults(functions: RunningFunctions, input: 
     }
   }
 
-  /** What is to be kept of the partition. */
+  /** The new state of the partition. */
   def state: UnsafeRow = stateOf(all)
 
   private class Buffers(buffers: RunningBuffers) {

@@ -300,7 +300,7 @@ private[execution] object PlanChangelogSession {
         .over(merging.input, plan(rowsBelow(aggregate.child, replay)), replay.outputKind))
   }
 
-  /** What the aggregate reads, without the replay. */
+  /** The aggregate's input below the replay. */
   private def rowsBelow(plan: LogicalPlan, replay: ChangelogReplay): LogicalPlan = plan match {
     case `replay` => replay.child
     case sort: Sort => rowsBelow(sort.child, replay)

@@ -170,7 +170,7 @@ private[time] final class TemporalFilterChanges(
     else emit(row, difference, net.comes, net.goes)
   }
 
-  /** What time does to rows that are kept in one place. */
+  /** Applies the passing of time to rows with one deadline. */
   private def pass(entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
       val place = TimedRows.placeOf(entry.key)

@@ -173,7 +173,7 @@ private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[
 
 private object ConditionTree {
 
-  /** What is known about a condition at a time. */
+  /** The value of a condition at a time. */
   private type Known = Int
   private val NotMet = 0
   private val Unknown = 1

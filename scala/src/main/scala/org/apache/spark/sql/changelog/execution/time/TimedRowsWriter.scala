@@ -157,7 +157,7 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
   private val whole = new JoinedRow
   private val value = new GenericInternalRow(2)
 
-  /** What time it was in the batch before, in ms; none if there was none. */
+  /** The time of the previous batch, in ms; none in the first one. */
   def lastTime: Option[Long] = Option(store.get(key(ClockLevel, 0, 0, noRow))).map(_.getLong(0))
 
   def setLastTime(now: Long): Unit =

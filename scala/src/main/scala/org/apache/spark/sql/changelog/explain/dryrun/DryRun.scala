@@ -79,7 +79,7 @@ private[dryrun] object DryRun {
       }
       .toMap
 
-  /** What a source reads is none of the query's. */
+  /** Sources are not part of the query. */
   private def withoutStreams(node: ExplainNode): ExplainNode = {
     val isSource = node.node == "ChangelogSource" || node.node == "ChangelogNormalize"
     node.copy(children = if (isSource) Nil else node.children.map(withoutStreams))

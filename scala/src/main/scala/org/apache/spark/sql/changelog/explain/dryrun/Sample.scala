@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.{LatestOffsetSource, StreamRows}
 
-/** What a dry run reads in place of the sources of a query. */
+/** The rows that a dry run reads in place of a query's sources. */
 sealed trait Sample {
 
   /** The changes of a query, over the sample. */

@@ -68,7 +68,7 @@ private object TraceRows {
     TracedNode(level, name, count, some, Option.when(notes.nonEmpty)(notes.mkString("; ")))
   }
 
-  /** What stands behind rows of a node, of each of its inputs; and what is to be said of it. */
+  /** The input rows behind a node's output rows, per input, with a remark. */
   private case class Behind(inputs: Seq[LogicalPlan], note: Option[String] = None)
 
   private class Tracing(rows: RowsBehind) {

@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.inference.EquiJoin
  */
 object ProjectKeys {
 
-  /** What the keys of the input of `plan` are called in its output, as far as they are kept. */
+  /** The input's keys in terms of the output of `plan`, if all their columns are kept. */
   def outputKeys(plan: LogicalPlan, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] = {
     val carried = carriedColumns(plan)
     if (repeatsRows(plan)) Nil

@@ -90,7 +90,7 @@ private[inference] final case class AggregateState(
   private val keepsSessions = AggregateForm.keepsSessions(agg, retracts)
   private val needsRows = !keepsSessions && AggregateForm.needsRows(agg, calls, retracts)
 
-  /** What is asked of the input, with the state and how it is described. */
+  /** The demand on the input, the state and its description. */
   def decision(inputs: Seq[Demand], waits: Boolean): Decision = Decision(
     inputs,
     Some(if (waits) s"$strategy, emitted when the watermark closes the group" else strategy),

@@ -80,7 +80,7 @@ final case class JoinState(
   /** Whether rows of a side go when the watermark has passed them. */
   private def isTimed(isLeft: Boolean): Boolean = timedBy(if (isLeft) 0 else 1).isDefined
 
-  /** What is asked of the inputs, with the state and how it is described. */
+  /** The demands on the inputs, the state and its description. */
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
     Some(s"left ${formText(isLeft = true)}, right ${formText(isLeft = false)}"),
@@ -120,7 +120,7 @@ final case class JoinState(
   private def formText(isLeft: Boolean): String =
     if (tracksMatches(isLeft)) s"${form(isLeft)} with matches" else form(isLeft).toString
 
-  /** What is kept of a side, which EXPLAIN calls by `name`. */
+  /** The state table of a side, which EXPLAIN shows as `name`. */
   private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
     val joinKey = equi.key(isLeft).map(DescribeNode.expression) ++ skew.map(_ => "salt")
     val bound = timedBy(if (isLeft) 0 else 1) match {

@@ -22,7 +22,7 @@ trait NodeInference {
    */
   def forwards: Boolean = false
 
-  /** What the node can do to the rows it has emitted. Refuses inputs it can't take. */
+  /** The kinds of changes that the node emits. Refuses inputs it can't take. */
   def kinds(plan: LogicalPlan, inputs: Seq[InferredNode], mode: OutputMode): ModifyKindSet
 
   /**
@@ -38,7 +38,7 @@ trait NodeInference {
   def pairsUpdates(node: InferredNode): Boolean =
     !forwards || node.children.forall(_.pairsUpdates)
 
-  /** What the node needs of its inputs to meet `demand`, and how it will be executed. */
+  /** The node's demands on its inputs so that it meets `demand`, and its strategy. */
   def decide(node: InferredNode, demand: Demand): Decision
 }
 
@@ -84,7 +84,7 @@ final case class InferredNode(
  */
 final case class Demand(kind: UpdateKind, key: Option[AttributeSet], reason: String) {
 
-  /** What this means for a node with these kinds: who doesn't update can't send updates. */
+  /** The demand on a node with these kinds: a node without updates sends none. */
   def on(kinds: ModifyKindSet): Demand = if (kinds.update) this else Demand.nothing
 
   def text: Option[String] = kind match {
@@ -102,12 +102,12 @@ object Demand {
   def newRowsBy(key: AttributeSet, reason: String): Demand =
     Demand(OnlyUpdateAfter, Some(key), reason)
 
-  /** What an operator asks that keeps no old version of its input's rows. */
+  /** The demand of an operator that keeps no old version of its input's rows. */
   def takesBack(consumer: LogicalPlan): Demand =
     bothImages(s"${DescribeNode.short(consumer)} must take the old row back")
 }
 
-/** What a node asks of each input, and what EXPLAIN says about it. */
+/** The demands of a node on its inputs, and its description in EXPLAIN. */
 final case class Decision(
     inputs: Seq[Demand],
     strategy: Option[String] = None,

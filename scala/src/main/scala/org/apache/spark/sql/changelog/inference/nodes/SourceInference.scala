@@ -99,7 +99,7 @@ object RootInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision =
     Decision(Seq(inputDemand(node.plan.asInstanceOf[ToChangelog], node.child)))
 
-  /** What the reader of the changes wants of the root. */
+  /** The reader's demand on the root. */
   def readerDemand(root: ToChangelog, input: InferredNode): Demand = root.mode match {
     case OutputMode.Retract => Demand.bothImages("the reader takes all four row kinds")
     case OutputMode.Append => Demand.nothing

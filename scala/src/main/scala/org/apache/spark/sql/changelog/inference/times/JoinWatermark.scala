@@ -141,7 +141,7 @@ private[inference] object JoinClosingTimes {
     }
   }
 
-  /** What a join's condition says of the event times of rows that meet. */
+  /** The bounds that a join's condition sets on event times of matching rows. */
   private final class Meeting(join: Join) {
     private val equi = EquiJoin(join)
 
@@ -153,7 +153,7 @@ private[inference] object JoinClosingTimes {
     def untilLeft(right: ClosingTime, left: ClosingTime): Option[ClosingTime] =
       until(right, left, (of, met) => delay(met, of, swapped = true))
 
-    /** Of two times of which one is NULL, unless they are equal, one. */
+    /** The non-NULL one of two times, if one is NULL or they are equal. */
     def asOne(left: ClosingTime, right: ClosingTime): ClosingTime =
       (left.latestOf, right.latestOf) match {
         case (Seq(l), Seq(r)) if l.delay == r.delay && areEqual(l, r) =>

@@ -10,14 +10,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.keys.UpsertKeys
 import org.apache.spark.sql.changelog.inference.nodes.RankInference
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.plans.{
-  AggregateCalls,
-  ChangelogAggregate,
-  ChangelogRank,
-  Rank,
-  Ranking,
-  Salt
-}
+import org.apache.spark.sql.changelog.plans._
 
 /**
  * Replaces an `Aggregate` by a [[ChangelogAggregate]].

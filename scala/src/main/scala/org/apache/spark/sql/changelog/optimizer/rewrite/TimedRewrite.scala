@@ -7,14 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.AnnotatedPlan
-import org.apache.spark.sql.changelog.plans.{
-  ChangelogEmitOnClose,
-  ChangelogRowTtl,
-  ChangelogTemporalFilter,
-  EmitOnClose,
-  RowTtl,
-  TemporalFilter
-}
+import org.apache.spark.sql.changelog.plans._
 
 /**
  * Replaces a `TemporalFilter` by the operator that keeps rows until they come or go.

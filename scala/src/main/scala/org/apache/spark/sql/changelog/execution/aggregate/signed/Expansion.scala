@@ -48,13 +48,13 @@ private[aggregate] object Expansion {
   /** The sum of some doubles. */
   def apply(terms: Double*): Expansion = sum(terms.size)(add => terms.foreach(add))
 
-  /** What `left + right` loses to rounding. */
+  /** The rounding error of `left + right`. */
   def sumError(left: Double, right: Double): Double = {
     val sum = left + right
     if (math.abs(left) >= math.abs(right)) (left - sum) + right else (right - sum) + left
   }
 
-  /** What `left * right` loses to rounding. */
+  /** The rounding error of `left * right`. */
   def productError(left: Double, right: Double, product: Double): Double =
     Math.fma(left, right, -product)
 

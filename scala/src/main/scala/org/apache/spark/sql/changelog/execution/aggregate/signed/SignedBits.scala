@@ -105,17 +105,17 @@ private[aggregate] class SignedBitFunctions
 object SignedBitFunctions {
   private val MostRows = (1L << 32) - 1
 
-  /** What a value adds to the counts of two of its bits. */
+  /** The change of the counts of two bits by one value. */
   def countOfTwo(value: Long, low: Int, high: Int, sign: Long): Long =
     (((value >>> low) & 1L) | (((value >>> high) & 1L) << 32)) * sign
 
-  /** Those of two bits that are set in at least one value. */
+  /** Of two bits, those set in at least one value. */
   def bitsOfAny(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_or", rows)
     bit(lowCount(counts) != 0, low) | bit(highCount(counts) != 0, high)
   }
 
-  /** Those of two bits that are set in all values. */
+  /** Of two bits, those set in all values. */
   def bitsOfAll(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_and", rows)
     bit(lowCount(counts) == rows, low) | bit(highCount(counts) == rows, high)

@@ -28,7 +28,7 @@ private[aggregate] sealed abstract class SignedTotal(name: String) extends Seria
   /** The columns of a total of nothing. */
   def zeros: Seq[Expression]
 
-  /** What a non-null `value` adds to each column, times `sign`. */
+  /** The change of each column by a non-null `value`, times `sign`. */
   def update(value: Expression, sign: Expression): Seq[Expression]
 
   /** Adds the columns of another total. */
@@ -294,7 +294,7 @@ object SignedTotalFunctions {
     else 4 * ((left / 4 + right / 4) - math.signum(sum) * QuarterOfCarry)
   }
 
-  /** What [[wrappedSum]] loses to rounding. */
+  /** The rounding error of [[wrappedSum]]. */
   def wrappedSumError(left: Double, right: Double): Double =
     if (java.lang.Double.isFinite(left + right)) Expansion.sumError(left, right)
     else 4 * Expansion.sumError(left / 4, right / 4)
