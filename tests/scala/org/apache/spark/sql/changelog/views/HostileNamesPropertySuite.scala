@@ -9,6 +9,7 @@ import java.sql.SQLException
 import scala.util.{Random, Try}
 
 import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.{DataFrame, Row}
 
@@ -21,9 +22,10 @@ import org.apache.spark.sql.changelog.testing._
  * savepoints and topics, in each statement, sink and source. They work, or are refused by a named condition before
  * anything is written.
  */
-class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
+class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopics {
   import HostileNamesPropertySuite._
 
+  private var numTopics = 0
   private val warehouse = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
@@ -135,7 +137,7 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
     must(s"WHY $v WHERE $first IS NOT NULL")
     must(s"DESCRIBE EXTENDED $v")
     must(
-      s"SHOW MATERIALIZED VIEWS IN ${quoted(run("SELECT current_schema()").head.getString(0))}")
+      s"SHOW MATERIALIZED VIEWS IN ${quoted(spark.sessionState.catalog.getCurrentDatabase)}")
     assert(must(s"SHOW MATERIALIZED VIEWS '${view.take(3)}*'").nonEmpty)
     assert(must(s"SHOW REFRESHES OF ${quoted(view)}").size == 2)
     val other = s"SELECT $value AS $alias, max($key) AS m FROM $source GROUP BY $value"
@@ -178,7 +180,8 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
     told.append(s"\n$feed")
     val sql = s"SELECT ${quoted(key)}, ${quoted(value)} FROM rides"
     val sink = Sinks(random.nextInt(Sinks.size))
-    val (format, options, read) = sinkOf(sink, name)
+    val (format, options, read) =
+      if (sink == "kafka") topicOf(feed, key) else sinkOf(sink, name)
     val named = if (random.nextBoolean()) Map("key" -> quoted(key)) else Map.empty
     told.append(s"\n$sink $name")
     // a restart, and a batch that comes again
@@ -198,7 +201,7 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
         query.compare()
         query.check(if (feed.upsert) "+U 1 c" else "-D 2 b")
         // a table in memory is of one query
-        if (sink != "memory") {
+        if (!Seq("memory", "fanout").contains(sink)) {
           query.forgetLastBatch()
           again()
           query.processAll()
@@ -206,6 +209,22 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
         }
       } else assert(Try(read().collect()).isFailure, "something was written")
     finally query.stop()
+  }
+
+  /** A topic, whose records are read as a table by the columns of `feed`. */
+  private def topicOf(
+      feed: Feed,
+      key: String): (String, Map[String, String], () => DataFrame) = {
+    numTopics += 1
+    val topic = s"hostile_$numTopics"
+    createTopic(topic)
+    val servers = Map("kafka.bootstrap.servers" -> Services.kafka()("bootstrap"))
+    def read: DataFrame = {
+      batch(topic).createOrReplaceTempView("records")
+      val Seq(columns, named) = Seq(feed.columns, key).map(Literal(_).sql)
+      spark.sql(s"SELECT * FROM from_upsert_kafka(TABLE(records), $columns, $named)")
+    }
+    ("changelog-kafka", servers + ("topic" -> topic), () => read)
   }
 
   private def sinkOf(sink: String, name: String): (String, Map[String, String], () => DataFrame) =
@@ -218,6 +237,15 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) {
           "changelog-table",
           Map("path" -> path, "createTable" -> "true"),
           () => spark.read.format("delta").load(path))
+      case "fanout" =>
+        val parts = Seq("a" -> sinkOf("memory", name), "b" -> sinkOf("h2", name))
+        val options = parts.flatMap { case (part, (format, options, _)) =>
+          (options + ("format" -> format)).map { case (option, value) =>
+            s"$part.$option" -> value
+          }
+        }
+        val all = options.toMap ++ Map("sinks" -> "a,b", "queryName" -> name)
+        ("changelog-fanout", all, parts.last._2._3)
       case database =>
         val address = database match {
           case "postgres" => Services.postgres()
@@ -239,7 +267,7 @@ private object HostileNamesPropertySuite {
 
   /** Seeds that follow one another draw the same at first. */
   private val Mixed = 0x9e3779b97f4a7c15L
-  private val Sinks = Seq("memory", "table", "h2", "postgres", "mariadb")
+  private val Sinks = Seq("memory", "table", "h2", "postgres", "mariadb", "kafka", "fanout")
 
   /** Whether a database has refused a name. */
   private def isOfDatabase(error: Throwable): Boolean =
