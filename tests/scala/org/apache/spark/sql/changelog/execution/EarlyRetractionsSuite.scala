@@ -62,4 +62,46 @@ class EarlyRetractionsSuite extends AnyFunSuite with ChangelogSession {
     life.add(t, "+I 3 b 1 2026-01-01T00:10:00", "-D 2 b 2 2026-01-01T00:00:00")
     check()
   }
+
+  // at count 0 only sums of whole numbers and of decimals tell that rows are missing: a DOUBLE may differ by rounding
+  test(
+    "a group whose only aggregate is a sum of DOUBLE remembers a row that was taken back early") {
+    pendingUntilFixed {
+      val n = Feed("n", "g STRING, x DOUBLE")
+      checkLast(n, "SELECT g, sum(x) AS s FROM n GROUP BY g")(
+        Seq("+I a 1.5"),
+        Seq("-D a 2.5"),
+        Seq("+I a 2.5"))
+    }
+  }
+
+  // netting needs a shuffle by whole rows before the first expression that can fail
+  test("a row that can't be computed, inserted and deleted within one batch, is none") {
+    pendingUntilFixed {
+      val n = Feed("n", "g STRING, v INT")
+      checkLast(n, "SELECT g, 10 / v AS x FROM n")(Seq("+I a 0", "-D a 0", "+I b 5"))
+    }
+  }
+
+  // state is kept by the bytes of rows
+  for (sql <- Seq(
+      "SELECT a.g, a.x, b.x AS y FROM n a JOIN n b ON a.g = b.g",
+      "SELECT g, x FROM n ORDER BY x, g LIMIT 2",
+      "SELECT g, collect_list(x) AS l FROM n GROUP BY g"))
+    test(s"-0.0 is taken back as 0.0: $sql") {
+      pendingUntilFixed {
+        val n = Feed("n", "g STRING, x DOUBLE")
+        checkLast(n, sql)(Seq("+I a -0.0", "+I b 1.0"), Seq("-D a 0.0"))
+      }
+    }
+
+  /** Compares the result of a query with batch Spark's when all changes have come, each batch as one file. */
+  private def checkLast(feed: Feed, sql: String)(batches: Seq[String]*): Unit = {
+    val life = new QueryLife(spark, feed)
+    batches.foreach { changes =>
+      life.add(feed, changes: _*)
+      life.run(life.changes(sql))
+    }
+    assert(life.result == life.expected(sql))
+  }
 }

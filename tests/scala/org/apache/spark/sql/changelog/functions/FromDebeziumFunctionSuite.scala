@@ -129,6 +129,23 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
     assert(feed.batch(lenient) == Seq("1 1.0"))
   }
 
+  test("dates and times of a database that Spark does not have are refused, or kept as text") {
+    val values = Seq("infinity", "-infinity", "0000-00-00", "0000-00-00 00:00:00")
+    for (value <- values; columnType <- Seq("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")) {
+      val bad = record("c", "null", s"""{"id":2,"at":"$value"}""", 2)
+      val feed = new RecordFeed(spark, Seq(bad))
+      val error = checkError(
+        "CHANGELOG_RECORD_MALFORMED",
+        "fault" -> s"column at has the value '$value', which is not of its type $columnType")(
+        feed.batch(call(s"id INT, at $columnType", "key => 'id'")))
+      assert(error.getSqlState == "22000")
+      assert(
+        feed.batch(call(s"id INT, at $columnType", "key => 'id', on_error => 'drop'")).isEmpty)
+      val asText = feed.batch(call("id INT, at STRING", "key => 'id'"))
+      assert(asText == Seq(s"2 $value"))
+    }
+  }
+
   test("a record that can't be read is refused with its place and the reason") {
     refused("{\"op\": \"c\"", "it is not JSON of the expected structure")
     refused("hello", "it is not a JSON object")
@@ -205,6 +222,22 @@ class FromDebeziumFunctionSuite extends AnyFunSuite with ChangelogSession with E
       "key => 'id', decimal_handling_mode => 'string', encodings => map('r', 'double', 'v', 'double')"
     check(new RecordFeed(spark, Seq(record("c", "null", after, 1))), columns, arguments)(
       s"""1 $digits $digits 1.3 1.3 {"a":[$digits]}""")
+  }
+
+  test("decimals within arrays, structs and maps are refused if digits don't fit") {
+    val types = Seq(
+      "ARRAY<DECIMAL(6,2)>" -> ((n: String) => s"[1.5, $n]"),
+      "STRUCT<a: DECIMAL(6,2)>" -> ((n: String) => s"""{"a":$n}"""),
+      "MAP<STRING, ARRAY<DECIMAL(6,2)>>" -> ((n: String) => s"""{"a":[$n]}"""))
+    for ((columnType, nested) <- types; number <- Seq("1.255", "\"1.255\"", "12e-4", "12345.5")) {
+      val bad = record("c", "null", s"""{"id":1,"v":${nested(number)}}""", 1)
+      val error = checkError("CHANGELOG_RECORD_MALFORMED")(
+        new RecordFeed(spark, Seq(bad)).batch(call(s"id INT, v $columnType", "key => 'id'")))
+      assert(error.getMessage.contains("column v has the value"), error.getMessage)
+    }
+    val fits = record("c", "null", """{"id":1,"v":[1.25, "1.250", 125e-2, null]}""", 1)
+    check(new RecordFeed(spark, Seq(fits)), "id INT, v ARRAY<DECIMAL(6,2)>", "key => 'id'")(
+      "1 ArraySeq(1.25, 1.25, 1.25, null)")
   }
 
   test("no encoding is guessed") {

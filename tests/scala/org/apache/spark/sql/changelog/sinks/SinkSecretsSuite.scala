@@ -47,11 +47,18 @@ class SinkSecretsSuite extends AnyFunSuite with ToldSecrets {
   }
 
   test("an address is told without user and password") {
-    JdbcAddresses.guarded("addr5ecret").foreach { address =>
+    val guarded =
+      JdbcAddresses.guarded("addr5ecret") ++ JdbcAddresses.guardedRarely("addr5ecret")
+    guarded.foreach { address =>
       val told = Credentials.removed(address)
       assert(!told.contains("addr5ecret") && !told.contains("tester"), told)
-      assert(told.contains("db.example") || told.contains("h2:mem:guarded"))
+      assert(told.contains("db.example") || told.contains("h2:mem:guarded"), told)
+      assert(Credentials.hasSecret(address), address)
     }
+    JdbcAddresses.open.foreach { address =>
+      assert(Credentials.removed(address) == address && !Credentials.hasSecret(address))
+    }
+    assert(!Credentials.hasSecret("jdbc:postgresql://db.example/shop?user=tester"))
   }
 
   test("secrets are told nowhere") {

@@ -59,7 +59,7 @@ object FeedFiles {
 
   /** Texts hold all of a value. */
   val Exactly: Map[String, String] = Map(
-    "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX",
     "timestampNTZFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "ignoreNullFields" -> "false")
 

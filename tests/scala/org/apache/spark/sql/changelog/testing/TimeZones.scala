@@ -30,10 +30,16 @@ case class TimeZones(jvm: String, session: String, database: String) {
 object TimeZones {
   private val zones = Seq("America/New_York", "Asia/Kolkata", "Pacific/Apia", "UTC")
 
-  /** Each zone once for each of the three, never two alike. */
-  val all: Seq[TimeZones] = zones.indices.map { at =>
-    val Seq(jvm, session, database) = Seq(0, 1, 2).map(step => zones((at + step) % zones.size))
-    TimeZones(jvm, session, database)
+  private val all =
+    for (jvm <- zones; session <- zones; database <- zones)
+      yield TimeZones(jvm, session, database)
+
+  /** One combination, by the share and by what is tested; one in eight of them where all is tested. */
+  def drawn(what: String): Seq[TimeZones] = {
+    val some = if (Share.isAll) 8 else all.size
+    all.grouped(some).zipWithIndex.toSeq.map { case (group, number) =>
+      group(Share.choose(s"$what, group $number", group.size))
+    }
   }
 
   /** Wall clocks that some zone skips or has twice, days that calendars disagree on, first and last ones. */

@@ -68,8 +68,11 @@ trait ToldSecrets extends ChangelogSession { self: Suite =>
         Option(event.getThrown).foreach(error => tell(text(error)))
       }
     }
+    // Spark gives each job all settings of its session
+    val settings = spark.conf.getAll.toSet
     val listener = new SparkListener {
-      override def onJobStart(start: SparkListenerJobStart): Unit = tell(start.properties)
+      override def onJobStart(start: SparkListenerJobStart): Unit =
+        tell(start.properties.asScala.filterNot(settings.contains))
       override def onOtherEvent(event: SparkListenerEvent): Unit = tell(event: Any)
     }
     val root = LogManager.getRootLogger.asInstanceOf[Logger]

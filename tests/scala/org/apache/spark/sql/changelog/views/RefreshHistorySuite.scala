@@ -55,6 +55,15 @@ trait RefreshHistoryTests extends ViewTest {
     assert(told.getDouble(1) > 0 && told.getMap[String, String](5).size == 1, told)
   }
 
+  testEach("all rows that a refresh reads are counted, however many batches it takes") {
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 1)
+    try {
+      (1 to 3).foreach(id => deliver(s"+I $id Ada 30"))
+      create(totals.replace("STREAM orders", "STREAM orders WITH ('maxFilesPerTrigger' = '1')"))
+      assert(refreshes.head.contains("SUCCEEDED, 3,"), refreshes)
+    } finally spark.conf.unset("spark.sql.streaming.numRecentProgressUpdates")
+  }
+
   testEach("views that one statement refreshes are as of one moment, as what they read") {
     create(totals)
     create("SELECT count(*) AS customers FROM v", name = "second")

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.testing.ChildProcess
  *
  * By standard input come the session's settings, the folder of the view's table, how it is written,
  * `statement` or `query`, and the file. It tells `held` when it writes, and `done` or a condition at
- * the end.
+ * the end. With `refresh` it tells `held` before it writes, and refreshes the view once the file is there.
  */
 object ViewHolder {
 
@@ -33,7 +33,11 @@ object ViewHolder {
       while (!Files.exists(file)) Thread.sleep(20)
     }
     try {
-      if (how == "query") {
+      if (how == "refresh") {
+        spark.sql("SELECT * FROM v").collect()
+        hold()
+        spark.sql("REFRESH MATERIALIZED VIEW v")
+      } else if (how == "query") {
         spark.sql("START MATERIALIZED VIEW v")
         hold()
         spark.sql("STOP MATERIALIZED VIEW v")
@@ -41,6 +45,7 @@ object ViewHolder {
       println("done")
     } catch {
       case NonFatal(error: SparkThrowable) => println(error.getCondition)
+      case error: Throwable => println(error)
     }
     spark.stop()
   }

@@ -5,13 +5,17 @@ package org.apache.spark.sql.changelog.views
 
 import java.io.File
 
+import scala.io.Source
+import scala.util.Using
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
 
 import org.apache.spark.sql.changelog.testing._
 
-/** Passwords of what views read are in no statement's answer, nor in what is stored of a view. */
+/** Passwords of what views read are in no statement's answer, in what is stored of a view, nor on a page. */
 class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets with ErrorChecks {
   private val secrets = Seq("ja4s5ecret", "0ption5ecret", "pr0perty5ecret")
   private val warehouse: File = QuickFileSystem.temporaryDirectory()
@@ -20,7 +24,10 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
       "password=\"ja4s5ecret\";"
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
+      "spark.sql.warehouse.dir" -> warehouse.getPath,
+      "spark.ui.enabled" -> "true",
+      "spark.ui.port" -> "0"))
 
   private val query =
     """SELECT city, count(*) AS n FROM (
@@ -34,6 +41,14 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
     "url" -> "jdbc:h2:mem:viewed;DB_CLOSE_DELAY=-1",
     "user" -> "tester",
     "password" -> "0ption5ecret")
+
+  /** Options of sources whose names say no secret. */
+  private val guardedOptions = Map(
+    "url" -> "jdbc:postgresql://db.example/shop?user=u&password=pr0perty5ecret",
+    "kafka.sasl.jaas.config" -> jaas.replace("ja4s5ecret", "pr0perty5ecret"),
+    "kafka.ssl.keystore.key" -> "-----BEGIN PRIVATE KEY----- pr0perty5ecret",
+    "registry.url" -> "https://u:pr0perty5ecret@registry.example",
+    "path" -> "s3a://AKIA:pr0perty5ecret@bucket/rides")
 
   private lazy val sources: Unit = {
     createTopic("viewed_secretly")
@@ -81,6 +96,10 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
     val running = RunningViews.active(view).get
     running.processAllAvailable()
     tell(running)
+    Seq("", "views/", "view/?name=v", s"query/?run=${running.runId}").foreach { page =>
+      val address = s"${spark.sparkContext.uiWebUrl.get}/changelog/$page"
+      tell(Using.resource(Source.fromURL(address))(_.mkString))
+    }
     tellThese("DESCRIBE EXTENDED MATERIALIZED VIEW v", "STOP MATERIALIZED VIEW v")
     tell(spark.sessionState.catalog.getTableMetadata(view.name).properties)
     tellFiles(warehouse)
@@ -112,6 +131,24 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
     checkUntold(secrets, "comparing all its rows with a copy")
   }
 
+  test("secrets of a catalog of a database are told nowhere, nor those of sessions") {
+    sources
+    val catalog = "spark.sql.catalog.shop"
+    val settings = Map(
+      catalog -> classOf[JDBCTableCatalog].getName,
+      s"$catalog.url" -> (account("url") + ";USER=tester;PASSWORD=0ption5ecret"),
+      s"$catalog.driver" -> "org.h2.Driver",
+      "spark.sql.registry" -> "https://registry.example?password=pr0perty5ecret",
+      "spark.sql.registry.token" -> "pr0perty5ecret")
+    settings.foreach { case (key, value) => spark.conf.set(key, value) }
+    try
+      listening {
+        tellAll("SELECT CITY, count(*) AS n FROM shop.PUBLIC.RIDES GROUP BY CITY")
+      }
+    finally settings.keys.foreach(spark.conf.unset)
+    checkUntold(secrets, "PUBLIC")
+  }
+
   test("secrets in the statement that makes a view are refused, and told nowhere") {
     def refused(place: String)(sql: String): Unit = {
       checkError("CHANGELOG_VIEW_SECRET", "place" -> place)(spark.sql(sql))
@@ -133,6 +170,24 @@ class ViewSecretsSuite extends AnyFunSuite with KafkaTopics with ToldSecrets wit
           refused("option password of its query")(s"CREATE STREAMING TABLE v AS $query")
           refused("option password of its query")(s"EXPLAIN CREATE STREAMING TABLE v AS $query")
       }
+      spark.sql("CREATE MATERIALIZED VIEW v AS SELECT * FROM VALUES (1) AS t(a)")
+      def refusedIn(place: String)(relation: String): Unit = Seq(
+        "CREATE STREAMING TABLE w AS",
+        "EXPLAIN CREATE MATERIALIZED VIEW w AS",
+        "CREATE OR REPLACE MATERIALIZED VIEW w AS",
+        "EXPLAIN ALTER MATERIALIZED VIEW v AS",
+        "ALTER MATERIALIZED VIEW v AS").foreach { statement =>
+        refused(place)(s"$statement SELECT * FROM $relation")
+      }
+      for ((name, value) <- guardedOptions) {
+        refusedIn(s"option $name of its query")(s"STREAM t WITH ('$name' = '$value')")
+      }
+      for (path <- Seq("s3a://AKIA:pr0perty5ecret@b/t", "abfss://b/t?sig=pr0perty5ecret")) {
+        refusedIn("path of a table of the format parquet in its query")(s"parquet.`$path`")
+      }
+      refused("property url")(
+        s"ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('url' = '${guardedOptions("url")}')")
+      spark.sql("DROP MATERIALIZED VIEW v")
     }
     checkUntold(secrets, "CHANGELOG_VIEW_SECRET")
   }

@@ -215,7 +215,7 @@ abstract class JdbcSinkTests extends AnyFunSuite with ChangelogSession with Erro
 
   private val clocks = Feed("clocks", "text STRING, n INT", key = Seq("text"))
 
-  for (zones <- TimeZones.all)
+  for (zones <- TimeZones.drawn(suiteName))
     test(s"instants, wall clocks and days stay what they are: $zones") {
       checkTimes(newTable(), zones, TimeZones.wallClocks)
     }

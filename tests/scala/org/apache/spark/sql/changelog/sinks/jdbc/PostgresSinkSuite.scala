@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
+import java.sql.SQLException
+
 import org.apache.spark.sql.changelog.testing._
 
 class PostgresSinkSuite extends JdbcSinkTests {
@@ -33,6 +35,24 @@ class PostgresSinkSuite extends JdbcSinkTests {
       query.start("changelog-jdbc", options + ("dbtable" -> table))
       query.check(s"+I ${id}1 [1] ok", s"+I ${id}2 NULL NULL", s"+I ${id}3 [] bad")
       query.check(s"-U ${id}2 NULL NULL", s"+U ${id}2 NULL ok", s"-D ${id}3 [] bad")
+    }
+  }
+
+  test("a column whose name would be cut off is refused, and no table is made") {
+    val table = newTable()
+    val all = options ++ Map("dbtable" -> table, "createTable" -> "true")
+    val name = "é" * 32
+    running(kept(s"SELECT id, fare AS `$name` FROM rides", table)) { query =>
+      query.start("changelog-jdbc", all)
+      query.add("+I 1 Oslo 1")
+      checkError("CHANGELOG_SINK_NAME_TOO_LONG", "column" -> name, "longest" -> "63")(
+        query.processAll())
+      intercept[SQLException](DatabaseTable.select(options, s"SELECT * FROM $table"))
+    }
+    val longest = name.drop(1) + "x"
+    running(kept(s"SELECT id, fare AS `$longest` FROM rides", table)) { query =>
+      query.start("changelog-jdbc", all)
+      query.check("+I 1 Oslo 1")
     }
   }
 

@@ -26,6 +26,12 @@ class RecordValuesSuite extends AnyFunSuite {
     assert(RecordValues.micros(1999, text("NanoTimestamp")) == 1)
     assert(RecordValues.micros(Long.MaxValue, text("Timestamp")) == null)
     assert(RecordValues.micros(5, text("int64")) == null)
+    // as PostgreSQL's driver writes infinity
+    Seq(9223372036825200000L, -9223372036832400000L).foreach { infinity =>
+      Seq("Timestamp", "MicroTimestamp", "NanoTimestamp").foreach { unit =>
+        assert(RecordValues.micros(infinity, text(unit)) == null)
+      }
+    }
   }
 
   test("times of day have a unit, and end with the day") {

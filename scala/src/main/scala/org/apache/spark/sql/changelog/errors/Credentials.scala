@@ -5,20 +5,41 @@ package org.apache.spark.sql.changelog.errors
 
 /** Keeps users and passwords out of what is written down or shown. */
 private[changelog] object Credentials {
-  private val names = "(?:user|username|uid|[\\w.]*password|pwd|[\\w.]*secret|[\\w.]*token)"
+  private val secrets =
+    "(?:[\\w.-]*passw(?:or)?d\\d?|[\\w.-]*pwd|[\\w.-]*secret|[\\w.-]*token|" +
+      "[\\w.-]*(?:secret|private|access|account|client)_?\\w*key|sig|x-amz-(?:signature|credential))"
+  private val names = s"(?:user|username|uid|$secrets)"
+
+  // jdbc:oracle:thin:user/password@host
+  private val oracle = "(?i)(jdbc:oracle:\\w+:)[^\\s(]*@"
+  // a password may hold an @
+  private val jdbc = "(?i)(jdbc:[^\\s?;]*//)[^\\s?;]*@"
+  // a password may hold a /, a port is followed by one
+  private val authority = "(?<=//)[^\\s/@:]+:(?!\\d+/)[^\\s@]*@"
 
   private val patterns = Seq(
-    // jdbc:oracle:thin:user/password@host
-    "(?i)(jdbc:oracle:\\w+:)[^\\s(]*@" -> "$1@",
-    // a password may hold an @
-    "(?i)(jdbc:[^\\s?;]*//)[^\\s?;]*@" -> "$1",
+    oracle -> "$1@",
+    jdbc -> "$1",
+    authority -> "",
     "//[^/@]*@" -> "//",
-    s"(?i)([?&;:]$names=)(\\{[^}]*\\}|[^&;]*)" -> "$1",
+    s"(?i)([?&;:]$names\\s*=)(\\{[^}]*\\}|[^&;]*)" -> "$1",
     // jdbc:mysql://(host=db,user=...,password=...)
-    s"(?i)([(,]$names=)[^),]*" -> "$1")
+    s"(?i)([(,]$names\\s*=)[^),]*" -> "$1")
+
+  /** The texts that have a secret, other than a user. The last is a setting of Kafka's JAAS. */
+  private val revealing = Seq(
+    "(?i)jdbc:oracle:\\w+:[^\\s(/]+/[^\\s(]*@",
+    "(?i)jdbc:[^\\s?;]*//[^\\s?;:@]*:[^\\s?;]*@",
+    authority,
+    s"(?i)[?&;:(,]$secrets\\s*=",
+    s"(?i)\\s$secrets\\s*=\\s*[\"']",
+    "-----BEGIN [\\w ]*PRIVATE KEY").map(_.r)
 
   /** An address without the user and the password that it may name. */
   def removed(address: String): String = patterns.foldLeft(address) {
     case (text, (pattern, replacement)) => text.replaceAll(pattern, replacement)
   }
+
+  /** Whether a text has a password, a token or a key: of an address, or of a setting of a client. */
+  def hasSecret(text: String): Boolean = revealing.exists(_.findFirstIn(text).isDefined)
 }

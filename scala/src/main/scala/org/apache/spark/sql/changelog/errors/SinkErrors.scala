@@ -80,6 +80,16 @@ object SinkErrors {
         "key" -> list(key),
         "keys" -> (if (keys.isEmpty) "none" else keys.map(list).mkString(" or "))))
 
+  /** @param longest in bytes */
+  def nameTooLong(table: String, column: String, longest: Int): AnalysisException =
+    analysis(
+      "CHANGELOG_SINK_NAME_TOO_LONG",
+      Map(
+        "sink" -> "changelog-jdbc",
+        "table" -> table,
+        "column" -> column,
+        "longest" -> longest.toString))
+
   /**
    * A target holds later rows than those from which a query goes on.
    *

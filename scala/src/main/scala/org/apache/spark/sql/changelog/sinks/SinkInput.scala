@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.sinks
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, RowOrdering}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StringType}
 
@@ -50,7 +51,9 @@ case class SinkInput(
    */
   def key(named: Option[String]): Option[Seq[String]] = {
     val asked =
-      named.map(_.split(',').toSeq.map(_.trim).filter(_.nonEmpty).map(resolve)).filter(_.nonEmpty)
+      named
+        .map(SinkInput.Name.findAllIn(_).map(_.trim).filter(_.nonEmpty).map(resolve).toSeq)
+        .filter(_.nonEmpty)
     asked.orElse(wantedKey).foreach(check)
     asked.orElse(wantedKey).orElse(if (lacksOldRows) None else knownKeys.headOption).orElse {
       if (isInsertOnly) None else throw needsAppend
@@ -106,8 +109,10 @@ case class SinkInput(
       source.exists(_.outputSet.contains(column))
     }
 
+  /** A column by its very name, or by its name in backticks. */
   private def resolve(name: String): String = columnNames
     .find(SQLConf.get.resolver(_, name))
+    .orElse(columnNames.find(column => SQLConf.get.resolver(quoteIdentifier(column), name)))
     .getOrElse(throw ChangelogErrors.columnNotFound(sink, "key", name, columnNames))
 
   private def needsAppend = source match {
@@ -127,6 +132,10 @@ case class SinkInput(
 }
 
 object SinkInput {
+
+  /** Of several that are separated by commas. One with a comma in it stands in backticks. */
+  private val Name = "(?:`(?:[^`]|``)*`|[^,])+".r
+
   private val words = Map("UA" -> "update", "D" -> "delete")
 
   /** Whether rows can be looked for by a key: maps are no more than grouped by. */

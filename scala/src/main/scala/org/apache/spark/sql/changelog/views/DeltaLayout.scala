@@ -50,6 +50,14 @@ class DeltaLayout(view: KeptView) {
         s"A column whose name has a backtick, as $name has,",
         "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
     }
+    // Spark and Delta read the names of such columns once more, without quotes
+    (partitioned ++ clustered).find(!_.fieldNames.forall(_.matches("[A-Za-z_]\\w*"))).foreach {
+      column =>
+        throw ViewErrors.clauseNotSupported(
+          view.sql,
+          s"PARTITIONED BY or CLUSTER BY ${quoted(column)}, whose name is not of letters, digits and underscores,",
+          "Give the column another name by AS, or store the view USING parquet.")
+    }
     partitions.map(view.schema(_)).foreach { field =>
       if (Seq(BinaryType, TimestampType).contains(field.dataType)) {
         throw ViewErrors.clauseNotSupported(
@@ -104,7 +112,7 @@ object DeltaLayout {
       val row = detail.select("partitionColumns", "clusteringColumns").head()
       def names(index: Int) = row.getSeq[String](index).filter(columns.fieldNames.contains(_))
       val clustered = names(1).map(name => Expressions.column(quoteIdentifier(name)))
-      names(0).map(Expressions.identity) ++
+      names(0).map(name => Expressions.identity(quoteIdentifier(name))) ++
         Option.when(clustered.nonEmpty)(ClusterByTransform(clustered))
     }
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.command.{AlterTableRenameCommand, DropTableCommand}
+import org.apache.spark.sql.execution.command.DropTableCommand
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.files.{
@@ -126,8 +126,9 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
   /** Rows and checkpoint stay where they are. */
   override def rename(view: KeptView, to: TableIdentifier): Unit = {
-    AlterTableRenameCommand(view.name, to, isView = true).run(session)
-    ()
+    // Spark's command reads the name without quotes, and so none that is a number
+    session.catalog.uncacheTable(view.sql)
+    catalog.renameTable(view.name, to)
   }
 
   override def drop(view: KeptView): Unit = {

@@ -10,8 +10,10 @@ import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
+import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier}
@@ -49,6 +51,14 @@ class ViewCatalog(session: SparkSession) {
     val name = identify(parts)
     find(name).getOrElse(throw ViewErrors.notFound(name, exists(name)))
   }
+
+  /** Refuses a name that the catalog can't store, before anything is written for it. */
+  def checkName(name: TableIdentifier): Unit =
+    if (!name.table.matches("\\w+")) {
+      throw new AnalysisException(
+        "INVALID_SCHEMA_OR_RELATION_NAME",
+        Map("name" -> quoteIdentifier(name.table)))
+    }
 
   /** Whether anything has the name. */
   def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)

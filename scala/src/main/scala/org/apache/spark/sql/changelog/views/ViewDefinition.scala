@@ -268,9 +268,9 @@ object ViewDefinition extends CapturesConfig {
 
   /** The settings that decide what a query means, as Spark keeps them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {
-    sqlConfigsToProps(conf, "").filter { case (key, _) =>
+    sqlConfigsToProps(conf, "").filter { case setting @ (key, _) =>
       key.startsWith("spark.sql.") && !unrelated.exists(key.startsWith) &&
-      !RefuseSecrets.isSecret(key)
+      !RefuseSecrets.isSecret(setting)
     }
   }
 

@@ -205,6 +205,8 @@ object ViewQuery {
     RecordedSettings.forgetMeaning(session.sessionState.conf, definition.settings.keySet)
     definition.temporaryViews.foreach(keepOnly(session, _))
     session.conf.set(RefuseViewWrites.Allowed, value = true)
+    // what a statement had in place of ${...} is in the text already
+    session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
     // what was in a file that is gone would be missing among what has changed
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
     // versions that were noted are read as long as their files are there

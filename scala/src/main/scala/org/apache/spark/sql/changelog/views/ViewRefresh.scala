@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{AnalysisException, Row}
@@ -309,6 +310,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       sink: (String, Map[String, String]),
       report: RefreshReport,
       trigger: Trigger = Trigger.AvailableNow()): StreamingQuery = {
+    // Spark forgets the progress of all but the last 100 batches, and with it how many rows they read
+    query.session.conf.set(SQLConf.STREAMING_PROGRESS_RETENTION.key, ViewRefresh.MostBatches)
     val running = writer(target, sink, trigger)
     try running.awaitTermination()
     finally {
@@ -347,4 +350,10 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   private def none(schema: StructType): DataFrame =
     query.session.createDataFrame(java.util.List.of[Row](), schema)
+}
+
+private object ViewRefresh {
+
+  /** How many batches of a refresh are counted. */
+  val MostBatches = 10000
 }

@@ -7,6 +7,7 @@ import scala.util.matching.Regex
 
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.connector.expressions.{ClusterByTransform, Expressions}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
@@ -84,13 +85,17 @@ class ViewStatement(parser: ParserInterface) {
   /** The text of another query for a view. */
   private def altered(name: String, query: String, parse: String => LogicalPlan): String =
     parse(s"CREATE MATERIALIZED VIEW $name AS $query") match {
-      case create: CreateMaterializedViewAsSelect => create.originalText
+      case create: CreateMaterializedViewAsSelect =>
+        // the plan of a command shows its text
+        RefuseSecrets(name, Map.empty, create.query)
+        create.originalText
       case _ => query
     }
 
   private def alteration(name: Seq[String], parsed: LogicalPlan, change: String): LogicalPlan =
     parsed match {
       case SetTableProperties(_, properties) =>
+        RefuseSecrets(name.map(quoteIfNeeded).mkString("."), properties, LocalRelation())
         AlterKeptView(name, properties, unset = Nil, ifExists = false)
       case UnsetTableProperties(_, keys, ifExists) =>
         AlterKeptView(name, Map.empty, keys, ifExists)

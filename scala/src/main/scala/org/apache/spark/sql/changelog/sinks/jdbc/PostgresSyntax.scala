@@ -3,11 +3,15 @@
 
 package org.apache.spark.sql.changelog.sinks.jdbc
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, Types}
 import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.jdbc.JdbcDialect
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, StructType}
+
+import org.apache.spark.sql.changelog.compat.JdbcTable
+import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /** PostgreSQL, and what understands its SQL. */
 class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
@@ -36,6 +40,18 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     case _ => None
   }
 
+  /** PostgreSQL cuts longer names off, and says so to nobody who asks. */
+  override def createTable(
+      connection: Connection,
+      table: JdbcTable,
+      schema: StructType,
+      key: Seq[String]): Unit = {
+    schema.fieldNames.find(_.getBytes(UTF_8).length > LongestName).foreach { column =>
+      throw SinkErrors.nameTooLong(table.name, column, LongestName)
+    }
+    super.createTable(connection, table, schema, key)
+  }
+
   /** Text of any length can be a key. */
   override protected def columnType(
       connection: Connection,
@@ -44,6 +60,9 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
 }
 
 private object PostgresSyntax {
+
+  /** In bytes. */
+  private val LongestName = 63
 
   /** 4714-11-24 BC. */
   private val FirstDay = LocalDate.of(-4713, 11, 24)

@@ -102,15 +102,27 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
       json(struct(col(Before).as("before"), col(After).as("after"), op.as("op")))
     }
 
-  /** NULL is written out, so that every record has all columns. */
-  private def json(row: Column): Column =
-    to_json(row, java.util.Map.of("ignoreNullFields", "false"))
+  private def json(row: Column): Column = to_json(row, JsonOptions)
 }
 
 object KafkaSink {
 
   /** Names the query and the batch a record was written by: `<query id>/<batch id>`. */
   val BatchHeader = "spark-changelog-batch"
+
+  /**
+   * NULL is written out, so that every record has all columns. Times are in UTC and to the microsecond: Spark's
+   * default cuts them off, and offsets of time zones too, so that different keys become one.
+   */
+  private val JsonOptions = java.util.Map.of(
+    "ignoreNullFields",
+    "false",
+    "timeZone",
+    "UTC",
+    "timestampFormat",
+    "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat",
+    "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 
   private val ValueFormat = "value.format"
   private val Json = "json"

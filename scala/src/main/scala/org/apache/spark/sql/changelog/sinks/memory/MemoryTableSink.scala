@@ -9,6 +9,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.streaming.sources.MemoryPlan
 
@@ -108,6 +109,8 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   private def show(input: SinkInput, rows: CurrentRows): Unit = {
     shown = Some(rows)
     val columns = input.columns.map(_.newInstance())
-    Dataset.ofRows(session, MemoryPlan(rows, columns)).createOrReplaceTempView(view)
+    Dataset
+      .ofRows(session, MemoryPlan(rows, columns))
+      .createOrReplaceTempView(quoteIfNeeded(view))
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
@@ -65,6 +66,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
+    // a name may have ${...} in it
+    session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, false)
     if (!exists) create(batch)
     exists = true
     val names = batch.input.columnNames

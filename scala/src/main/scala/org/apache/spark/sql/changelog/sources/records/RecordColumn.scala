@@ -67,12 +67,17 @@ private[changelog] class RecordColumn(
   def fault(text: Expression, described: Option[Description]): Expression = {
     val plain = s", which is not of its type ${dataType.sql}"
     val what = hint match {
-      case Some(hint) => If(IsNull(encodingName(described)), literal(hint), literal(plain))
+      case Some(hint) =>
+        // only a number is in a unit: 'infinity' and '0000-00-00' are not
+        val mayBe = if (isTime) IsNotNull(cast(text, LongType)) else Literal(true)
+        If(And(IsNull(encodingName(described)), mayBe), literal(hint), literal(plain))
       case None => literal(plain)
     }
     val shown = Left(text, Literal(RecordColumn.MaxShown))
     Concat(Seq(literal(s"column $name has the value '"), shown, literal("'"), what))
   }
+
+  private def isTime: Boolean = !dataType.isInstanceOf[DecimalType]
 
   private def hint: Option[String] = dataType match {
     case _: DecimalType =>

@@ -13,7 +13,7 @@ import scala.util.Try
 
 import com.fasterxml.jackson.core.JsonParser.NumberType
 import com.fasterxml.jackson.core.util.JsonParserDelegate
-import com.fasterxml.jackson.core.{JsonFactory, JsonParser}
+import com.fasterxml.jackson.core.{JsonFactory, JsonParser, JsonToken}
 
 import org.apache.spark.rdd.InputFileBlockHolder
 import org.apache.spark.sql.catalyst.InternalRow
@@ -25,12 +25,13 @@ import org.apache.spark.sql.catalyst.util.FailureSafeParser
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
 import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
-import org.apache.spark.sql.types.{Decimal, StringType, StructType}
+import org.apache.spark.sql.types.{DataType, Decimal, DecimalType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Parses JSON as a struct, as `from_json` does, except that a number that is kept as text keeps its digits,
- * where `from_json` reads a DOUBLE and writes that.
+ * where `from_json` reads a DOUBLE and writes that, and that a DECIMAL without room for a number's digits is
+ * refused, where `from_json` rounds.
  *
  * @param corrupt
  *   the column of a text that is not JSON of that schema
@@ -46,7 +47,19 @@ private[changelog] case class RecordParser(
   @transient private lazy val parser = {
     val read = new JSONOptions(options, timeZone, corrupt)
     val columns = StructType(struct.filterNot(_.name == corrupt))
-    val jackson = new JacksonParser(columns, read, allowArrayAsStructs = false)
+    val jackson = new JacksonParser(columns, read, allowArrayAsStructs = false) {
+      override def makeConverter(dataType: DataType): JsonParser => AnyRef = {
+        val converter = super.makeConverter(dataType)
+        dataType match {
+          case decimal: DecimalType =>
+            json => {
+              RecordParser.checkDigits(json, decimal.scale)
+              converter(json)
+            }
+          case _ => converter
+        }
+      }
+    }
     new FailureSafeParser[UTF8String](
       jackson.parse(_, RecordParser.exact, identity[UTF8String]),
       read.parseMode,
@@ -69,6 +82,16 @@ private[changelog] case class RecordParser(
 }
 
 private object RecordParser {
+
+  /** Refuses a number with more digits after the point than a decimal has; other texts are left to Spark. */
+  private def checkDigits(json: JsonParser, scale: Int): Unit = {
+    // of a struct or a map, whose value comes next
+    if (json.currentToken == JsonToken.FIELD_NAME) json.nextToken()
+    Try(new BigDecimal(json.getText)).toOption.map(_.stripTrailingZeros).foreach { number =>
+      if (number.scale > scale)
+        throw new ArithmeticException(s"$number has more than $scale digits")
+    }
+  }
 
   /** A parser whose fractions are copied as decimals. */
   private def exact(factory: JsonFactory, json: UTF8String): JsonParser = {
@@ -120,11 +143,16 @@ object RecordValues {
 
   /** An instant as microseconds since the epoch. `encoding` tells the unit. */
   def micros(value: Long, encoding: UTF8String): java.lang.Long = encoding.toString match {
+    case _ if value == PositiveInfinity || value == NegativeInfinity => null
     case "Timestamp" => Try(Long.box(Math.multiplyExact(value, 1000L))).getOrElse(null)
     case "MicroTimestamp" => value
     case "NanoTimestamp" => Math.floorDiv(value, 1000L)
     case _ => null
   }
+
+  // PostgreSQL's driver writes 'infinity' and '-infinity' so
+  private val PositiveInfinity = 9223372036825200000L
+  private val NegativeInfinity = -9223372036832400000L
 
   /** A time of day as nanoseconds since midnight. `encoding` tells the unit. */
   def nanosOfDay(value: Long, encoding: UTF8String): java.lang.Long = {

@@ -41,6 +41,7 @@ case class CreateKeptView(
     val catalog = new ViewCatalog(session)
     val full = catalog.identify(name)
     val old = catalog.find(full)
+    catalog.checkName(full)
     if (catalog.exists(full) && (old.isEmpty || !replace)) {
       if (!ifNotExists) throw ViewErrors.exists(full)
     } else {

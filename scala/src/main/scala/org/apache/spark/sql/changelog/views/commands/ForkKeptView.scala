@@ -21,6 +21,7 @@ case class ForkKeptView(name: Seq[String], from: Seq[String], at: Moment, ifNotE
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val catalog = new ViewCatalog(session)
     val full = catalog.identify(name)
+    catalog.checkName(full)
     if (catalog.exists(full)) {
       if (!ifNotExists) throw ViewErrors.exists(full)
     } else {

@@ -20,6 +20,7 @@ case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewComman
   private def rename(session: SparkSession, view: KeptView): Unit = {
     val catalog = new ViewCatalog(session)
     val target = catalog.identify(to)
+    catalog.checkName(target)
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     if (target.database != view.name.database) {
       throw ViewErrors.clauseNotSupported(

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.testing
 
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
@@ -51,7 +52,8 @@ final case class Feed(
 
   /** A call of `from_changelog` over `source`, as SQL. */
   def read(source: String, changeType: String): String = {
-    def names(columns: Seq[String]) = columns.mkString("array('", "', '", "')")
+    def names(columns: Seq[String]) =
+      columns.map(Literal(_).sql).mkString("array(", ", ", ")")
     val changes = below.fold(source)(query => s"(${query.replace("arrived", source)})")
     val rows = if (insertOnly) s"(SELECT * EXCEPT ($changeType) FROM $changes)" else changes
     val all = Seq(
