@@ -81,6 +81,7 @@ class StatementParserSuite
       "a whole number of at most 9 digits",
       rescale)
     isWrong("WHY MATERIALIZED VIEW v ^city = 'a'", s"WHERE or $end", why)
+    isWrong("WHY MATERIALIZED VIEW v WHERE city = 'a'^) LIMIT (1", end, why)
     isWrong("ALTER MATERIALIZED VIEW v SET ^PARTITION 4", "PARTITIONS or TBLPROPERTIES", alter)
     isWrong("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ^a = 1", "(", alter)
     isWrong("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('a' = 1^", ")", alter)

@@ -89,28 +89,36 @@ private[parser] final class ReadStatement(
     spark(new String(chars))
   }
 
-  /** Parses the statement from a slot on by Spark's parser, with other words before and after it. */
-  def rest(slot: String, before: String = "", after: String = ""): LogicalPlan =
-    from(found.parts(slot)._1, before, after)
+  /** Parses the statement from a slot on by Spark's parser, with other words before it. */
+  def rest(slot: String, before: String = ""): LogicalPlan =
+    from(found.parts(slot)._1, before, tokens.text.length)
 
   /** Parses all that follows a slot by Spark's parser, with other words before it. */
-  def after(slot: String, before: String): LogicalPlan = from(found.parts(slot)._2, before, "")
+  def after(slot: String, before: String): LogicalPlan =
+    from(found.parts(slot)._2, before, tokens.text.length)
+
+  /** Parses the statement from a slot on by Spark's parser, in parentheses so that no other clause can follow. */
+  def enclosed(slot: String, before: String): LogicalPlan = {
+    val first = found.parts(slot)._1
+    val end = Iterator.from(first).find(tokens(_).kind == SqlTokens.End).get
+    var depth = 0
+    for (number <- first until end) {
+      if (tokens.isSymbol(number, '(')) depth += 1
+      if (tokens.isSymbol(number, ')')) depth -= 1
+      if (depth < 0) throw error(number, Seq(Syntax.EndOfStatement))
+    }
+    val last = (end - 1 to first by -1).find(!tokens.isSymbol(_, ';')).get
+    from(first, s"$before (", tokens(last).end, ")")
+  }
 
   /** The parsed text keeps its line and position if the words before it have room, so that errors point to it. */
-  private def from(number: Int, before: String, after: String): LogicalPlan = {
+  private def from(number: Int, before: String, until: Int, after: String = ""): LogicalPlan = {
     val start = tokens(number).start
     val blank = tokens.text.take(start).map(char => if (char == '\n') char else ' ')
     val room = start - before.length - 1
     val head =
       if (room >= 0 && blank.indexOf('\n', room) < 0) s"${blank.take(room)}$before "
       else s"$before $blank"
-    spark(
-      head + tokens.text.substring(start, if (after.isEmpty) tokens.text.length else end) + after)
-  }
-
-  /** The end of the last token that is no semicolon. */
-  private def end: Int = {
-    val after = Iterator.from(0).find(tokens(_).kind == SqlTokens.End).get
-    tokens((after - 1 to 0 by -1).find(!tokens.isSymbol(_, ';')).get).end
+    spark(head + tokens.text.substring(start, until) + after)
   }
 }

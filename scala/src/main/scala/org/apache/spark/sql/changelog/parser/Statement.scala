@@ -202,9 +202,8 @@ private[parser] object Statement {
     if (!read.has("v")) WhyCommand(read.rest("query"))
     else {
       val name = read.name("v")
-      // within parentheses, so that no other clause follows
       val wanted = Option.when(read.has("WHERE")) {
-        read.rest("condition", s"SELECT * FROM ${read.textOf("v")} WHERE (", ")")
+        read.enclosed("condition", s"SELECT * FROM ${read.textOf("v")} WHERE")
       }
       WhyKeptView(name, wanted.flatMap(_.collectFirst { case filter: Filter => filter }))
     }
