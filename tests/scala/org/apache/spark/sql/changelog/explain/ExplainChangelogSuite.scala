@@ -181,7 +181,7 @@ class ExplainChangelogSuite
       text(s"EXPLAIN CHANGELOG SELECT * FROM to_changelog(TABLE($cascade), 'append')")
     }
     assert(spark.sql("EXPLAIN SELECT 1").collect().length == 1)
-    checkError("CHANGELOG_STATEMENT_UNKNOWN", "statement" -> "EXPLAIN CHANGELOG") {
+    checkError("CHANGELOG_SYNTAX_ERROR", "found" -> "the end of the statement") {
       spark.sql("EXPLAIN CHANGELOG")
     }
   }

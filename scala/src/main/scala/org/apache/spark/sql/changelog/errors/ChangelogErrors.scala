@@ -50,9 +50,23 @@ object ChangelogErrors {
   def changesNotStarted(): AnalysisException =
     analysis("CHANGELOG_CHANGES_NOT_STARTED", Map.empty)
 
-  /** @param begun the words that it begins with */
-  def statementUnknown(begun: String, syntax: String): AnalysisException =
-    analysis("CHANGELOG_STATEMENT_UNKNOWN", Map("statement" -> begun, "syntax" -> syntax))
+  /** @param excerpt the line of the statement, and below it a mark where `found` stands */
+  def syntaxError(
+      expected: String,
+      found: String,
+      line: Int,
+      position: Int,
+      excerpt: String,
+      syntax: String): AnalysisException =
+    analysis(
+      "CHANGELOG_SYNTAX_ERROR",
+      Map(
+        "expected" -> expected,
+        "found" -> found,
+        "line" -> line.toString,
+        "position" -> position.toString,
+        "excerpt" -> excerpt,
+        "syntax" -> syntax))
 
   def lookupMisplaced(): AnalysisException = analysis("CHANGELOG_LOOKUP_MISPLACED", Map.empty)
 

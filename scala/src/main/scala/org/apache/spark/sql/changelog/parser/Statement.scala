@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.parser
+
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.catalyst.plans.logical._
+
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
+import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
+import org.apache.spark.sql.changelog.explain.{
+  ExplainChangelogCommand,
+  ExplainFormat,
+  ExplainQueryCommand
+}
+import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
+import org.apache.spark.sql.changelog.savepoints._
+import org.apache.spark.sql.changelog.views._
+import org.apache.spark.sql.changelog.views.commands._
+
+/**
+ * A statement of ours: its syntax, and the plan it is parsed to.
+ *
+ * @param syntax
+ *   as [[Syntax]] says; `KIND` stands for `MATERIALIZED VIEW` or `STREAMING TABLE`
+ */
+private[parser] case class Statement(syntax: String)(val plan: ReadStatement => LogicalPlan) {
+  val parsed: Seq[Syntax] = Syntax(
+    syntax
+      .replace("KINDS", "{MATERIALIZED VIEWS | STREAMING TABLES}")
+      .replace("KIND", "{MATERIALIZED VIEW | STREAMING TABLE}"))
+
+  /** The sequences of keywords that it can begin with, up to the kind of its object. */
+  val heads: Seq[Seq[String]] = Statement.headsOf(parsed, Vector.empty)
+}
+
+private[parser] object Statement {
+
+  /** Kinds of objects: after one of these words all errors of the text are ours. */
+  private val Objects =
+    "VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG".split(' ').toSet
+
+  private val QueryWords = Seq("SELECT", "WITH", "FROM", "TABLE", "VALUES", "(")
+
+  private val Format = "[VERBOSE | FORMAT {TEXT | JSON | HTML | SVG}]"
+  private val Create =
+    "CREATE [OR REPLACE] KIND [IF NOT EXISTS] v [(columns)] [USING format] " +
+      "[PARTITIONED BY (transforms) | CLUSTER BY (keys) | COMMENT 'comment' | TBLPROPERTIES (properties) | DEFAULT COLLATION collation]… " +
+      "AS query"
+  private val At = "{BATCH n | SAVEPOINT s}"
+  private val Of = "OF {CHECKPOINT 'path' | KIND v}"
+
+  /** All statements. The first one that matches a text counts. */
+  val all: Seq[Statement] = Seq(
+    Statement(Create)(created),
+    Statement(s"CREATE KIND [IF NOT EXISTS] v FROM w [AT $At]") { read =>
+      ForkKeptView(read.name("v"), read.name("w"), moment(read), read.has("EXISTS"))
+    },
+    Statement(s"EXPLAIN [CHANGELOG $Format] $Create")(explained),
+    Statement(
+      "ALTER KIND v {AS query | SET PARTITIONS n | SET TBLPROPERTIES (properties) | " +
+        "UNSET TBLPROPERTIES [IF EXISTS] (keys) | RENAME TO w | SWAP WITH [KIND] w}")(altered),
+    Statement("ALTER KIND v {ADD | ALTER | CHANGE | CLUSTER | DROP | RECOVER | REPLACE} clause")(
+      refused),
+    Statement("EXPLAIN [CHANGELOG] ALTER KIND v AS query")(read =>
+      ExplainAlteredView(read.name("v"), queryOf(read))),
+    Statement("REFRESH KIND v [FULL | INCREMENTAL [STRICT] | WITH UPSTREAM]")(refreshed),
+    Statement("REFRESH KINDS [{IN | FROM} database]") { read =>
+      val database =
+        read.optional("database", read.name).map(name => RefreshKeptViews.OfDatabase(name.last))
+      RefreshKeptViews(database.getOrElse(RefreshKeptViews.All))
+    },
+    Statement("START KIND v")(read => StartKeptView(read.name("v"))),
+    Statement("STOP KIND v")(read => StopKeptView(read.name("v"))),
+    Statement("DROP KIND [IF EXISTS] v [CASCADE]")(read =>
+      DropKeptView(read.name("v"), read.has("EXISTS"), read.has("CASCADE"))),
+    Statement("{DESCRIBE | DESC} [EXTENDED] KIND [EXTENDED] v")(read =>
+      DescribeKeptView(read.name("v"), read.has("EXTENDED"))),
+    Statement("VERIFY KIND v [SAMPLE n PERCENT]")(read =>
+      VerifyKeptView(read.name("v"), Option.when(read.has("SAMPLE"))(sample(read)))),
+    Statement("WHY {KIND v [WHERE condition] | query}")(explainedRows),
+    Statement(s"RESTORE KIND v TO $At")(read => RestoreKeptView(read.name("v"), moment(read))),
+    Statement("COMPARE KIND v WITH [KIND] w")(read =>
+      CompareKeptView(read.name("v"), read.name("w"))),
+    Statement("SHOW REFRESHES OF [KIND] v")(read => ShowRefreshes(read.name("v"))),
+    Statement("SHOW KINDS [{IN | FROM} database] [[LIKE] 'pattern']")(read =>
+      ShowKeptViews(
+        read.optional("database", read.name).map(_.last),
+        read.optional("'pattern'", read.text))),
+    Statement(s"CREATE SAVEPOINT s $Of [AT BATCH n]")(read =>
+      CreateSavepoint(
+        read.word("s"),
+        of(read),
+        Option.when(read.has("BATCH"))(read.whole("n", 18)))),
+    Statement(s"SHOW SAVEPOINTS $Of")(read => ShowSavepoints(of(read))),
+    Statement(s"DROP SAVEPOINT [IF EXISTS] s $Of")(read =>
+      DropSavepoint(read.word("s"), of(read), read.has("EXISTS"))),
+    Statement(s"FORK CHECKPOINT 'path' [AT $At] INTO 'new'")(read =>
+      ForkCheckpoint(read.text("'path'"), moment(read), read.text("'new'"))),
+    Statement("EVOLVE CHECKPOINT 'path' INTO 'new' [TARGET table] AS query")(evolved),
+    Statement("EXPLAIN EVOLVE CHECKPOINT 'path' AS query")(evolved),
+    Statement("RESCALE CHECKPOINT 'path' INTO 'new' PARTITIONS n")(read =>
+      RescaleCheckpoint(read.text("'path'"), read.text("'new'"), read.whole("n", 9).toInt)),
+    Statement(
+      s"EXPLAIN CHANGELOG $Format {QUERY 'name' | DRY RUN OVER {'changes' | n {ROWS | ROW}} query | query}") {
+      read =>
+        if (read.has("QUERY")) ExplainQueryCommand(read.text("'name'"), format(read))
+        else if (read.has("DRY")) {
+          val sample =
+            if (read.has("'changes'")) Sample.Changes(read.text("'changes'"))
+            else Sample.FirstRows(read.whole("n", 6).toInt)
+          DryRunCommand(read.rest("query"), sample, format(read))
+        } else ExplainChangelogCommand(read.rest("query"), format(read))
+    })
+
+  private def headsOf(items: Seq[Syntax], before: Vector[String]): Seq[Seq[String]] =
+    items match {
+      case Syntax.Keyword(word) +: _ if Objects(word) => Seq(before :+ word)
+      case Syntax.Keyword(word) +: rest => headsOf(rest, before :+ word)
+      case Syntax.Choice(options, isOptional, _) +: rest =>
+        options.flatMap(option => headsOf(option ++ rest, before)) ++
+          (if (isOptional) headsOf(rest, before) else Nil)
+      case _ => QueryWords.map(before :+ _)
+    }
+
+  private def created(read: ReadStatement): LogicalPlan = {
+    val isReplaced = read.has("REPLACE")
+    val plan = parsedCreate(read)
+    if (isReplaced || read.has("CLUSTER")) creation(read, plan, isReplaced).getOrElse(plan)
+    else ResolveViewStatements.parsed(plan)
+  }
+
+  /** Parses a `CREATE` without `OR REPLACE`, which Spark lacks, and `CLUSTER BY`, which Delta's parser takes for a partitioning. */
+  private def parsedCreate(read: ReadStatement): LogicalPlan =
+    read.without("CREATE", "OR" -> "REPLACE", "CLUSTER" -> "(keys)")
+
+  private def creation(
+      read: ReadStatement,
+      plan: LogicalPlan,
+      isReplaced: Boolean): Option[LogicalPlan] =
+    ResolveViewStatements.creation(plan, isReplaced).map {
+      case create: CreateKeptView if read.has("CLUSTER") =>
+        val table = s"CREATE TABLE t CLUSTER BY ${read.textOf("(keys)")}"
+        val keys =
+          CatalystSqlParser.parsePlan(table).collect { case t: CreateTable => t.partitioning }
+        create.copy(layout = create.layout ++ keys.flatten)
+      case other => other
+    }
+
+  private def explained(read: ReadStatement): LogicalPlan = parsedCreate(read) match {
+    case create: CreatePipelineDatasetAsSelect =>
+      // a plan would show them
+      RefuseSecrets("to explain", Map.empty, create.query)
+      val otherwise = ExplainChangelogCommand(create.query, format(read))
+      creation(read, create, isReplaced = true) match {
+        case Some(command: CreateKeptView) => ExplainKeptView(command, otherwise)
+        case _ => otherwise
+      }
+    case other => other
+  }
+
+  private def altered(read: ReadStatement): LogicalPlan = {
+    val name = read.name("v")
+    if (read.has("AS")) AlterViewQuery(name, queryOf(read))
+    else if (read.has("PARTITIONS")) RescaleView(name, read.whole("n", 9).toInt)
+    else if (read.has("RENAME")) RenameKeptView(name, read.name("w"))
+    else if (read.has("SWAP")) SwapKeptViews(name, read.name("w"))
+    else {
+      read.after("v", s"ALTER TABLE ${read.textOf("v")}") match {
+        case SetTableProperties(_, properties) =>
+          RefuseSecrets(read.textOf("v"), properties, LocalRelation())
+          AlterKeptView(name, properties, unset = Nil, ifExists = false)
+        case UnsetTableProperties(_, keys, ifExists) =>
+          AlterKeptView(name, Map.empty, keys, ifExists)
+        case other => other
+      }
+    }
+  }
+
+  private def refused(read: ReadStatement): LogicalPlan = throw ViewErrors.clauseNotSupported(
+    read.name("v").mkString("."),
+    s"ALTER … ${read.textAfter("v").split(' ').take(2).mkString(" ")}",
+    "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO and SWAP WITH are; for all else use CREATE OR REPLACE.")
+
+  /** The text of a view's query, with the parameters that the statement was given. */
+  private def queryOf(read: ReadStatement): String =
+    read.rest("query", "CREATE STREAMING TABLE v AS") match {
+      case create: CreatePipelineDatasetAsSelect =>
+        // the plan of a command shows its text
+        RefuseSecrets(read.textOf("v"), Map.empty, create.query)
+        create.originalText
+      case _ => read.textOf("query")
+    }
+
+  private def refreshed(read: ReadStatement): LogicalPlan = {
+    val name = read.name("v")
+    if (read.has("UPSTREAM")) RefreshKeptViews(RefreshKeptViews.Upstream(name))
+    else {
+      val policy = Seq("FULL", "INCREMENTAL", "STRICT").filter(read.has).mkString(" ")
+      RefreshKeptView(name, RefreshPolicy.find(policy))
+    }
+  }
+
+  private def explainedRows(read: ReadStatement): LogicalPlan =
+    if (!read.has("v")) WhyCommand(read.rest("query"))
+    else {
+      val name = read.name("v")
+      val wanted = Option.when(read.has("WHERE")) {
+        read.enclosed("condition", s"SELECT * FROM ${read.textOf("v")} WHERE")
+      }
+      WhyKeptView(name, wanted.flatMap(_.collectFirst { case filter: Filter => filter }))
+    }
+
+  private def evolved(read: ReadStatement): LogicalPlan = EvolveCheckpoint(
+    read.text("'path'"),
+    read.optional("'new'", read.text),
+    read.optional("table", read.name),
+    read.rest("query"))
+
+  private def format(read: ReadStatement): ExplainFormat =
+    ExplainFormat(Seq("VERBOSE", "JSON", "HTML", "SVG").find(read.has).getOrElse("TEXT"))
+
+  private def of(read: ReadStatement): HasSavepoints =
+    if (read.has("CHECKPOINT")) OfCheckpoint(read.text("'path'")) else OfView(read.name("v"))
+
+  private def moment(read: ReadStatement): Moment =
+    if (read.has("BATCH")) Moment.AtBatch(read.whole("n", 18))
+    else if (read.has("SAVEPOINT")) Moment.AtSavepoint(read.word("s"))
+    else Moment.Newest
+
+  private def sample(read: ReadStatement): Double = {
+    val percent = read.textOf("n").toDouble
+    if (percent <= 0 || percent > 100) {
+      throw ViewErrors.propertyInvalid(
+        "SAMPLE",
+        read.textOf("n"),
+        "a percentage above 0 and up to 100")
+    }
+    percent
+  }
+}
