@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
-import org.apache.spark.sql.changelog.sources.tables.{DeltaCommit, DeltaCommits}
+import org.apache.spark.sql.changelog.connectors.delta.{DeltaCommit, DeltaCommits}
 
 /**
  * Which versions of a Delta table show which batch of the query that keeps it.

@@ -11,6 +11,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaCommits}
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 import org.apache.spark.sql.changelog.sinks.{
@@ -19,7 +20,7 @@ import org.apache.spark.sql.changelog.sinks.{
   SinkInput,
   SinkOptions
 }
-import org.apache.spark.sql.changelog.sources.tables.{DeltaCommits, NetRows}
+import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
  * Keeps a table current by `MERGE`: one of Delta, Iceberg or any other source with row-level
@@ -87,7 +88,10 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     written.persist()
     try
       if (!written.isEmpty) {
-        Delta.ofBatch(session, batch)(new RowMerge(session, table, names)(written, condition))
+        val application = DeltaCommits.application(batch.queryId, table)
+        Delta.having(session, Delta.ofBatch(application, batch.batchId)) {
+          new RowMerge(session, table, names)(written, condition)
+        }
       }
     finally written.unpersist()
   }
@@ -148,26 +152,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
     }
     partitions = EmptyPartitions.columnsOf(session.table(table))
   }
-
-  /** Notes in Delta's log which batch of which query a commit is; other tables don't look at it. */
-  private object Delta {
-    def ofBatch(session: SparkSession, batch: ChangelogBatch)(body: => Any): Unit = {
-      val notes = noteOf(batch.queryId, batch.batchId, table)
-      notes.foreach { case (name, value) => session.conf.set(name, value) }
-      try {
-        body
-        ()
-      } finally notes.foreach { case (name, _) => session.conf.unset(name) }
-    }
-  }
 }
 
 object TableSink {
-
-  /** Settings that have Delta note which batch a commit is, and leave out one that it holds. */
-  def noteOf(queryId: String, batch: Long, table: String): Seq[(String, String)] = Seq(
-    "spark.databricks.delta.write.txnAppId" -> DeltaCommits.application(queryId, table),
-    "spark.databricks.delta.write.txnVersion" -> batch.toString)
-
   private val There = "_changelog_there"
 }
