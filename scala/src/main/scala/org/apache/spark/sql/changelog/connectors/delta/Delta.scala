@@ -17,6 +17,9 @@ private[changelog] object Delta {
   /** The property of a table that turns on its change data feed. */
   val ChangeFeed = "delta.enableChangeDataFeed"
 
+  /** The property of a table whose writers may mark rows as removed instead of rewriting files. */
+  val DeletionVectors = "delta.enableDeletionVectors"
+
   /** The columns that the change data feed adds to those of the table. */
   val ColumnsOfFeed: Seq[String] =
     Seq(RowKind.ChangeTypeColumnName, "_commit_version", "_commit_timestamp")
