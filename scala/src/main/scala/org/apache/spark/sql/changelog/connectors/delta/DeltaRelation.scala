@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.connectors.delta
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
@@ -54,6 +56,9 @@ private[changelog] trait DeltaSnapshot {
   def columns: DeltaColumns
 
   def hasChangeFeed: Boolean
+
+  /** The files from which its rows are read: of data, and of deletion vectors. */
+  def files: Seq[Path]
 
   /** The log from one version to another, both included, as far as it is still there. */
   def log(first: Long, last: Long): Seq[DeltaLogEntry]

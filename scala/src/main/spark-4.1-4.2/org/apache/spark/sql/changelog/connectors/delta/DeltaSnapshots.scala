@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.connectors.delta
 
+import org.apache.hadoop.fs.Path
+
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
@@ -16,6 +18,7 @@ import org.apache.spark.sql.delta.actions.{
   RemoveFile,
   SetTransaction
 }
+import org.apache.spark.sql.delta.actions.DeletionVectorDescriptor.INLINE_DV_MARKER
 import org.apache.spark.sql.delta.commands.cdc.CDCReader
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.delta.{DeltaColumnMapping, DeltaConfigs, Snapshot}
@@ -45,6 +48,12 @@ private[delta] object DeltaSnapshots {
 
     override def hasChangeFeed: Boolean =
       DeltaConfigs.CHANGE_DATA_FEED.fromMetaData(snapshot.metadata)
+
+    override def files: Seq[Path] = snapshot.allFiles.collect().toSeq.flatMap { file =>
+      val vector = Option(file.deletionVector).filterNot(_.storageType == INLINE_DV_MARKER)
+      file.absolutePath(snapshot.deltaLog) +:
+        vector.map(_.absolutePath(snapshot.deltaLog.dataPath)).toSeq
+    }
 
     override def log(first: Long, last: Long): Seq[DeltaLogEntry] =
       snapshot.deltaLog

@@ -50,7 +50,13 @@ private[delta] class DeltaWrites private (
     RowChanges.collect(changes.queryExecution.toRdd, changes.schema).exists { collected =>
       collected.isEmpty || {
         val changes = new RowChanges(identity, collected)
-        DeltaConflicts.passing(commit(changes, batch))
+        try DeltaConflicts.passing(commit(changes, batch))
+        catch {
+          // another version of Delta; a batch that is there is not written by MERGE, too
+          case error: LinkageError =>
+            logWarning(log"A batch is left to MERGE", error)
+            false
+        }
       }
     }
   }
