@@ -287,7 +287,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   private def propertiesOf(view: KeptView): Map[String, String] =
-    view.definition.toProperties + (Delta.ChangeFeed -> "true")
+    Map(
+      Delta.DeletionVectors -> "true") ++ view.definition.toProperties + (Delta.ChangeFeed -> "true")
 }
 
 object DeltaStorage {
