@@ -13,7 +13,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.streaming.{StreamingQueryException, Trigger}
 
 import org.apache.spark.sql.changelog.testing._
@@ -111,6 +113,25 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
       assert(changed.copied == 7 && changed.replaced == 3)
       run("MERGE INTO t USING (VALUES (1) AS c(id)) c ON t.id = c.id WHEN MATCHED THEN DELETE")
       assert(entry.files.copied == 9 && entry.files.replaced == 1)
+    }
+  }
+
+  test("a log is read by as many tasks as a setting says") {
+    val session = spark.newSession()
+    session.conf.unset(Delta.LogTasks)
+    withTable() {
+      (1 to 2).foreach(n => run(s"INSERT INTO t VALUES ($n, 'a')"))
+      DeltaLog.clearCache()
+      Delta.limitLogTasks(session)
+      assert(session.conf.get(Delta.LogTasks).toInt == spark.sparkContext.defaultParallelism)
+      // Delta asks the active session
+      session.withActive {
+        val log = DeltaLog.forTable(session, TableIdentifier("t"))
+        assert(log.unsafeVolatileSnapshot.stateDS.rdd.getNumPartitions == 2)
+      }
+      session.conf.set(Delta.LogTasks, 7)
+      Delta.limitLogTasks(session)
+      assert(session.conf.get(Delta.LogTasks) == "7")
     }
   }
 

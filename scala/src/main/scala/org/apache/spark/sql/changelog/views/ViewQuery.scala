@@ -210,6 +210,7 @@ object ViewQuery {
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
     // versions that were noted are read as long as their files are there
     session.conf.set(Delta.RefusesOldVersions, value = false)
+    Delta.limitLogTasks(session)
     val manager = session.sessionState.catalogManager
     definition.namespace.headOption.foreach(manager.setCurrentCatalog)
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)

@@ -35,6 +35,15 @@ private[changelog] object Delta {
   val Application = "spark.databricks.delta.write.txnAppId"
   val ApplicationVersion = "spark.databricks.delta.write.txnVersion"
 
+  /** The setting for the number of tasks that read a log. */
+  val LogTasks = "spark.databricks.delta.snapshotPartitions"
+
+  /** Reads logs in no more tasks than run at once, unless a user says how many: Delta's default is 50 for any log. */
+  def limitLogTasks(session: SparkSession): Unit =
+    if (!session.sessionState.conf.contains(LogTasks)) {
+      session.conf.set(LogTasks, math.min(50, session.sparkContext.defaultParallelism))
+    }
+
   /** The settings of statements that write a batch of `application`. Delta skips a batch that the table has already. */
   def ofBatch(application: String, batch: Long): Map[String, String] =
     Map(Application -> application, ApplicationVersion -> batch.toString)
