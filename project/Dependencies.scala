@@ -22,19 +22,23 @@ object Dependencies {
   /** What the test kit needs besides Spark, as those who use it have it. */
   val testkit: Seq[ModuleID] = Seq("org.scalatest" %% "scalatest" % "3.2.19")
 
-  private val delta = "io.delta" % s"delta-spark_${SparkLine.of(sparkVersion)}_2.13" % "4.4.0"
+  /** Whether the line has a release of Delta, against which `connectors` is compiled. */
+  private lazy val isWithDelta = Seq("4.1", "4.2").contains(SparkLine.current)
+
+  private lazy val delta =
+    "io.delta" % s"delta-spark_${SparkLine.of(sparkVersion)}_2.13" % "4.4.0"
 
   // no build of Iceberg is for Spark 4.2 yet: of this one the tables work everywhere, not the catalogs
   private val iceberg = "org.apache.iceberg" % "iceberg-spark-runtime-4.0_2.13" % "1.11.0"
 
-  /** Spark's own test jars hold `StreamTest`, `QueryTest` and `SharedSparkSession`. */
-  val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
+  /** Tests use Delta, and so does what is compiled. Spark's own test jars hold `StreamTest` and `QueryTest`. */
+  lazy val test: Seq[ModuleID] = spark.map(_ % Test classifier "tests") ++ Seq(
     "org.scalatest" %% "scalatest" % "3.2.19" % Test,
     "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
     ("org.apache.spark" %% "spark-sql-kafka-0-10" % sparkVersion % Test)
       .exclude("org.apache.spark", "spark-token-provider-kafka-0-10_2.13"),
     ("org.apache.spark" %% "spark-pipelines" % sparkVersion % Test).intransitive(),
-    delta % Test,
+    delta % (if (isWithDelta) Provided else Test),
     iceberg % Test,
     "com.h2database" % "h2" % "2.3.232" % Test,
     "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.6" % Test,

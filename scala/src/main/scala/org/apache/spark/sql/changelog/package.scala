@@ -13,6 +13,7 @@ package org.apache.spark.sql
  *   config       settings
  *                uses compat
  *   errors       everything a user can be told
+ *   connectors   table formats: the only code that knows their classes, settings and errors
  *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
  *                uses compat, errors
  *   state        a state store that keeps rows in pages, for any streaming query
@@ -23,7 +24,7 @@ package org.apache.spark.sql
  *                rewritten to, and what EXPLAIN says of one
  *                uses config, errors, microbatch
  *   sources      change types into row kinds, records into changes, tables that are followed
- *                uses checkpoint, compat, errors, plans
+ *                uses checkpoint, compat, connectors, errors, plans
  *   inference    what each node of a query emits and needs: row kinds and keys from the sources up,
  *                updates from the root down, when rows are final, what is kept; and what is refused
  *                uses compat, config, errors, plans
@@ -32,7 +33,7 @@ package org.apache.spark.sql
  *   functions    from_changelog, to_changelog and their like, as SQL table functions
  *                uses analysis, compat, errors, plans, sources
  *   sinks        what keeps tables and topics current from the changes, each batch once
- *                uses checkpoint, compat, errors, plans, sources
+ *                uses checkpoint, compat, connectors, errors, plans, sources
  *   identity     what a query is, written down in its checkpoint so that it can be begun again, and
  *                what is checked when it is started
  *                uses analysis, checkpoint, compat, config, errors, microbatch, plans, sinks, sources,
@@ -56,8 +57,8 @@ package org.apache.spark.sql
  *                uses analysis, compat, config, errors, execution, functions, inference, microbatch,
  *                plans, sources, status
  *   views        statements that keep a query's table under one name
- *                uses analysis, checkpoint, compat, config, errors, evolution, explain, functions,
- *                identity, plans, savepoints, sinks, sources
+ *                uses analysis, checkpoint, compat, config, connectors, errors, evolution, explain,
+ *                functions, identity, plans, savepoints, sinks, sources
  *   web          a tab of Spark's web UI
  *                uses compat, explain, plans, status, views
  *   parser       what Spark's grammar doesn't have

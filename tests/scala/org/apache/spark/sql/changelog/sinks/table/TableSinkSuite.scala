@@ -58,6 +58,44 @@ class TableSinkSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     query.stop()
   }
 
+  test("a table with deletion vectors is written without MERGE, each batch once") {
+    run(
+      "CREATE TABLE marked (city STRING, total BIGINT, n BIGINT) USING delta " +
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    val query =
+      new KeptQuery(spark, rides, byCity, spark.table("marked").select("city", "n", "total"))
+    def commits = run("DESCRIBE HISTORY marked").map(_.getAs[String]("operation")).reverse.tail
+    query.start("changelog-table", Map("table" -> "marked"))
+    query.check("+I 1 Oslo 5", "+I 2 Rome 7", "+I 3 NULL 1", "+I 4 NULL NULL")
+    query.check("-U 1 Oslo 5", "+U 1 Rome 5", "-D 3 NULL 1")
+    query.forgetLastBatch()
+    query.start("changelog-table", Map("table" -> "marked"))
+    query.processAll()
+    query.compare()
+    query.check("+I 5 Oslo 1", "-D 4 NULL NULL")
+    assert(commits == Seq.fill(3)("STREAMING UPDATE"))
+    // other columns than those of the query are left to MERGE, which leaves them as they are
+    run("ALTER TABLE marked ADD COLUMN note STRING")
+    query.check("+I 6 Bern 1")
+    assert(commits.last == "MERGE")
+    query.stop()
+  }
+
+  test("rows without a key are counted in a table with deletion vectors") {
+    run(
+      "CREATE TABLE fares (city STRING, fare INT) USING delta PARTITIONED BY (city) " +
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    val query =
+      new KeptQuery(spark, rides, "SELECT city, fare FROM rides", spark.table("fares"))
+    query.start("changelog-table", Map("table" -> "fares", "countRows" -> "true"))
+    query.check("+I 1 Oslo 5", "+I 2 Oslo 5", "+I 3 NULL 1", "+I 4 Oslo 5", "+I 5 NULL NULL")
+    query.check("-D 2 Oslo 5", "+I 6 Rome 1")
+    query.check("-D 1 Oslo 5", "-D 4 Oslo 5", "-U 5 NULL NULL", "+U 5 NULL 1")
+    query.stop()
+  }
+
+  private def run(sql: String) = spark.sql(sql).collect().toSeq
+
   test("a table of any source with row-level operations equals the query") {
     spark.sql("CREATE TABLE mem.db.totals (total BIGINT, city STRING, n BIGINT)")
     val query = new KeptQuery(

@@ -3,13 +3,11 @@
 
 package org.apache.spark.sql.changelog.views
 
-import java.net.URI
-
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
-import org.apache.spark.sql.changelog.sources.tables.{DeltaCommit, DeltaCommits}
+import org.apache.spark.sql.changelog.connectors.delta.{DeltaCommit, DeltaCommits, DeltaRelation}
 
 /**
  * Which versions of a Delta table show which batch of the query that keeps it.
@@ -88,11 +86,12 @@ private class DeltaBatches(
     val reader = version.fold(session.read)(session.read.option("versionAsOf", _))
     val rows = reader.table(table)
     // those of the newest are there
-    Option.when(version == newest || rows.inputFiles.forall(exists))(rows)
+    Option.when(version == newest || filesOf(rows).forall(exists))(rows)
   }
 
-  private def exists(file: String): Boolean = {
-    val path = new Path(new URI(file))
+  private def filesOf(rows: DataFrame): Seq[Path] =
+    rows.queryExecution.analyzed.collect { case DeltaRelation(table) => table.snapshot.files }.flatten
+
+  private def exists(path: Path): Boolean =
     path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)
-  }
 }

@@ -13,8 +13,8 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
-import org.apache.spark.sql.changelog.sources.tables.DeltaCommits
+import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaCommits}
+import org.apache.spark.sql.changelog.sinks.table.EmptyPartitions
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -52,7 +52,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   private def removeRemains(location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
     def names(folder: Path) = files.listStatus(folder).map(_.getPath.getName).toSeq
-    val log = new Path(location, LogFolder)
+    val log = new Path(location, Delta.LogFolder)
     val own = new Path(location, Folder)
     if (files.exists(own) && names(location) == Seq(Folder) && names(own) == Seq(
         ViewLease.Folder)) {
@@ -61,7 +61,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       val isTable = names(log).exists(_.matches("\\d+\\..*"))
       val isRemains =
         if (isTable) isUntouchedView(location)
-        else names(location).forall(_ == LogFolder)
+        else names(location).forall(_ == Delta.LogFolder)
       if (isRemains) files.delete(location, true)
     }
   }
@@ -87,7 +87,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val files = staged.getFileSystem(session.sessionState.newHadoopConf())
     new DeltaBatches(session, view.sql, generation, queryId).shown {
       // of a path below a table Delta would take that table
-      if (!files.exists(new Path(staged, LogFolder))) LazyList.empty
+      if (!files.exists(new Path(staged, Delta.LogFolder))) LazyList.empty
       else {
         val table = s"delta.${quoteIdentifier(staged.toString)}"
         new DeltaBatches(session, table, generation, queryId).written
@@ -196,11 +196,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
    */
   private def noting(view: KeptView, writing: SparkSession, queryId: Option[String])(
       commit: => Unit): Unit = {
-    val batch = queryId.toSeq.flatMap(TableSink.noteOf(_, batch = 0, view.sql))
-    val notes = batch :+ (CommitNote -> view.definition.generation.get)
-    notes.foreach { case (name, value) => writing.conf.set(name, value) }
-    try RefuseViewWrites.allow(writing)(commit)
-    finally notes.foreach { case (name, _) => writing.conf.unset(name) }
+    val batch = queryId.map(id => Delta.ofBatch(DeltaCommits.application(id, view.sql), 0))
+    val notes = batch.getOrElse(Map.empty) + (Delta.CommitNote -> view.definition.generation.get)
+    Delta.having(writing, notes)(RefuseViewWrites.allow(writing)(commit))
   }
 
   override def settle(view: KeptView): Unit = {
@@ -289,7 +287,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   private def propertiesOf(view: KeptView): Map[String, String] =
-    view.definition.toProperties + ("delta.enableChangeDataFeed" -> "true")
+    Map(
+      Delta.DeletionVectors -> "true") ++ view.definition.toProperties + (Delta.ChangeFeed -> "true")
 }
 
 object DeltaStorage {
@@ -306,8 +305,6 @@ object DeltaStorage {
   }
 
   private val Folder = "_changelog"
-  private val LogFolder = "_delta_log"
-  private val CommitNote = "spark.databricks.delta.commitInfo.userMetadata"
 
   /** Whether the rows of a generation that was about to be shown have been written. */
   def isWritten(session: SparkSession, view: TableIdentifier, generation: String): Boolean = {

@@ -7,6 +7,7 @@ import java.io.FileNotFoundException
 
 import org.apache.spark.SparkThrowable
 
+import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.{TableErrors, ViewErrors}
 
 /** Why a refresh has failed, as far as it matters for what is done then. */
@@ -35,13 +36,13 @@ object RefreshFailure {
         case (condition, named: Throwable)
             if TableErrors.asksForAll(condition) || Changed(condition) =>
           AsksForAll(named)
-        case (OtherTable, named: Throwable) =>
+        case (Delta.OtherTable, named: Throwable) =>
           AsksForAll(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if condition.endsWith(OtherType) =>
           AsksForAll(ViewErrors.readTableReplaced(firstSentence(named.getMessage)))
-        case (condition, named: Throwable) if LogGone(condition) =>
+        case (condition, named: Throwable) if Delta.LogGone(condition) =>
           AsksForAll(TableErrors.filesGone(firstSentence(named.getMessage)))
-        case (condition, named: Throwable) if OnlyAppends(condition) =>
+        case (condition, named: Throwable) if Delta.OnlyAppends(condition) =>
           Other(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
       }
       .getOrElse {
@@ -67,18 +68,8 @@ object RefreshFailure {
   /** The query reads its tables in another way than when it was begun. */
   private val Changed = Set("CHANGELOG_QUERY_CHANGED")
 
-  /** A view that it reads was made anew, as when it has got other columns. */
-  private val OtherTable = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
-
-  /** So is one that is kept as files, of which a snapshot has a column of another type. */
+  /** A view that it reads was made anew as files, of which a snapshot has a column of another type. */
   private val OtherType = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
 
-  /** What Delta's own stream says of a log that has lost what it has not read. */
-  private val LogGone = Set(
-    "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
-    "DELTA_STREAMING_CHECK_COLUMN_MAPPING_NO_SNAPSHOT")
-
-  private val OnlyAppends =
-    Set("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
   private val Deepest = 20
 }

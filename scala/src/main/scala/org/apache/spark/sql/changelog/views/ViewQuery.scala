@@ -21,12 +21,13 @@ import org.apache.spark.sql.types.{MetadataBuilder, StructType}
 
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
+import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 import org.apache.spark.sql.changelog.sources.ArrivalDependence
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
-import org.apache.spark.sql.changelog.sources.tables.{DeltaTable, FollowedWay}
+import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
  * The query of a view, in a session of its own that has the settings the view was made with and,
@@ -210,7 +211,8 @@ object ViewQuery {
     // what was in a file that is gone would be missing among what has changed
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
     // versions that were noted are read as long as their files are there
-    session.conf.set(DeltaTable.RefusesOldVersions, value = false)
+    session.conf.set(Delta.RefusesOldVersions, value = false)
+    Delta.limitLogTasks(session)
     val manager = session.sessionState.catalogManager
     definition.namespace.headOption.foreach(manager.setCurrentCatalog)
     manager.setCurrentNamespace(definition.namespace.drop(1).toArray)

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import org.apache.spark.sql.changelog.connectors.delta.DeltaConflicts
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.Gone
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 

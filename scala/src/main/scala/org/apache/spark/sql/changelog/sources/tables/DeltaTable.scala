@@ -3,11 +3,19 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
-import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.RowKind
+import org.apache.spark.sql.changelog.connectors.delta.{
+  Delta,
+  DeltaColumns,
+  DeltaCommitSize,
+  DeltaLogEntry,
+  DeltaRelation,
+  DeltaSnapshot,
+  DeltaStreamOffset
+}
 import org.apache.spark.sql.changelog.errors.TableErrors
 
 /**
@@ -24,11 +32,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def now(): TableVersion = SharedMoments.of(session, name)(versionOf(current))
 
-  private def versionOf(snapshot: DeltaMethods.Snapshot): TableVersion =
+  private def versionOf(snapshot: DeltaSnapshot): TableVersion =
     TableVersion(name, snapshot.id, columnsOf(snapshot.columns), snapshot.version.toString)
 
   /** Columns of the same names may be others: in the files they have names of their own, or are not there. */
-  private def columnsOf(columns: DeltaMethods.Columns): String =
+  private def columnsOf(columns: DeltaColumns): String =
     TableVersion.fingerprint(columns.schema, columns.inFiles: _*)
 
   override def version(start: Option[TableVersion], moment: TableVersion): TableVersion = {
@@ -53,7 +61,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
       val travelled = session.read.option("versionAsOf", at.version).table(name)
       FollowedTables.relationOf(travelled)
     } catch {
-      case error @ DeltaTable.Error(condition) if DeltaTable.Gone(condition) =>
+      case error @ Delta.Error(condition) if Delta.VersionGone(condition) =>
         throw lost(at, error)
     }
   }
@@ -68,10 +76,7 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
       val commits =
         if (found.version == since.number) Nil
         else commitsOf(found, since, found.version)
-      val changed = commits.map { case (_, actions) =>
-        DeltaCommitSize(DeltaMethods.commitOf(actions))
-      }
-      TableSize(bytes, changed.sum)
+      TableSize(bytes, commits.map(commit => DeltaCommitSize(commit.files)).sum)
     }
   }
 
@@ -83,11 +88,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
     val relation = FollowedTables.relationOf(session.table(name))
-    val found = DeltaMethods.snapshotOf(relation)
+    val found = snapshotOf(relation)
     checkSame(until, versionOf(found))
     val commits = commitsOf(found, from, until.number)
     // those that were others meanwhile are read wrongly, if at all
-    commits.flatMap(commit => DeltaMethods.columnsOf(commit._2)).foreach { columns =>
+    commits.flatMap(_.columns).foreach { columns =>
       if (columnsOf(columns) != until.columns) {
         throw TableErrors.columnsChanged(name, from.version)
       }
@@ -100,10 +105,10 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
       try {
         try read(byFiles = false)
         catch {
-          case DeltaTable.Error(DeltaTable.NoFeed) => NetRows(read(byFiles = true), columns)
+          case Delta.Error(Delta.NoFeed) => NetRows(read(byFiles = true), columns)
         }
       } catch {
-        case error @ DeltaTable.Error(condition) if condition.startsWith(DeltaTable.Unlike) =>
+        case error @ Delta.Error(condition) if Delta.hadOtherColumns(condition) =>
           throw lost(from, error)
       }
     changed.queryExecution.analyzed
@@ -111,12 +116,12 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
 
   /** All that was committed after one version, up to another. */
   private def commitsOf(
-      found: DeltaMethods.Snapshot,
+      found: DeltaSnapshot,
       from: TableVersion,
-      until: Long): Seq[(Long, Seq[AnyRef])] = {
+      until: Long): Seq[DeltaLogEntry] = {
     val expected = (from.number + 1) to until
-    val commits = found.commits(expected.head, expected.last)
-    if (commits.map(_._1) != expected) {
+    val commits = found.log(expected.head, expected.last)
+    if (commits.map(_.version) != expected) {
       val reason = "its log doesn't have all commits since then"
       throw TableErrors.changesLost(name, from.version, reason)
     }
@@ -129,35 +134,11 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     if (start.number > now.number) throw TableErrors.replaced(name, start.version)
   }
 
-  private def current: DeltaMethods.Snapshot =
-    DeltaMethods.snapshotOf(FollowedTables.relationOf(session.table(name)))
-}
+  private def current: DeltaSnapshot =
+    snapshotOf(FollowedTables.relationOf(session.table(name)))
 
-private[changelog] object DeltaTable {
-
-  /** The setting by which Delta refuses a version of longer ago than files of later ones stay. */
-  val RefusesOldVersions =
-    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
-
-  /** What it says of a version that it doesn't read. */
-  private val Gone = Set(
-    "DELTA_VERSION_NOT_FOUND",
-    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION")
-
-  /** What a change data feed has beside the table's columns. */
-  val ColumnsOfFeed: Seq[String] =
-    Seq(RowKind.ChangeTypeColumnName, "_commit_version", "_commit_timestamp")
-
-  /** What Delta says if the change data feed was off. */
-  val NoFeed = "DELTA_MISSING_CHANGE_DATA"
-
-  /** How it begins to say that the table was another one at some version, as by columns that may be NULL. */
-  val Unlike = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE"
-
-  object Error {
-    def unapply(error: Throwable): Option[String] = error match {
-      case named: SparkThrowable => Option(named.getCondition)
-      case _ => None
-    }
+  private def snapshotOf(relation: LogicalPlan): DeltaSnapshot = relation match {
+    case DeltaRelation(table) => table.snapshot
+    case other => throw new IllegalStateException(s"not a Delta table: $other")
   }
 }

@@ -23,6 +23,7 @@ import org.apache.spark.sql.sources.DataSourceRegister
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
+import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaRelation, DeltaStreamOffset}
 
 /** Tells how a table can be followed, if it can. */
 object FollowedTables {
@@ -57,8 +58,8 @@ object FollowedTables {
     val name =
       nameOf(relation).filter(name => Try(isSame(session, name, relation)).getOrElse(false))
     relation match {
-      case Files(files) if DeltaMethods.isDelta(files) =>
-        val hasFeed = DeltaMethods.snapshotOf(relation).hasChangeFeed
+      case DeltaRelation(table) =>
+        val hasFeed = table.snapshot.hasChangeFeed
         val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
         name.map(way(_)).toRight(NoName)
       case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
@@ -73,7 +74,7 @@ object FollowedTables {
   /** Whether a column has a name that is needed for what is told of changes. */
   private def isTaken(column: String, relation: LogicalPlan): Boolean = {
     val names = relation match {
-      case Files(files) if DeltaMethods.isDelta(files) => DeltaTable.ColumnsOfFeed
+      case DeltaRelation(_) => Delta.ColumnsOfFeed
       case _ => Seq(RowKind.ChangeTypeColumnName)
     }
     names.exists(_.equalsIgnoreCase(column))
@@ -90,15 +91,14 @@ object FollowedTables {
 
   /** Whether a relation reads one version of a table, which stays as it is. */
   def isFixed(relation: LogicalPlan): Boolean = relation match {
-    case Files(files) => DeltaMethods.isTimeTravel(files)
+    case DeltaRelation(table) => table.isTimeTravel
     case table: DataSourceV2Relation => table.timeTravelSpec.nonEmpty
     case _ => false
   }
 
   /** The version of a table of Delta that a relation reads, if one was asked for. */
   def fixedVersion(relation: LogicalPlan): Option[Long] = relation match {
-    case Files(files) if DeltaMethods.isTimeTravel(files) =>
-      Some(DeltaMethods.snapshotOf(relation).version)
+    case DeltaRelation(table) if table.isTimeTravel => Some(table.snapshot.version)
     case _ => None
   }
 
@@ -137,7 +137,7 @@ object FollowedTables {
       case Some(_) => new ComparedTable(session, name, folder)
       case None =>
         relationOf(session.table(name)) match {
-          case Files(files) if DeltaMethods.isDelta(files) => new DeltaTable(session, name)
+          case DeltaRelation(_) => new DeltaTable(session, name)
           case _ => new FileTable(session, name, folder)
         }
     }
@@ -198,7 +198,8 @@ object FollowedTables {
           case Files(files) =>
             files.location.rootPaths match {
               case Seq(path) =>
-                formatOf(files).map(format => s"$format.${quoteIdentifier(path.toString)}")
+                formatOf(logical, files).map(format =>
+                  s"$format.${quoteIdentifier(path.toString)}")
               case _ => None
             }
           case _ => None
@@ -207,17 +208,20 @@ object FollowedTables {
     case _ => None
   }
 
-  private def formatOf(files: HadoopFsRelation): Option[String] =
-    if (DeltaMethods.isDelta(files)) Some("delta")
-    else
-      files.fileFormat match {
-        case format: DataSourceRegister => Some(format.shortName())
-        case _ => None
-      }
+  private def formatOf(relation: LogicalPlan, files: HadoopFsRelation): Option[String] =
+    relation match {
+      case DeltaRelation(_) => Some("delta")
+      case _ => nameOfFormat(files)
+    }
+
+  private def nameOfFormat(files: HadoopFsRelation): Option[String] = files.fileFormat match {
+    case format: DataSourceRegister => Some(format.shortName())
+    case _ => None
+  }
 
   /** Whether all files that are there are those of the table. */
   private def isListed(files: HadoopFsRelation): Boolean = files.location match {
-    case _: InMemoryFileIndex | _: CatalogFileIndex => formatOf(files).nonEmpty
+    case _: InMemoryFileIndex | _: CatalogFileIndex => nameOfFormat(files).nonEmpty
     case _ => false
   }
 

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.sources.tables
 
+import org.apache.spark.sql.changelog.connectors.delta.Delta
+
 /**
  * How a table is followed.
  *
@@ -53,7 +55,7 @@ object FollowedWay {
         rowsOnlyCome = false,
         Some(
           "it has no change data feed: " +
-            s"ALTER TABLE $name SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"))
+            s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
 
   final case class Files(name: String)
       extends FollowedWay(

@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 
+import org.apache.spark.sql.changelog.connectors.delta.DeltaRelation
+
 /**
  * The rows of a query as of one moment, for tables of which versions can be read: those of Delta. Whoever has
  * noted the versions gets the same rows again.
@@ -42,8 +44,7 @@ private[sources] object PinnedTables {
   }
 
   private def isPinned(leaf: LogicalPlan): Boolean = leaf match {
-    case FollowedTables.Files(files) =>
-      DeltaMethods.isDelta(files) && !FollowedTables.isFixed(leaf)
+    case DeltaRelation(table) => !table.isTimeTravel
     case _ => false
   }
 

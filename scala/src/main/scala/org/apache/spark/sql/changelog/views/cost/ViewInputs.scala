@@ -10,12 +10,8 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.internal.Logging
 
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
-import org.apache.spark.sql.changelog.sources.tables.{
-  DeltaStreamOffset,
-  FollowedTables,
-  TableSize,
-  TableVersion
-}
+import org.apache.spark.sql.changelog.connectors.delta.DeltaStreamOffset
+import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableSize, TableVersion}
 import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewQuery}
 
 /** The tables and views that the query of a view has read, as far as a checkpoint says. */

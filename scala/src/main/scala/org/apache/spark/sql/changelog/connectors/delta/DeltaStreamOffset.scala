@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-package org.apache.spark.sql.changelog.sources.tables
+package org.apache.spark.sql.changelog.connectors.delta
 
 import scala.util.Try
 

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.connectors.delta
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.catalyst.expressions.{And, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.Filter
+import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, quoteIdentifier}
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
+import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.delta.actions.{AddFile, FileAction, SetTransaction}
+import org.apache.spark.sql.delta.commands.{
+  DMLWithDeletionVectorsHelper,
+  DeletionVectorData,
+  DeletionVectorUtils,
+  DeletionVectorWriter
+}
+import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
+import org.apache.spark.sql.delta.files.{TahoeBatchFileIndex, TahoeLogFileIndex}
+import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
+import org.apache.spark.sql.delta.{
+  ColumnWithDefaultExprUtils,
+  DeltaConfigs,
+  DeltaOperations,
+  GeneratedColumn,
+  NoMapping,
+  OptimisticTransaction,
+  Snapshot
+}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/**
+ * Writes batches of changes into a Delta table without `MERGE`, each in one commit: rows that go are marked in
+ * deletion vectors, and rows that come are written into a new file together with the change data feed.
+ */
+private[delta] class DeltaWrites private (
+    session: SparkSession,
+    table: String,
+    identity: RowIdentity,
+    application: String)
+    extends DeltaWriter
+    with Logging {
+
+  override def write(changes: DataFrame, batch: Long): Boolean = {
+    RowChanges.collect(changes.queryExecution.toRdd, changes.schema).exists { collected =>
+      collected.isEmpty || {
+        val changes = new RowChanges(identity, collected)
+        try DeltaConflicts.passing(commit(changes, batch))
+        catch {
+          // another version of Delta; a batch that is there is not written by MERGE, too
+          case error: LinkageError =>
+            logWarning(log"A batch is left to MERGE", error)
+            false
+        }
+      }
+    }
+  }
+
+  /** Writes a batch, unless it is there; false if the rows that it concerns are too many. */
+  private def commit(changes: RowChanges, batch: Long): Boolean = {
+    val (relation, index) = DeltaWrites.relationOf(session, table).getOrElse {
+      throw new IllegalStateException(s"not a Delta table: $table")
+    }
+    index.deltaLog.withNewTransaction(relation.catalogTable, Some(index.getSnapshot)) { txn =>
+      val isDone = txn.txnVersion(application) >= batch || {
+        val files = candidates(txn, relation, changes)
+        val isCounted = files.forall(_.numPhysicalRecords.isDefined)
+        val found = if (isCounted) find(txn, relation, files, changes) else None
+        found.map(changes.outcome).exists { outcome =>
+          val note = SetTransaction(application, batch, Some(System.currentTimeMillis()))
+          val actions = remove(txn, files, outcome) ++ add(txn, outcome)
+          val query = application.takeWhile(_ != '/')
+          val operation = DeltaOperations.StreamingUpdate(OutputMode.Update(), query, batch)
+          txn.commit(note +: actions, operation)
+          session.sharedState.cacheManager.recacheByPlan(session, relation)
+          true
+        }
+      }
+      isDone
+    }
+  }
+
+  /** The files that may hold rows to remove. */
+  private def candidates(
+      txn: OptimisticTransaction,
+      relation: LogicalRelation,
+      changes: RowChanges): Seq[AddFile] =
+    if (changes.mayRemove)
+      txn.filterFiles(conditions(txn, relation, changes), keepNumRecords = true)
+    else Nil
+
+  private def conditions(
+      txn: OptimisticTransaction,
+      relation: LogicalRelation,
+      changes: RowChanges): Seq[Expression] =
+    changes.conditions(relation.output, txn.metadata.partitionColumns)
+
+  private def find(
+      txn: OptimisticTransaction,
+      relation: LogicalRelation,
+      files: Seq[AddFile],
+      changes: RowChanges) =
+    if (files.isEmpty) Some(Nil)
+    else {
+      val log = txn.deltaLog
+      val index =
+        new TahoeBatchFileIndex(session, "changelog", files, log, log.dataPath, txn.snapshot)
+      val scan = castToImpl(
+        DMLWithDeletionVectorsHelper
+          .createTargetDfForScanningForMatches(session, relation, index))
+      val plan = scan.queryExecution.analyzed
+      val filtered = conditions(txn, relation, changes)
+        .reduceOption(And(_, _))
+        .fold(plan)(Filter(_, plan))
+      val columns = identity.columns.fieldNames.toSeq.map(name => col(quoteIdentifier(name))) ++
+        Seq(col("_metadata.file_path"), col("_metadata.row_index"))
+      changes.find(Dataset.ofRows(session, filtered).select(columns: _*).queryExecution.toRdd)
+    }
+
+  /** Marks rows as removed in deletion vectors, or removes files of which no row is left. */
+  private def remove(
+      txn: OptimisticTransaction,
+      files: Seq[AddFile],
+      outcome: RowChanges.Outcome): Seq[FileAction] = {
+    val log = txn.deltaLog
+    val byPath = files.map { file =>
+      SparkPath.fromPath(file.absolutePath(log)).urlEncoded -> file
+    }.toMap
+    val touched = outcome.removed.toSeq.map { case (path, rows) => (path, byPath(path), rows) }
+    val (emptied, marked) = touched.partition { case (_, file, rows) =>
+      file.numPhysicalRecords.contains(file.numDeletedRecords + rows.size)
+    }
+    val gone = emptied.map { case (_, file, _) => file.removeWithTimestamp() }
+    val vectors = marked.map { case (path, file, rows) =>
+      val bitmap = new RoaringBitmapArray
+      rows.foreach(bitmap.add)
+      val bytes = bitmap.serializeAsByteArray(RoaringBitmapArrayFormat.Portable)
+      val before = Option(file.deletionVector).map(_.serializeToBase64())
+      DeletionVectorData(path, before, bytes, bitmap.cardinality)
+    }
+    if (vectors.isEmpty) gone
+    else {
+      val store = DeletionVectorWriter.createMapperToStoreDeletionVectors(
+        session,
+        log.newDeltaHadoopConf(),
+        log.dataPath,
+        DeltaUtils.getRandomPrefixLength(txn.metadata))
+      val stored = store(vectors.iterator).toSeq
+      val known = withStatistics(txn.snapshot, marked.map(_._2.path))
+      gone ++ stored.flatMap { vector =>
+        val file = known(byPath(vector.filePath).path)
+        val (added, removed) = file.removeRows(vector.deletionVector, updateStats = false)
+        Seq(added, removed)
+      }
+    }
+  }
+
+  /** Files with their statistics, as bounds that hold when rows are removed. */
+  private def withStatistics(snapshot: Snapshot, paths: Seq[String]): Map[String, AddFile] = {
+    import org.apache.spark.sql.delta.implicits._
+    val files = snapshot.withStats.where(col("path").isin(paths: _*))
+    snapshot
+      .updateStatsToWideBounds(files, snapshot.getBaseStatsColumnName)
+      .as[AddFile]
+      .collect()
+      .map(file => file.path -> file)
+      .toMap
+  }
+
+  private def add(txn: OptimisticTransaction, outcome: RowChanges.Outcome): Seq[FileAction] = {
+    val hasFeed = DeltaConfigs.CHANGE_DATA_FEED.fromMetaData(txn.metadata)
+    val rows = outcome.written(hasFeed)
+    if (rows.data.isEmpty) Nil
+    else {
+      val written = Dataset.ofRows(session, rows).coalesce(1)
+      txn.writeFiles(if (hasFeed) written else written.drop(rows.output.last.name))
+    }
+  }
+}
+
+private[delta] object DeltaWrites extends Logging {
+
+  def find(
+      session: SparkSession,
+      table: String,
+      identity: RowIdentity,
+      application: String): Option[DeltaWriter] =
+    relationOf(session, table).flatMap { case (_, index) =>
+      val obstacle = obstacleIn(index.getSnapshot, identity)
+      obstacle.foreach(why => logDebug(s"Batches are merged into $table: $why"))
+      Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
+    }
+
+  private def relationOf(
+      session: SparkSession,
+      table: String): Option[(LogicalRelation, TahoeLogFileIndex)] =
+    session.table(table).queryExecution.analyzed.collectFirst {
+      case relation @ LogicalRelation(
+            HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _),
+            _,
+            _,
+            _,
+            _) =>
+        relation -> index
+    }
+
+  /** Why batches can't be written without `MERGE`. */
+  private def obstacleIn(snapshot: Snapshot, identity: RowIdentity): Option[String] = {
+    val (protocol, metadata) = (snapshot.protocol, snapshot.metadata)
+    val features = protocol.implicitlyAndExplicitlySupportedFeatures.map(_.name) -- Features
+    val schema = metadata.schema
+    def isSame(one: StructType, other: StructType) =
+      one.size == other.size && one.zip(other).forall { case (field, found) =>
+        field.name == found.name &&
+        DataType.equalsIgnoreNullability(field.dataType, found.dataType)
+      }
+    val checks = Seq(
+      "it writes no deletion vectors" -> !DeletionVectorUtils.deletionVectorsWritable(snapshot),
+      s"it has the features ${features.mkString(", ")}" -> features.nonEmpty,
+      "it takes appended rows only" -> DeltaConfigs.IS_APPEND_ONLY.fromMetaData(metadata),
+      "it has generated columns" -> GeneratedColumn.hasGeneratedColumns(schema),
+      "it has identity columns" -> ColumnWithDefaultExprUtils.hasIdentityColumn(schema),
+      "its columns have other names in files" -> (metadata.columnMappingMode != NoMapping),
+      "it has columns of CHAR or VARCHAR" -> CharVarcharUtils.hasCharVarchar(
+        CharVarcharUtils.getRawSchema(schema)),
+      "its columns are others than those of the query" -> !isSame(
+        StructType(schema.sortBy(_.name)),
+        StructType(identity.columns.sortBy(_.name))),
+      "keys are compared otherwise than by bytes" -> (identity.isKey && !identity.isExact))
+    checks.collectFirst { case (why, true) => why }
+  }
+
+  /** Features of tables that are observed, or don't concern writers of rows. */
+  private val Features = Set(
+    "appendOnly",
+    "changeDataFeed",
+    "checkConstraints",
+    "checkpointProtection",
+    "clustering",
+    "columnMapping",
+    "deletionVectors",
+    "domainMetadata",
+    "generatedColumns",
+    "identityColumns",
+    "inCommitTimestamp",
+    "invariants",
+    "timestampNtz",
+    "v2Checkpoint",
+    "vacuumProtocolCheck")
+}

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.connectors.delta
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.execution.datasources.FileIndex
+
+/** Delta has no release for this version of Spark. */
+private[delta] object DeltaSnapshots {
+  def isTimeTravel(location: FileIndex): Boolean = notThere(location)
+  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = notThere(location)
+
+  private def notThere(location: FileIndex): Nothing =
+    throw new UnsupportedOperationException(
+      s"Delta can't be read on this version of Spark: $location")
+}

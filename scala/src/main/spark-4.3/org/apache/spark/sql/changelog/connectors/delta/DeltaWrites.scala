@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.connectors.delta
+
+import org.apache.spark.sql.classic.SparkSession
+
+/** Delta has no release for this version of Spark. */
+private[delta] object DeltaWrites {
+  def find(
+      session: SparkSession,
+      table: String,
+      identity: RowIdentity,
+      application: String): Option[DeltaWriter] = None
+}
