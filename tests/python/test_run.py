@@ -216,7 +216,7 @@ def test_a_view_that_another_process_keeps_is_no_failure(spark: SparkSession) ->
         run(
             spark, databases=["default"], status="kept_status", poll=0.5, stop=stop, report=report
         )
-    assert "default.owed_first: kept by another process" in lines
+    assert "default.owed_first: refreshed by another process" in lines
     assert not any("failed" in line for line in lines)
     states = {row.view: row for row in spark.table("kept_status").collect()}
     assert states["default.owed_first"].state == "RUNNING"
