@@ -60,7 +60,7 @@ TOTALS = """
 @pytest.mark.parametrize("path", share.of(SCENARIOS, 90, "scenarios"), ids=lambda path: path.stem)
 def test_the_scenarios_of_the_engine(spark: SparkSession, path: Path) -> None:
     if path.stem in REFUSED:
-        with pytest.raises(ValueError, match="never comes"):
+        with pytest.raises(ValueError, match="never inserted"):
             check(spark, Scenario.read(path))
     else:
         check(spark, Scenario.read(path), cuts=1, seed=1)
@@ -117,9 +117,9 @@ def test_a_query_that_must_be_refused(spark: SparkSession) -> None:
         error CHANGELOG_NONDETERMINISTIC_EXPRESSION
     """
     check(spark, text)
-    with pytest.raises(ChangelogError, match=r"with OTHER \{\}\nbut it was with CHANGELOG_NON"):
+    with pytest.raises(ChangelogError, match=r"with OTHER \{\}\nbut fails with CHANGELOG_NON"):
         check(spark, text.replace("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "OTHER"))
-    with pytest.raises(ChangelogError, match="but the query runs"):
+    with pytest.raises(ChangelogError, match="but runs"):
         check(spark, text.replace("rand()", "fare"))
 
 
@@ -212,7 +212,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
 @pytest.mark.parametrize(
     ("feed", "batches", "message"),
     [
-        (RIDES, [{"rides": ["-D Oslo 5"]}], "'rides -D Oslo 5' takes back a row that never"),
+        (RIDES, [{"rides": ["-D Oslo 5"]}], "'rides -D Oslo 5' retracts a row never inserted"),
         (RIDES, [{"rides": [("+I", "Oslo")]}], "not a kind and the columns of rides"),
         (RIDES, [{"rides": ["+I Oslo"]}], "does not have the columns of rides: city STRING"),
         (RIDES, [{"rides": ["+J Oslo 5"]}], "does not begin with one of"),
@@ -225,7 +225,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
         (
             Feed("rides", "city STRING, fare INT", insert_only=True),
             [{"rides": ["+I Oslo 5", "-D Oslo 5"]}],
-            "rows of rides only come",
+            "rides is INSERT ONLY",
         ),
     ],
 )
@@ -269,9 +269,9 @@ def test_a_replayed_changelog_gives_the_table() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([change("-D", "a", 1)], "'-D a 1' takes back a row that is not there"),
-        ([change("-U", "a", 1), change("+U", "a", 1)], "the same row given again"),
-        ([change("+U", "a", 1)], "only one half"),
+        ([change("-D", "a", 1)], "'-D a 1' retracts a missing row"),
+        ([change("-U", "a", 1), change("+U", "a", 1)], "inserted in the same batch"),
+        ([change("+U", "a", 1)], "differ in number"),
     ],
 )
 def test_a_changelog_that_does_not_fit_is_found(changes: list[Change], message: str) -> None:
@@ -288,7 +288,7 @@ def test_upsert_mode_writes_by_key() -> None:
         replay.apply([change("-U", "a", 2)])
     with pytest.raises(ChangelogError, match="changes more than once"):
         replay.apply([change("+I", "c", 1), change("+U", "c", 2)])
-    with pytest.raises(ChangelogError, match="deletes a key that is not there"):
+    with pytest.raises(ChangelogError, match="deletes a missing key"):
         replay.apply([change("-D", "z", 2)])
 
 
