@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The test kit accepts what is right, and finds what it is there to find."""
+"""The test kit accepts correct queries, and reports wrong changes and wrong inputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from spark_changelog.testing._replay import Replay
 from spark_changelog.testing._run import Way, rounded
 
 SCENARIOS = sorted((ROOT / "tests" / "sql" / "scenarios").glob("*.sql"))
-# what never came is taken back, to see that the engine takes no harm
+# Scenarios with unmatched retractions: the engine tolerates them, the test kit rejects the input.
 REFUSED = {
     "C01_inner_join_without_keys",
     "K02_unknown_row_with_known_order",
@@ -54,7 +54,7 @@ TOTALS = """
 """
 
 
-# What is right
+# Correct queries
 
 
 @pytest.mark.parametrize("path", share.of(SCENARIOS, 90, "scenarios"), ids=lambda path: path.stem)
@@ -123,7 +123,7 @@ def test_a_query_that_must_be_refused(spark: SparkSession) -> None:
         check(spark, text.replace("rand()", "fare"))
 
 
-# What is wrong
+# Wrong queries, changes and inputs
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_query_that_is_another_one_after_a_restart_is_found(spark: SparkSessio
     starts = []
 
     def forgetful(rides: DataFrame) -> DataFrame:
-        """Count how often it is made."""
+        """Depend on the number of starts, so a restart changes the query."""
         starts.append(rides)
         return rides.where(F.col("fare") > -len(starts))
 
@@ -193,7 +193,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
     write = _run._write
 
     def lose(path: Path, lines: Sequence[str]) -> None:
-        """Lose the third of the rows that come together: only a cut has so many."""
+        """Lose the third row of each batch. Only random batches have three rows."""
         write(path, lines if path.name == "rows.json" else [*lines[:2], *lines[3:]])
 
     monkeypatch.setattr(_run, "_write", lose)
@@ -251,7 +251,7 @@ def test_texts_that_are_no_scenarios_are_refused(text: str, message: str) -> Non
         Scenario.parse(text)
 
 
-# How changes are replayed, without Spark
+# The replay of changes, without Spark
 
 
 def change(kind: str, *values: object) -> Change:
