@@ -109,7 +109,7 @@ def fork(
     """Create a checkpoint for a second run of a query that continues after a batch.
 
     Sinks see the fork as a new query. The fork emits the changes after the batch, so its sink
-    must already have the rows of that batch.
+    must already have the result as of the batch.
 
     Parameters
     ----------

@@ -58,9 +58,9 @@ def from_changelog(
         The reaction to a change with an unknown row kind or without a key: ``"fail"``, the
         default, or ``"drop"`` and count the change.
     duplicates : {"trust", "warn", "fail"}, optional
-        The reaction to an insert with an existing key. ``"trust"``, the default, assumes unique
-        keys. ``"warn"`` and ``"fail"`` store a count per key: ``"warn"`` logs one warning,
-        ``"fail"`` stops the query.
+        The reaction to a key with several rows at the end of a batch. ``"trust"``, the default,
+        assumes unique keys. ``"warn"`` counts the extra rows and logs a warning, ``"fail"`` stops
+        the query before the batch is committed. Both store a count per key.
     snapshot : DataFrame, optional
         The rows of the table before the first change, as a batch data frame. The first batch
         inserts the rows. ``key`` and ``sequence_by`` resolve changes already in the snapshot, as
