@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Workload:
-    """A query to keep up to date.
+    """A query to measure.
 
     Parameters
     ----------
