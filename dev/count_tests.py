@@ -4,8 +4,8 @@
 """Summarizes JUnit reports: prints each failed test with its message, then the counts.
 
 ``--keep-seconds tests/suite-seconds.tsv`` also records the seconds of each whole suite in the
-file. The file determines the division of suites among processes, and the share of tests that a
-suite runs.
+file. The file determines the division of suites among processes, and each suite's share of
+tests.
 """
 
 from __future__ import annotations

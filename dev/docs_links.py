@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A hook of mkdocs that adapts the pages of ``docs/`` for the site.
+"""A hook of mkdocs to adapt the pages of ``docs/`` for the site.
 
-The pages are also read in the repository's web view, so the hook handles three differences:
+The pages are also read in the repository's web view. The hook handles three differences:
 
 - Links to files outside ``docs/``, such as benchmark results, become links to the repository at
   ``PROJECT_URL``. Without ``PROJECT_URL`` only the text of the link stays.
