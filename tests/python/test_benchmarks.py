@@ -87,7 +87,7 @@ def test_as_many_rows_expire_as_come(spark: SparkSession, tmp_path: Path) -> Non
     folder = growth_time.timed_table(tmp_path, 2_000, 1_000, batches)
     found = growth_side._run(spark, "window", folder, 2)
     assert len(found["durations"]) == 8
-    # The watermark follows one batch behind, so its rows are still in the state.
+    # The watermark is one batch behind, so the state has more rows than the history.
     assert found["state_rows"] == 4_000
 
 
