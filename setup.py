@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Builds the wheel: the Python package, and a jar for each line of Spark as its package data.
+"""Builds the wheel: the Python package, with a jar for each line of Spark as package data.
 
-``dev/build`` puts the jars in place and runs this.
+``dev/build`` copies the jars and runs this script.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ HOME = os.environ.get("PROJECT_URL", "")
 
 
 def read_version() -> str:
-    """Return the version of version.sbt, with ``-SNAPSHOT`` written as Python does."""
+    """Return the version of version.sbt, with ``.dev0`` in place of ``-SNAPSHOT``."""
     text = (ROOT / "version.sbt").read_text()
     found = re.search(r'version := "([^"]+)"', text)
     if found is None:
-        raise ValueError("version.sbt names no version")
+        raise ValueError("version.sbt has no version")
     return found[1].replace("-SNAPSHOT", ".dev0")
 
 
 def read_readme(version: str) -> str:
-    """Return the README. Its links lead to the repository, where that is said to be somewhere."""
+    """Return the README, with links to the repository if ``PROJECT_URL`` is set."""
     text = (ROOT / "README.md").read_text()
     return re.sub(r"]\((?!http|#)", f"]({HOME}/blob/v{version}/", text) if HOME else text
 
 
 def lines_of_spark() -> list[str]:
-    """Return the lines of Spark for which there are jars, the lowest first."""
+    """Return the lines of Spark with a jar, the lowest first."""
     session = (ROOT / "python" / "spark_changelog" / "session.py").read_text()
     main = re.search(r'MAIN_LINE = "([^"]+)"', session)
     if main is None:
-        raise ValueError("session.py names no line of Spark")
+        raise ValueError("session.py has no MAIN_LINE")
     jars = " ".join(jar.name for jar in JARS.glob("*.jar"))
     lines = re.findall(r"spark-changelog(?:_([\d.]+))?_2\.13-", jars)
     known = {line or main[1] for line in lines} or {main[1]}
@@ -48,21 +48,21 @@ def lines_of_spark() -> list[str]:
 
 
 def pyspark(extra: str = "") -> str:
-    """Return the requirement of a PySpark that the jars are for."""
+    """Return the requirement of PySpark, from the lines of the jars."""
     lines = lines_of_spark()
     major, minor = lines[-1].split(".")
     return f"pyspark{extra}>={lines[0]},<{major}.{int(minor) + 1}"
 
 
 class BuildWithJars(build_py):
-    """Refuses to build a package that would not hold one jar for each line of Spark."""
+    """A build that fails unless the package has one jar for each line of Spark."""
 
     def run(self) -> None:
         """Check, then build."""
         jars = sorted(jar.name for jar in JARS.glob("*.jar"))
         if len(jars) != len(lines_of_spark()):
             found = jars or "none"
-            raise SystemExit(f"a jar for each line is wanted in {JARS}, found {found}: dev/build")
+            raise SystemExit(f"expected one jar per line in {JARS}, found {found}: run dev/build")
         super().run()
 
 

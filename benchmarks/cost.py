@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures what a view costs beside the table it replaces.
+"""Measures the cost of a view compared with a table of the same query.
 
-CREATE beside CREATE TABLE AS, REFRESH beside INSERT OVERWRITE of the same query, in the same
-session and in a new process. Five queries of TPC-H are stored USING parquet, with a thousandth of
-the rows of each table updated. Three views of many rows are stored USING delta, with 300 facts
-updated.
+CREATE is compared with CREATE TABLE AS, and REFRESH with INSERT OVERWRITE, in one session and in
+a new process. Five TPC-H queries are stored USING parquet, and a thousandth of the rows of each
+table is updated. Three views of many rows are stored USING delta, and 300 facts are updated.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from measuring import RESULTS, measure_each, number, surroundings
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the workloads of the command line, and print and save the table."""
     options = _options()
     about = {"scale": options.scale, "facts": options.facts, **surroundings()}
     plan = [
@@ -48,7 +47,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor")
     parser.add_argument("--facts", type=number, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--jar", default="", help="of another build than that of the wheel")
+    parser.add_argument("--jar", default="", help="jar to measure in place of the wheel's jar")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=3600)
     parser.add_argument("--output", type=Path, default=RESULTS / "cost")
@@ -61,7 +60,7 @@ def _options() -> argparse.Namespace:
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Make the table: a line for each workload, and the geometric means."""
+    """Write the table: a line per workload, and the geometric means."""
     versions = sorted({one["version"] for one in found if "version" in one})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",

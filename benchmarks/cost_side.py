@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes one view beside the table it replaces, and refreshes both, in a process of its own."""
+"""Creates and refreshes one view and one table of the same query, in a separate process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from views_side import UPDATES
 
 TPCH = ("q01", "q03", "q05", "q12", "q18")
 PER_CUSTOMER = 30
-# Results of many rows, over facts of which 300 change.
+# Views of many rows over a table of facts, with 300 updated facts.
 FACTS = {
     "sums": (
         "SELECT store, day, sum(amount) AS amount, count(*) AS n FROM facts GROUP BY store, day"
@@ -41,12 +41,12 @@ FACTS = {
 }
 CHANGED = 300
 FULL = "full"
-PARTS = 1000  # one of them changes in TPC-H's tables
+PARTS = 1000  # TPC-H's tables are divided into parts, and one part changes
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     workload: str
     size: float
@@ -58,11 +58,11 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     if not task.step:
         place = Path(tempfile.mkdtemp(prefix="bench-cost-"))
-        # each step is a process, since two can't open the metastore at a time
+        # Each step is a process, since only one process at a time can open the metastore.
         found = _anew(replace(task, place=str(place), step="measure"))
         for step in _STEPS:
             again = _anew(replace(task, place=str(place), step=step))
@@ -72,7 +72,7 @@ def main() -> None:
         return
     spark = _session(task)
     if task.step == "measure":
-        # code is compiled by a tenth of the rows
+        # A first run over a tenth of the rows compiles the generated code.
         small = _measure(spark, replace(task, size=task.size / 10, rounds=2), "small")
         measured = _measure(spark, task, FULL)
         _change(spark, task, 99)
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def _anew(task: Task) -> dict[str, Any]:
-    """Take a step in a new process; the start of Spark isn't counted."""
+    """Run a step in a new process. The measured time excludes the start of Spark."""
     command = [sys.executable, __file__, json.dumps(asdict(task))]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith(PREFIX))
@@ -104,7 +104,7 @@ def _session(task: Task) -> SparkSession:
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={place}/metastore;create=true"
         ),
-        # a log of ten entries isn't the work of fifty tasks, in batch Spark either
+        # Delta's default of fifty tasks for a log of ten entries would slow down both sides.
         "spark.databricks.delta.snapshotPartitions": "2",
     }
     return session(settings, task.memory, jar=task.jar)
@@ -156,7 +156,7 @@ def _change(spark: SparkSession, task: Task, turn: int) -> None:
                 wanted = f"pmod(xxhash64({key}, {turn}), {PARTS}) = 0"
                 spark.sql(f"UPDATE {name} SET {UPDATES[name]} WHERE {wanted}")
     for table in _tables(task):
-        # the first to read a new version would load the table's log for all
+        # Load the log of the new version now, or the first measured statement would pay for it.
         spark.table(table).write.format("noop").mode("overwrite").save()
 
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Generates what the workloads read: events of an auction house, words, and two changelogs.
+"""Generates the tables of the workloads: auction events, words, and two changelogs.
 
-Events come in Nexmark's proportions and with its hot keys: of 50, one is a new person, three are
-auctions and 46 are bids; half of the bids are for one auction of a hundred, three of four by one
-bidder of a hundred. All is computed from the number of the event, so the same size gives the same
-rows. A table is 100 files; 5 or 50 batches read 20 or 2 of them at a time.
+The events have Nexmark's proportions: 50 events are a new person, three auctions and 46 bids.
+Nexmark's hot keys occur too: half of the bids are for 1 % of the auctions, and three quarters by
+1 % of the bidders. Every value is computed from the event's number, so equal sizes give equal
+rows. A table is 100 files; 5 or 50 batches read 20 or 2 files each.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _DONE = "done.json"
 START = 1_640_995_200_000
 SPAN = 4 * 86_400_000
 
-# One payment of ten is for an order that there isn't.
+# One payment in ten has no order.
 _ORDERS = "id AS order_id, customer, amount"
 _PAYMENTS = "id + (id % 10) DIV 9 * 100000000 AS payment_order, amount AS paid"
 SIGN = "if(op IN ('INSERT', 'UPDATE_AFTER'), 1, -1)"
 
 
 def generate(spark: SparkSession, folder: Path, events: int) -> None:
-    """Write all tables for a number of events, unless they are there."""
+    """Write the tables for a number of events, unless they exist."""
     if is_there(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -56,23 +56,23 @@ def generate(spark: SparkSession, folder: Path, events: int) -> None:
 
 
 def is_there(folder: Path) -> bool:
-    """Whether all tables are there, as this version writes them."""
+    """Tell whether this version's tables exist."""
     done = folder / _DONE
     return done.exists() and json.loads(done.read_text()) == VERSION
 
 
 def _random(number: int, below: str) -> str:
-    """Expression for the event's random number of that index."""
+    """Return an expression for the event's random number ``number``."""
     return f"pmod(xxhash64(e, {number}), {below})"
 
 
 def _index(number: int, size: int) -> str:
-    """Expression for a random place in an array."""
+    """Return an expression for a random index of an array, counted from 1."""
     return f"CAST({_random(number, str(size))} AS INT) + 1"
 
 
 def _events(spark: SparkSession, rows: int, per_epoch: int, first: int, step: int) -> DataFrame:
-    """One row per event of a kind, with its number ``e``, in as many partitions as files."""
+    """Return one row per event of a kind, with a number ``e``, in one partition per file."""
     frame = spark.range(0, rows, 1, FILES)
     return frame.selectExpr(
         f"id DIV {per_epoch} * 50 + {first} + id % {per_epoch} AS e", "id AS number"
@@ -85,7 +85,7 @@ def _events(spark: SparkSession, rows: int, per_epoch: int, first: int, step: in
     )
 
 
-# Nexmark's ids: mostly one of a hundred, else one of the last that came.
+# Nexmark's ids: mostly a hot id (every hundredth), otherwise a recent id.
 def _seller(number: int) -> str:
     return (
         f"if({_random(number, '4')} > 0, person DIV 100 * 100, greatest(person - 1000, 0) "
@@ -166,10 +166,10 @@ def _word(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def _orders(spark: SparkSession, changes: int, seed: int, columns: str) -> DataFrame:
-    """Rows that come, change once some files later, and, one of five, go some files after that.
+    """Return the changes to rows: an insert, an update and, for one row in five, a delete.
 
-    Some are at most two fifths of the files. Of an update both the old and the new row are there:
-    3.2 changes to a row in all.
+    The update is in a later file, the delete in a still later file, each after at most two fifths
+    of the files. An update has a before and an after image, so a row has 3.2 changes on average.
     """
     rows = int(changes / 3.2)
     later = str(FILES * 2 // 5)
@@ -214,10 +214,10 @@ def _orders(spark: SparkSession, changes: int, seed: int, columns: str) -> DataF
 
 
 def _write_changes(spark: SparkSession, changes: DataFrame, folder: Path, name: str) -> None:
-    """Write a changelog three times: as files, in two lanes, and the table it makes.
+    """Write a changelog three times: as files, as two lanes, and as the final table.
 
-    Whoever reads files in any order, as Flink does, can't follow changes. Each lane is one file
-    with all changes of every other row, in order.
+    Flink reads files in any order, and so loses the order of changes across files. A lane is one
+    file with the ordered changes of half of the rows.
     """
     changes = changes.persist()
     ordered = ["file", "e", "place"]
@@ -246,11 +246,11 @@ def _write_changes(spark: SparkSession, changes: DataFrame, folder: Path, name: 
 
 
 def _in_order(folder: Path) -> None:
-    """Make the files' times say their order, by which Spark's file source reads them."""
+    """Set the files' modification times in order, since Spark's file source reads by time."""
     for junk in [*folder.glob(".*.crc"), *folder.glob("_SUCCESS"), *folder.glob("._SUCCESS*")]:
         junk.unlink(missing_ok=True)
     files = sorted(folder.glob("*.parquet"))
     if len(files) != FILES:
-        raise RuntimeError(f"{FILES} files are expected in {folder}, found {len(files)}")
+        raise RuntimeError(f"expected {FILES} files in {folder}, found {len(files)}")
     for number, file in enumerate(files):
         os.utime(file, (START / 1000 + number, START / 1000 + number))

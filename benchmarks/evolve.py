@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures what a change of a query costs: beside a new start.
+"""Measures the cost of a changed query, compared with a new start.
 
-A query takes in a history and some batches of changes, and stops. Then it is changed, and its
-first batch begins with the state that is kept; and the changed query is begun anew, over all
-history. Both must bring the same rows.
+A query reads a history and some batches of changes, and stops. The changed query then runs twice:
+from the kept state with EVOLVE, and from the beginning over the whole history. Both runs must
+give equal rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WARM_ROWS = 100_000
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the changes of the command line, and print and save the table."""
     options = _options()
     about = {
         "rows": options.rows,
@@ -49,7 +49,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dev/bench evolve", description=__doc__)
     parser.add_argument("change", nargs="*", help=f"any of {', '.join(CHANGED)}; default: all")
-    parser.add_argument("--rows", type=number, default=3_000_000, help="of the history")
+    parser.add_argument("--rows", type=number, default=3_000_000, help="rows of the history")
     parser.add_argument("--state", choices=STATES, default="pages")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=900)
@@ -63,7 +63,7 @@ def _options() -> argparse.Namespace:
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Make the table: a line for a change."""
+    """Write the table, a line per change."""
     versions = sorted({one["version"] for one in found if "version" in one})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Changes a query that has taken in a history, and begins it anew, in a process of its own.
+"""Changes a query after a history, and starts the changed query anew, in a separate process.
 
-The table is that of ``growth_side``.
+The table comes from ``growth_side``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import spark_changelog as changelog
 from growth_side import OPERATORS, changing_table, read_table
 from sessions import answer, checked, measured, session, stream
 
-BATCHES = 5  # of changes after the history
+BATCHES = 5  # batches of changes after the history
 CHANGES = 1_000
 
 _GROUPS = "SELECT id, sum(v) AS total, count(*) AS n FROM t GROUP BY id"
 _BY_GROUP = "SELECT k, {} FROM (SELECT b.k, a.v FROM t a JOIN t b ON a.other = b.id) GROUP BY k"
-# What is changed: the query before, and after.
+# Pairs of a query and the changed query.
 CHANGED = {
     "a column of others": (_GROUPS, f"SELECT *, total / n AS mean FROM ({_GROUPS})"),
     "HAVING": (_GROUPS, f"{_GROUPS} HAVING sum(v) > 50000"),
@@ -47,7 +47,7 @@ CHANGED = {
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do: change one query."""
+    """The task of one process: change one query."""
 
     change: str
     cache: str
@@ -58,7 +58,7 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     spark = session(task.settings, task.memory)
     _change(spark, task, task.warm_rows)
@@ -73,7 +73,7 @@ def _change(spark: SparkSession, task: Task, rows: int) -> dict[str, Any]:
     checkpoints = Path(tempfile.mkdtemp(prefix="bench-evolve-"))
     first, second, third = (str(checkpoints / name) for name in ("before", "after", "anew"))
     _run(checked(before), first)
-    # the observation is an operator as well
+    # The observation is an operator, and part of the query.
     fates = changelog.evolve(checked(after), first).collect()
     changelog.evolve(checked(after), first, second)
     evolved = _run(checked(after), second)

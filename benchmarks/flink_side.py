@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Flink beside ours: fetches it, and writes the scripts it runs.
+"""The Flink side of the comparison: downloads Flink and writes the scripts.
 
-The jars are those of PyFlink's package; a small Java program runs the SQL in the one process that
-is measured, and reads the same Parquet files as Spark.
+The jars come from PyFlink's package. A small Java program runs the SQL in the measured process.
+Flink and Spark read the same Parquet files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MINI_BATCH = {
     "table.optimizer.distinct-agg.split.enabled": "true",
 }
 _MULTI_JOIN = {"table.optimizer.multi-join.enabled": "true"}
-# Checkpoints are written while the job runs; it doesn't wait for one when its input has ended.
+# The job writes checkpoints as it runs, and none at the end of its input.
 _ROCKSDB = {
     "state.backend.type": "rocksdb",
     "taskmanager.memory.managed.size": "1g",
@@ -69,12 +69,12 @@ CONFIGURATIONS = {
 
 
 def prepare(cache: Path) -> str:
-    """Fetch Flink and compile the program, unless done; give the class path."""
+    """Download Flink and compile the program, unless done. Return the class path."""
     home = cache / f"flink-{VERSION}"
     python = home / "venv" / "bin" / "python"
     stamp = home / "fetched"
     if not stamp.exists():
-        print(f"fetching Flink {VERSION}", file=sys.stderr)
+        print(f"downloading Flink {VERSION}", file=sys.stderr)
         shutil.rmtree(home, ignore_errors=True)
         venv.create(home / "venv", with_pip=True)
         package = ["apache-flink-libraries==" + VERSION]
@@ -108,13 +108,13 @@ def prepare(cache: Path) -> str:
 
 
 def _java(tool: str) -> str:
-    """Give a tool of the Java that everything else here uses."""
+    """Return the path of a tool of the common Java installation."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / tool) if home else tool
 
 
 def _fetch_parquet(target: Path) -> None:
-    """Fetch Flink's Parquet format with the Ivy that PySpark carries."""
+    """Download Flink's Parquet format with the copy of Ivy in PySpark."""
     (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
     command = [_java("java"), "-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-notransitive"]
     command += ["-dependency", "org.apache.flink", "flink-sql-parquet", VERSION]
@@ -123,7 +123,7 @@ def _fetch_parquet(target: Path) -> None:
 
 
 def script(workload: Workload, folder: Path, settings: dict[str, str], scratch: Path) -> str:
-    """Write what Flink is to do, a statement per line."""
+    """Write Flink's script, a statement per line."""
     lines = [f"SET {key}={value}" for key, value in settings.items()]
     checkpoints = (scratch.resolve() / "checkpoints").as_uri()
     lines.append(f"SET execution.checkpointing.dir={checkpoints}")
@@ -145,7 +145,7 @@ def script(workload: Workload, folder: Path, settings: dict[str, str], scratch: 
 
 
 def command(class_path: str, memory: str, scripts: list[Path]) -> list[str]:
-    """Give the command that runs scripts in one process."""
+    """Return the command to run scripts in one process."""
     opens = ["java.lang", "java.util", "java.net", "java.nio", "java.time"]
     flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in opens]
     return [

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures whether a batch costs what changes, not what is kept.
+"""Measures whether the cost of a batch depends on the changes alone, not on the state.
 
-Each operator first takes in a history of so many rows, then batches of few changes, or of few
-new rows by which a watermark moves on. A stock query of one aggregate runs beside them. Times are
-those of the query's reports: the whole batch, and in it planning and running.
+Each operator first reads a history of a given size. Small batches of changes follow, or of new
+rows that advance a watermark. A query of one aggregate in stock Spark runs for comparison. The
+times are from the query's progress reports: the whole batch, and its parts planning and running.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from report import part_cells, part_names, percentile, seconds_of
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the operators of the command line, and print and save the table."""
     options = _options()
     about = {
         "sizes": options.sizes,
@@ -79,7 +79,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="let batch Spark compute the history's result and write what is kept, too",
+        help="also measure batch Spark: compute the history's result, and write rows and state",
     )
     parser.add_argument("--timeout", type=int, default=1800)
     parser.add_argument("--output", type=Path, default=RESULTS / "growth")
@@ -92,7 +92,7 @@ def _options() -> argparse.Namespace:
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Make the table: a line for an operator, a size and a number of partitions."""
+    """Write the table: a line per operator, size and number of partitions."""
     versions = sorted({one["version"] for one in found if "version" in one})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs one query over a history and then over small batches of changes, in a process of its own.
+"""Runs one query over a history and then over small batches of changes, in a separate process.
 
-The table ``t`` has a key ``id``, a group ``k`` of ten rows, and a value ``v``. In each batch rows
-anywhere in it are updated, go and come. Or time passes, see ``growth_time``.
+The table ``t`` has a key ``id``, a group ``k`` of ten rows, and a value ``v``. Each batch
+updates, deletes and inserts rows at random positions. The tables of ``growth_time`` have a
+watermark.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import spark_changelog as changelog
 from growth_time import TIMED, timed_query, timed_table
 from sessions import answer, compiled, session, stream
 
-SKIPPED = 3  # the batches after the history that don't count
+SKIPPED = 3  # the unmeasured batches directly after the history
 
 OPERATORS = {
     "aggregate": "SELECT id, count(*) AS n, sum(v) AS total, min(v) AS low FROM t GROUP BY id",
@@ -44,8 +45,8 @@ OPERATORS = {
     "filter": "SELECT id, v FROM t WHERE v % 10 < 9",
     "unique": "SELECT id, v FROM t WHERE v % 10 < 9",
 }
-# The result and what is kept for it, as batch Spark would write it, each with what it is
-# clustered and sorted by.
+# Queries for batch Spark that write the result and the state of an operator, each with its
+# clustering and sort columns.
 WRITTEN: dict[str, list[tuple[str, str | None]]] = {
     "aggregate": [(OPERATORS["aggregate"], "id")],
     "join": [
@@ -56,13 +57,13 @@ WRITTEN: dict[str, list[tuple[str, str | None]]] = {
     "rank": [(OPERATORS["rank"], "k")],
     "normalize": [(OPERATORS["normalize"], None), ("SELECT id, v FROM t", "id")],
 }
-# A stock query of one aggregate, to which every change is a new row.
+# A query of one aggregate in stock Spark, where every change is a new row.
 STOCK = "stock aggregate"
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do: an operator, at each size and number of partitions."""
+    """The task of one process: an operator, at each size and number of partitions."""
 
     operator: str
     cache: str
@@ -76,13 +77,13 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     spark = session(task.settings, task.memory)
     found = []
     cache, batches = Path(task.cache), task.batches + SKIPPED
     table = timed_table if task.operator in TIMED else changing_table
-    # code is compiled while twice as many batches run over a small state
+    # Twice as many batches over a small state compile the generated code.
     warm = table(cache, 2 * batches * task.changes, task.changes, 2 * batches)
     _run(spark, task.operator, warm, 2)
     for size in task.sizes:
@@ -97,10 +98,10 @@ def main() -> None:
 
 
 def changing_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
-    """Write a history as one file and each batch of changes as one more, unless it is there.
+    """Write a history as one file, and each batch of changes as a further file, unless done.
 
-    Of the changed rows a half is updated (old and new row: a change), a quarter goes, and as many
-    come.
+    Half of the changed rows are updated, a quarter deleted and a quarter inserted. An update has
+    two images and counts as one change.
     """
     folder = cache / f"growth-{rows}-{changes}-{batches}"
     if (folder / f"{batches:05}.parquet").exists():
@@ -111,7 +112,7 @@ def changing_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
     folder.mkdir(parents=True)
     updated, deleted = changes // 2, changes // 4
     inserted = changes - updated - deleted
-    # touched ids lie anywhere in the history, each at most once
+    # Changed ids are at random positions of the history, each at most once.
     order = np.random.default_rng(42).permutation(rows)
     _write(folder, 0, [("INSERT", np.arange(rows), 0)], rows)
     for batch in range(1, batches + 1):
@@ -164,7 +165,7 @@ def _run(spark: SparkSession, operator: str, folder: Path, partitions: int) -> d
 
 
 def _written(spark: SparkSession, operator: str, folder: Path) -> float:
-    """Let batch Spark compute the history's result and write what is kept; take the time."""
+    """Return the seconds of batch Spark to write the history's result and state."""
     spark.read.parquet(str(folder / "00000.parquet")).createOrReplaceTempView("t")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
     start = time.monotonic()
@@ -179,7 +180,7 @@ def _written(spark: SparkSession, operator: str, folder: Path) -> float:
 
 
 def _shuffled(spark: SparkSession) -> int:
-    """Give the bytes that shuffles have written so far."""
+    """Return the bytes written by shuffles so far."""
     executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
     return sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
 
@@ -202,7 +203,7 @@ def _query(spark: SparkSession, operator: str, folder: Path) -> tuple[DataFrame,
 def read_table(
     spark: SparkSession, folder: Path, duplicates: Literal["fail"] | None = None
 ) -> None:
-    """Let ``t`` be the table, a file of whose changes comes with each batch."""
+    """Define ``t`` as the table, with one file of changes per batch."""
     changelog.from_changelog(
         _raw(spark, folder), change_type="op", key=["id"], duplicates=duplicates
     ).createOrReplaceTempView("t")

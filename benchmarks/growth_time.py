@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Queries whose state a watermark bounds, over a table in which time passes.
+"""Queries with state bounded by a watermark, over a table of events.
 
-The table ``t`` has a row for every millisecond. The watermark is as far behind as the history is
-long: so the history is the state, and of every later batch as many rows expire as come.
+The table ``t`` has a row for every millisecond. The delay of the watermark is the length of the
+history. The state is therefore the history, and each later batch adds and expires equally many
+rows.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ GROUP BY session_window(ts, '1 second'), id""",
     "earliest": """SELECT id, v FROM (
   SELECT *, row_number() OVER (PARTITION BY id ORDER BY ts) AS place FROM t) WHERE place = 1""",
 }
-# what is told when it is final says of which time it is
+# Emit on close needs the event time in the result.
 TIMED["rank at close"] = TIMED["windowed rank"].replace("id, v", "time, id, v", 1)
 
 
 def timed_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
-    """Write a history as one file and each later batch as one more, unless it is there."""
+    """Write a history as one file, and each later batch as a further file, unless done."""
     folder = cache / f"growth-time-{rows}-{changes}-{batches}"
     if (folder / f"{batches:05}.parquet").exists():
         return folder
@@ -56,7 +57,7 @@ def timed_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
         ids = np.arange(first, first + (rows if batch == 0 else changes))
         columns = {
             "id": ids,
-            # groups of ten rows on average, in no order of time
+            # groups of ten rows on average, independent of time
             "k": ids * 2_654_435_761 // 128 % (rows // 10),
             "pair": ids ^ 1,
             "v": ids * 31 % 100_003,
@@ -70,7 +71,7 @@ def timed_table(cache: Path, rows: int, changes: int, batches: int) -> Path:
 
 
 def timed_query(spark: SparkSession, operator: str, folder: Path) -> DataFrame:
-    """Begin a query of a table that `timed_table` has written."""
+    """Return a query over a table from `timed_table`."""
     path = str(folder)
     history = pq.read_metadata(folder / "00000.parquet").num_rows
     raw = (

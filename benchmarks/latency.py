@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures what a batch of one row takes, whatever is kept.
+"""Measures the time of a batch of one row, independent of the state.
 
-A row comes, a batch is run, and so on: through one aggregate, stock's and ours, and through five
-joins and an aggregate. Times are those of the query's reports, CPU that of the JVM's threads.
-Builds of this project can be compared: those named by --jar take turns with the one of the wheel.
+Each row is a batch. The queries are one aggregate, in stock Spark and in this project, and five
+joins with an aggregate. The times are from the query's progress reports, the CPU times from the
+JVM's threads. With --jar, several builds of this project take turns with the wheel's build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from report import part_cells, part_names
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the queries of the command line, and print and save the table."""
     options = _options()
     about = {
         "batches": options.batches,
@@ -54,7 +54,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dev/bench latency", description=__doc__)
     parser.add_argument("query", nargs="*", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--batches", type=int, default=200)
-    parser.add_argument("--warm", type=int, default=200, help="batches that don't count")
+    parser.add_argument("--warm", type=int, default=200, help="unmeasured batches at the start")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--jar", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument(
@@ -72,7 +72,7 @@ def _options() -> argparse.Namespace:
 
 
 def render(about: dict[str, Any], runs: list[dict[str, Any]]) -> str:
-    """Make the table: a line for a query, a build and a turn."""
+    """Write the table: a line per query, build and turn."""
     versions = sorted({run["version"] for run in runs if "version" in run})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",

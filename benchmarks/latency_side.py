@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lets one row come with each batch, in a process of its own, and tells what a batch takes.
+"""Measures batches of one row, in a separate process.
 
-The table ``t`` has a history; ``d1`` to ``d5`` are tables it leads to, which have no news.
+The table ``t`` has a history and gets the new rows. ``d1`` to ``d5`` are constant tables to join.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import spark_changelog as changelog
 from sessions import answer, cpu_seconds, jvm, session
 
 HISTORY = 20_000
-LED_TO = 1_000  # rows of each of the other tables
+LED_TO = 1_000  # rows of each of d1 to d5
 
 AGGREGATE = "SELECT k, count(*) AS n, sum(v) AS total FROM t GROUP BY k"
 QUERIES = {
@@ -35,11 +35,11 @@ FROM t JOIN d1 ON k = id1 JOIN d2 ON n1 = id2 JOIN d3 ON n2 = id3 JOIN d4 ON n3 
   JOIN d5 ON n4 = id5
 GROUP BY w5""",
 }
-# A stock query of one aggregate, over the same rows.
+# A query of one aggregate in stock Spark.
 STOCK = "stock aggregate"
 
 CPU = ["driver", "tasks", "compiler", "other"]
-# What the JVM's threads do, by how their names begin.
+# The work of the JVM's threads, by the prefix of their names.
 THREADS = {
     "stream exec": "driver",
     "dag-sched": "driver",
@@ -51,7 +51,7 @@ THREADS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     query: str
     batches: int
@@ -62,7 +62,7 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     spark = session(task.settings, task.memory, jar=task.jar)
     tables = Path(tempfile.mkdtemp(prefix="bench-latency-"))
@@ -111,7 +111,7 @@ def _rows(first: int, end: int) -> dict[str, Any]:
 
 
 def _write(folder: Path, number: int, columns: dict[str, Any]) -> None:
-    """Let a file appear whole."""
+    """Write a file under a hidden name and rename it, so the source never reads half a file."""
     folder.mkdir(exist_ok=True)
     unseen = folder / f".{number}"
     pq.write_table(pa.table(columns), unseen)
@@ -134,12 +134,12 @@ def _raw(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def _cpu(spark: SparkSession) -> dict[str, float]:
-    """Tell how many ms of CPU the JVM's threads have used, by what they do; Linux knows."""
+    """Return the CPU time of the JVM's threads in ms, by kind of work. Needs Linux."""
     used = dict.fromkeys(CPU, 0.0)
     for stat in (jvm(spark) / "task").glob("*/stat"):
         try:
             name, seconds = cpu_seconds(stat.read_text())
-        except OSError:  # a thread that has ended
+        except OSError:  # the thread has ended
             continue
         does = [what for begin, what in THREADS.items() if name.startswith(begin)]
         used[does[0] if does else "other"] += 1000 * seconds

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs what is measured in processes of their own, and keeps what they found."""
+"""Runs measurements in separate processes, and saves the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
 RESULTS = Path(__file__).with_name("results")
 PREFIX = "RESULT "
-OURS = "ours"  # the build that is measured, of those that take turns
+OURS = "ours"  # the name of the wheel's build among several builds
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -45,7 +45,7 @@ def number(text: str) -> int:
 
 
 def builds(given: list[str]) -> dict[str, str]:
-    """Read names and jars of other builds, which take turns with that of the wheel.
+    """Read the names and jars of builds to compare with the wheel's build.
 
     >>> builds(["before=old.jar"])
     {'before': 'old.jar', 'ours': ''}
@@ -54,7 +54,7 @@ def builds(given: list[str]) -> dict[str, str]:
 
 
 def measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
-    """Run a process and read the last result it prints; what goes wrong is a result as well."""
+    """Run a process, and return its last printed result, or its error as a result."""
     with log.open("w") as errors:
         try:
             done = subprocess.run(
@@ -76,7 +76,7 @@ def measure(command: list[str], log: Path, timeout: int) -> dict[str, Any]:
 
 
 def measure_side(script: str, task: dict[str, Any], log: Path, timeout: int) -> dict[str, Any]:
-    """Give a task to a script beside this one, in a process of its own."""
+    """Run a script of this folder with a task, in a separate process."""
     path = Path(__file__).with_name(script)
     return measure([sys.executable, str(path), json.dumps(task)], log, timeout)
 
@@ -89,10 +89,10 @@ def measure_each(
     options: argparse.Namespace,
     name: str = "found",
 ) -> None:
-    """Give one task after the other to a script, and print and keep the table of what they found.
+    """Run a script with each task in turn, and print and save the table of results.
 
-    ``plan`` has what tells a task from others, and the task; ``name`` is what the results are
-    called where they are kept.
+    ``plan`` has pairs of the columns to identify a task, and the task. ``name`` is the key of the
+    results in the saved document.
     """
     logs = Path(tempfile.mkdtemp(prefix="bench-logs-"))
     found: list[dict[str, Any]] = []
@@ -114,9 +114,9 @@ def measure_each(
 
 
 def generate_apart(code: str, folder: Path, *sizes: float) -> None:
-    """Generate in a process of its own, whose memory then doesn't count.
+    """Generate data in a separate process, to keep its memory out of the measurement.
 
-    ``code`` finds the folder and the sizes in ``sys.argv``, and a session in ``s``.
+    ``code`` has the folder and the sizes in ``sys.argv``, and a session in ``s``.
     """
     session = "import sys, pathlib, data, sessions; s = sessions.session({}, '4g'); "
     command = [sys.executable, "-c", session + code, str(folder), *map(str, sizes)]
@@ -124,25 +124,25 @@ def generate_apart(code: str, folder: Path, *sizes: float) -> None:
 
 
 def generate_events(folder: Path, events: int) -> None:
-    """Generate the tables of so many events of Nexmark."""
+    """Generate the tables for a number of Nexmark events."""
     print(f"generating {events:,} events", file=sys.stderr)
     code = "data.generate(s, pathlib.Path(sys.argv[1]), int(sys.argv[2]))"
     generate_apart(code, folder, events)
 
 
 def keep(output: Path, document: dict[str, Any], text: str) -> None:
-    """Write what is known so far, as text and JSON: a run that is cut short is not lost."""
+    """Save the results so far as text and JSON, for the case of an interrupted run."""
     output.parent.mkdir(parents=True, exist_ok=True)
     Path(f"{output}.json").write_text(json.dumps(document, indent=1) + "\n")
     Path(f"{output}.txt").write_text(text + "\n")
 
 
 def surroundings() -> dict[str, Any]:
-    """Tell when and where this runs, of what commit, and what was asked for."""
+    """Return the time, the machine, the commit and the arguments of this run."""
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     asked = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    asked.add_argument("--output")  # a path of this machine
+    asked.add_argument("--output")  # left out of the results: a local path
     return {
         "command": " ".join(asked.parse_known_args()[1]),
         "started": time.strftime("%Y-%m-%d %H:%M"),

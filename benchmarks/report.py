@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes tables of what was measured."""
+"""Tables of measured results."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ Run = dict[str, Any]
 _MB = 2**20
 
 
-# The parts of a batch's time: its name in the query's reports, and ours.
+# The parts of a batch's time: the name in the query's progress reports, and in our tables.
 PARTS = {"triggerExecution": "batch", "queryPlanning": "planning", "addBatch": "run"}
 
 
 def seconds_of(durations: Sequence[dict[str, int]], part: str) -> list[float]:
-    """Give what a part of each batch took."""
+    """Return the seconds of a part of each batch."""
     return [batch.get(part, 0) / 1000 for batch in durations]
 
 
 def part_names() -> str:
-    """Head the columns of `part_cells`."""
+    """Return the headings of the columns of `part_cells`."""
     return "".join(f"{f'{part} p50':>14}{'p99':>7}" for part in PARTS.values())
 
 
 def part_cells(durations: Sequence[dict[str, int]]) -> str:
-    """Give the median and the 99th percentile of each part of batches."""
+    """Return the median and the 99th percentile of each part of the batches."""
     parts = [seconds_of(durations, part) for part in PARTS]
     return "".join(f"{percentile(s, 0.5):>14.3f}{percentile(s, 0.99):>7.3f}" for s in parts)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Give the smallest value that so many of the values don't exceed.
+    """Return the smallest value with at least this share of the values at or below.
 
     >>> percentile([3, 1, 2], 0.5), percentile([3, 1, 2], 0.99)
     (2, 3)
@@ -46,7 +46,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Give the mean of ratios.
+    """Return the geometric mean of ratios.
 
     >>> geometric_mean([1, 4])
     2.0
@@ -55,7 +55,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def run_line(run: Run) -> str:
-    """Say in a line what one run gave, while others still run."""
+    """Return a line about one finished run, to print during a measurement."""
     head = f"{run['workload']:<5}{run['contestant']:<20}"
     if "error" in run:
         return f"{head}{run['error']}"
@@ -63,7 +63,7 @@ def run_line(run: Run) -> str:
 
 
 def is_right(run: Run, runs: Sequence[Run]) -> bool | None:
-    """Whether a run's final rows are those of batch Spark; None if it can't be told."""
+    """Tell whether a run's final rows equal batch Spark's rows. None means unknown."""
     if "error" in run or run.get("sum") is None:
         return None
     for other in runs:
@@ -74,7 +74,7 @@ def is_right(run: Run, runs: Sequence[Run]) -> bool | None:
 
 
 def wrong(runs: Sequence[Run]) -> list[Run]:
-    """Give the runs with wrong results, but for stock Spark's, which is known to be wrong."""
+    """Return the runs with wrong results, except runs of stock Spark (known to be wrong)."""
     return [
         run
         for run in runs
@@ -83,7 +83,7 @@ def wrong(runs: Sequence[Run]) -> list[Run]:
 
 
 def render(about: dict[str, Any], runs: Sequence[Run]) -> str:
-    """Make the whole text: versions, every contestant's figures, and the ratios."""
+    """Write the report: versions, every contestant's figures, and the ratios."""
     versions = sorted({run["version"] for run in runs if "version" in run})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
@@ -145,7 +145,7 @@ def _line(
 
 
 def _ratios(medians: dict[tuple[str, str], float]) -> list[str]:
-    """Compare each way of ours with the best of Flink's configurations, workload by workload."""
+    """Compare each of our contestants with the best of each other kind, per workload."""
     names = list(dict.fromkeys(name for _, name in medians))
     ours = [name for name in names if name.startswith("ours")]
     groups = {

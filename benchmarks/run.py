@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures ours beside Flink, stock Spark and batch Spark, in one run on one machine.
+"""Compares this project with Flink, stock Spark and batch Spark, on one machine.
 
-Every run is a process of its own, after another run of the same query in it, so that its code is
-compiled as that of a job that runs for long; contestants take turns. Final results are checked
-against those of batch Spark.
+Each run is a separate process. An unmeasured run of the query in the same process comes first, to
+compile the code as in a long-running job. The contestants take turns. The final rows are compared
+with batch Spark's rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from measuring import (
 SPLIT = {"spark.sql.changelog.aggregate.distinctSplit.enabled": "true"}
 ONE_LEVEL = {"spark.sql.changelog.rank.twoLevel.enabled": "false"}
 
-# Name, what Spark's side runs, and its settings.
+# By name of a contestant: the kind of run for spark_side, and the settings.
 SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "batch": ("batch", {}),
     "recompute": ("recompute", {}),
@@ -62,7 +62,7 @@ DEFAULT = [
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the workloads of the command line, and print and save the table."""
     options = _options()
     folder, warm = (CACHE / "bench" / str(n) for n in (options.events, options.warm))
     for target, events in ((warm, options.warm), (folder, options.events)):
@@ -124,32 +124,32 @@ def _options() -> argparse.Namespace:
     parser.add_argument("workload", nargs="*", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--events", type=number, default=1_000_000, help="such as 200k or 5M")
     parser.add_argument(
-        "--warm", type=number, default=1_000_000, help="events of a run that comes before"
+        "--warm", type=number, default=1_000_000, help="events of an unmeasured first run"
     )
-    parser.add_argument("--warm-runs", type=int, default=1, help="how many of them")
+    parser.add_argument("--warm-runs", type=int, default=1, help="number of unmeasured runs")
     parser.add_argument("--batches", type=int, default=5, choices=(1, 2, 4, 5, 10, 20, 25, 50))
-    parser.add_argument("--repeat", type=int, default=1, help="turns of all contestants")
+    parser.add_argument("--repeat", type=int, default=1, help="measured runs per contestant")
     parser.add_argument(
         "--contestants", nargs="+", choices=CONTESTANTS, default=DEFAULT, metavar="NAME",
         help=f"any of {', '.join(CONTESTANTS)}",
     )  # fmt: skip
     parser.add_argument(
-        "--master", default="local[2]", help="Spark's, for all of its contestants"
+        "--master", default="local[2]", help="Spark master for every contestant on Spark"
     )
     parser.add_argument("--memory", default="4g", help="heap of each process")
     parser.add_argument("--timeout", type=int, default=900, help="seconds for one run")
     parser.add_argument(
         "--provider", action="append", default=[], metavar="NAME=CLASS",
-        help="also measure ours with this state store provider, as contestant ours-NAME",
+        help="also measure this project with a state store provider, as contestant ours-NAME",
     )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
-        help="a Spark setting for all of Spark's contestants",
+        help="a Spark setting for every contestant on Spark",
     )  # fmt: skip
     parser.add_argument(
         "--output",
         type=Path,
-        help="where to keep text and JSON, without a suffix; default: in benchmarks/results",
+        help="path for text and JSON, without a suffix; default: in benchmarks/results",
     )
     options = parser.parse_args()
     unknown = [name for name in options.workload if name not in names]
@@ -161,13 +161,13 @@ def _options() -> argparse.Namespace:
         name, class_name = provider.split("=", 1)
         SPARK[f"ours-{name}"] = ("ours", {PROVIDER: class_name})
         options.contestants = [*options.contestants, f"ours-{name}"]
-    # batch first: it says what is right
+    # Batch Spark runs first, since its rows are the expected rows.
     options.contestants = ["batch", *(name for name in options.contestants if name != "batch")]
     return options
 
 
 def takes_part(name: str, workload: workloads.Workload) -> bool:
-    """Whether a contestant can run a workload at all."""
+    """Tell whether a contestant can run a workload."""
     if name.endswith("-split"):
         return workload.name.startswith("W3")
     if name.endswith("-one-level"):

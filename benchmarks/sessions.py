@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What every measured process of Spark's does: a session, a stream to its end, its reports."""
+"""Common functions of measured Spark processes: sessions, queries and progress reports."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from measuring import PREFIX
 def session(
     settings: dict[str, str], memory: str, master: str = "local[2]", jar: str = ""
 ) -> SparkSession:
-    """Start a session with our extension, of the wheel or of another jar.
+    """Start a session with our extension, from the wheel or from ``jar``.
 
-    Stock queries in it plan as without.
+    The extension leaves plans of stock queries unchanged.
     """
     builder = (
         SparkSession.builder.master(master)
@@ -45,7 +45,7 @@ def session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     if jar:
-        # its classes are found before those of the jar in the wheel
+        # The classes of ``jar`` precede the classes of the wheel's jar.
         builder = builder.config("spark.driver.extraClassPath", jar)
     spark = changelog.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -53,20 +53,20 @@ def session(
 
 
 def answer(spark: SparkSession, result: dict[str, Any]) -> None:
-    """Print a result for the process that waits for it."""
+    """Print a result for the parent process."""
     java = spark._jvm.System.getProperty("java.version")  # type: ignore[union-attr]
     about = {"peak_bytes": peak_bytes(spark), "version": f"Spark {spark.version}, Java {java}"}
     print(PREFIX + json.dumps(result | about), flush=True)
 
 
 def compiled(spark: SparkSession) -> int:
-    """Count the classes that Spark has generated and compiled so far."""
+    """Return the number of classes generated and compiled by Spark so far."""
     metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
     return int(metrics.METRIC_COMPILATION_TIME().getCount())
 
 
 def peak_bytes(spark: SparkSession) -> int | None:
-    """Give the largest resident size that the JVM has had, where the system tells it."""
+    """Return the largest resident size of the JVM, None if the system doesn't report it."""
     status = jvm(spark) / "status"
     if not status.exists():
         return None
@@ -75,7 +75,7 @@ def peak_bytes(spark: SparkSession) -> int | None:
 
 
 def jvm(spark: SparkSession) -> Path:
-    """Give the folder in which Linux tells of the JVM."""
+    """Return the JVM's folder below ``/proc``."""
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
     return Path(f"/proc/{pid}")
 
@@ -87,14 +87,14 @@ def cpu_seconds(stat: str) -> tuple[str, float]:
     >>> name, seconds * os.sysconf("SC_CLK_TCK")
     ('C2 (x) 1', 300.0)
     """
-    # the name, in parentheses, may have spaces and parentheses
+    # The name is in parentheses, and may have spaces and parentheses.
     name, _, rest = stat.partition("(")[2].rpartition(")")
     fields = rest.split()
     return name, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def checked(changes: DataFrame) -> DataFrame:
-    """Let changes be counted and summed up as ``check``, rows that go negative."""
+    """Observe the count and the sum of row hashes as ``check``. Retractions count negative."""
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     return changes.observe(
         "check",
@@ -105,7 +105,7 @@ def checked(changes: DataFrame) -> DataFrame:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """Give a row's hash, that sums don't overflow; of doubles the first digits."""
+    """Return a row's hash, small enough to sum. Doubles are rounded to their first digits."""
     columns = [
         F.format_string("%.6e", field.name)
         if field.dataType == DoubleType()
@@ -118,9 +118,10 @@ def row_hash(frame: DataFrame) -> Column:
 def stream(
     frame: DataFrame, output_mode: str, checkpoint: str | None = None
 ) -> tuple[Sequence[StreamingQueryProgress], int]:
-    """Run a query over all its input into a sink that does nothing.
+    """Run a query over its whole input into a sink without effect.
 
-    Give its reports, and the size of its checkpoint in bytes; which stays where one is named.
+    Return the progress reports, and the size of the checkpoint in bytes. A named checkpoint stays
+    after the run.
     """
     folder = checkpoint or tempfile.mkdtemp(prefix="bench-checkpoint-")
     query = (
@@ -139,7 +140,7 @@ def stream(
 
 
 def measured(reports: Sequence[StreamingQueryProgress]) -> dict[str, Any]:
-    """Sum up the reports of a query; its time is from the first batch's start to the end."""
+    """Summarize a query's progress reports. Its time starts with the first batch."""
     first, last = reports[0], reports[-1]
     totals = [report.durationMs["triggerExecution"] / 1000 for report in reports]
     seconds = _seconds(last.timestamp) - _seconds(first.timestamp) + totals[-1]
@@ -163,9 +164,9 @@ def _seconds(timestamp: str) -> float:
 
 
 def _reloads(report: StreamingQueryProgress) -> int | None:
-    """Count how often a state in memory was read anew from files, where the provider tells it.
+    """Return how often in-memory state was reloaded from files, None if not reported.
 
-    That happens when a partition is run by another executor than in the batch before.
+    A reload happens if a partition moves to a different executor between two batches.
     """
     metric = "loadedMapCacheMissCount"
     metrics = [state.customMetrics for state in report.stateOperators]

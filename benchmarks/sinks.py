@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures what it costs to keep a target current: a database, a Delta table, a topic.
+"""Measures the cost of each sink: a database, a Delta table, a topic.
 
-An aggregate of one group per row first takes in a history, then batches of changes anywhere in
-it, and one sink keeps its result. Beside the sinks stands one that does nothing, `noop`: what is
-above it is the sink's own. What a target holds in the end is compared with batch Spark. Builds of
-this project can be compared: those named by --jar take turns with the one that was built last.
+An aggregate of one group per row reads a history, then batches of changes at random positions.
+One sink writes the result. The sink `noop` has no effect: the cost of a sink is the difference
+from `noop`. The final rows of a target are compared with batch Spark. With --jar, several builds
+of this project take turns with the last build.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Run = dict[str, Any]
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the sinks of the command line, and print and save the table."""
     options = _options()
     about = {
         "rows": options.rows,
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
 
 @contextmanager
 def _services(sinks: list[str]) -> Iterator[dict[str, Any]]:
-    """Run the servers that the sinks write to, and tell how to connect."""
+    """Run the servers of the sinks, and yield their connection settings."""
     wanted = sorted({SERVICES[sink] for sink in sinks if sink in SERVICES})
     if not wanted:
         yield {}
@@ -119,7 +119,7 @@ def _services(sinks: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def render(about: dict[str, Any], runs: list[Run]) -> str:
-    """Make the table: a line for a sink and a build."""
+    """Write the table: a line per sink and build."""
     versions = sorted({run["version"] for run in runs if "version" in run})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
@@ -155,7 +155,7 @@ def render(about: dict[str, Any], runs: list[Run]) -> str:
 
 
 def _times(groups: dict[tuple[str, str], list[Run]], sink: str, build: str) -> dict[str, float]:
-    """Give the median times of a sink's runs, and what of them is above those of noop."""
+    """Return the median times of a sink's runs, and their differences from `noop`."""
     runs = [run for run in groups.get((sink, build), []) if "error" not in run]
     if not runs:
         return {}

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps the result of one aggregate by one sink, in a process of its own.
+"""Writes the result of one aggregate with one sink, in a separate process.
 
-The table is that of ``growth_side``: a history, then batches of changes.
+The table comes from ``growth_side``: a history, then batches of changes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sessions import answer, cpu_seconds, jvm, session
 
 QUERY = "SELECT id, count(*) AS n, sum(v) AS total FROM t GROUP BY id"
 SCHEMA = "id BIGINT, n BIGINT, total BIGINT"
-SMALL = 10  # before what counts, so much smaller a table is kept
+SMALL = 10  # the unmeasured first run has a table smaller by this factor
 
 SINKS = ("noop", "jdbc", "delta", "kafka", "memory")
-# The servers of dev/services that sinks write to.
+# The servers of dev/services, by sink.
 SERVICES = {"jdbc": "postgres", "kafka": "kafka"}
 
 PACKAGES = {
@@ -44,7 +44,7 @@ DELTA = {
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     sink: str
     name: str
@@ -58,18 +58,18 @@ class Task:
 
 
 class Target:
-    """What a sink keeps: how it is written, and how it is read."""
+    """The target of a sink, with functions to write and read it."""
 
     def __init__(self, spark: SparkSession, task: Task, name: str, folder: Path) -> None:
-        """Name a target that is not there yet."""
+        """Name a new target."""
         self.spark, self.task, self.name = spark, task, name
         self.path = str(folder / name)
-        # drivers in jars that are added later are not found by their address
+        # JDBC finds drivers of later added jars by class name only.
         self.database = {"driver": "org.postgresql.Driver"}
         self.database |= {key: task.address.get(key, "") for key in ("url", "user", "password")}
 
     def write(self) -> tuple[str, dict[str, str]]:
-        """Give the format of the sink, and its options."""
+        """Return the format and the options of the sink."""
         if self.task.sink == "jdbc":
             return "changelog-jdbc", {
                 **self.database,
@@ -86,7 +86,7 @@ class Target:
         return "noop", {}
 
     def read(self) -> DataFrame | None:
-        """Give the rows that are kept, if any are."""
+        """Return the rows of the target, None for the sink `noop`."""
         read = self.spark.read
         if self.task.sink == "jdbc":
             return read.format("jdbc").options(**self.database, dbtable=self.name).load()
@@ -106,7 +106,7 @@ class Target:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     settings = dict(DELTA) if task.sink == "delta" else {}
     if task.sink in PACKAGES:
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def _keep(spark: SparkSession, task: Task, name: str, folder: Path) -> dict[str, Any]:
-    """Keep the query over all files of a folder, a batch for each."""
+    """Run the query over the files of a folder, one batch per file."""
     place = Path(tempfile.mkdtemp(prefix="bench-sink-"))
     raw = (
         spark.readStream.schema(spark.read.parquet(str(folder)).schema)
@@ -158,13 +158,13 @@ def _keep(spark: SparkSession, task: Task, name: str, folder: Path) -> dict[str,
 
 
 def _cpu_seconds(spark: SparkSession) -> float:
-    """Give the processor time that the JVM has used, which other processes hardly change."""
+    """Return the CPU time of the JVM, hardly affected by the machine's load."""
     stat = jvm(spark) / "stat"
     return cpu_seconds(stat.read_text())[1] if stat.exists() else 0.0
 
 
 def _is_right(spark: SparkSession, folder: Path, kept: DataFrame | None) -> bool:
-    """Whether the rows that are kept are those of batch Spark; so is what keeps none."""
+    """Tell whether the target's rows equal batch Spark's rows. True for a sink without rows."""
     if kept is None:
         return True
     sign = F.when(F.col("op").isin("UPDATE_BEFORE", "DELETE"), -1).otherwise(1)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""One run of one workload with Spark, in a process of its own: ours, stock, batch or recompute.
+"""One run of a workload with Spark, in a separate process: ours, stock, batch or recompute.
 
-Reads what to do as JSON from its first argument, and prints what it measured as JSON.
+Reads its task as JSON from the first argument, and prints its results as JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNCHECKED = {
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     workload: str
     side: str
@@ -48,7 +48,7 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     workload = BY_NAME[task.workload]
     settings = {**task.settings, **(UNCHECKED if task.side == "stock" else {})}
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _read(spark: SparkSession, folder: Path, name: str, batches: int) -> DataFrame:
-    """Read a table as a stream, in a number of batches."""
+    """Read a table as a stream, in the given number of batches."""
     path = str(folder / name)
     return (
         spark.readStream.schema(spark.read.parquet(path).schema)
@@ -72,9 +72,9 @@ def _read(spark: SparkSession, folder: Path, name: str, batches: int) -> DataFra
 
 
 def _view(frame: DataFrame, name: str) -> None:
-    """Make changes the table that queries name."""
+    """Define the table of a query from its changes."""
     key = KEYS.get(name)
-    # also where rows only come: a plain stream may not be read in an EXISTS
+    # Append-only tables too, since EXISTS can't read a plain stream.
     table = (
         changelog.from_changelog(frame, change_type="op", key=[key])
         if key
@@ -100,7 +100,7 @@ def _stock(
         _read(spark, folder, name, batches).createOrReplaceTempView(name)
     frame = spark.sql(workload.stock or workload.sql)
     result = _measured(_checked(frame, workload, F.lit(1)), "update")
-    result["sum"] = result["count"] = None  # new rows alone tell nothing
+    result["sum"] = result["count"] = None  # after images alone have no meaningful sum
     if verify:
         result |= _newest_rows(
             spark, spark.sql(hashed(workload.stock or "", workload.check)), workload
@@ -109,7 +109,7 @@ def _stock(
 
 
 def _newest_rows(spark: SparkSession, frame: DataFrame, workload: Workload) -> dict[str, Any]:
-    """Run once more, keep every row emitted, and check the newest per key."""
+    """Run once more, store every emitted row, and check the newest row of each key."""
     folder = tempfile.mkdtemp(prefix="bench-stock-")
 
     def write(batch: DataFrame, number: int) -> None:
@@ -143,7 +143,7 @@ def _batch(
 def _recompute(
     spark: SparkSession, workload: Workload, folder: Path, batches: int, verify: bool
 ) -> dict[str, Any]:
-    """Like batch, but out of the changes that ours reads, not of the tables they make."""
+    """Run the batch query over the changelogs in place of the final tables."""
     for name in workload.tables:
         _view(spark.read.parquet(str(folder / name)), name)
     return _once(spark, workload)
@@ -160,7 +160,7 @@ def _once(spark: SparkSession, workload: Workload) -> dict[str, Any]:
 
 
 def _checked(frame: DataFrame, workload: Workload, sign: Column) -> DataFrame:
-    """Sum up the hashes of emitted rows on their way to the sink; retracted ones count less."""
+    """Observe the sum of the emitted rows' hashes, with retracted rows negative."""
     return frame.withColumn("g", F.expr(mixed(workload.check))).observe(
         "check",
         F.count("*").alias("emitted"),

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures the queries of TPC-H and Nexmark: a batch's time beside computing all anew.
+"""Measures the queries of TPC-H and Nexmark: the time of a batch, and of a recompute.
 
-TPC-H's tables come at once and then change in ten batches, a thousandth of the rows in each.
-Nexmark's events come in ten batches of one size. Every result is compared with batch Spark's.
-Before anything counts, each query is run twice over small tables, so that most of a batch's code
-is compiled; --batches, --warm and --anew tell what a query takes that has run for longer. Builds
-of this project can be compared: those named by --jar take turns with the one of the wheel.
+TPC-H's tables arrive in one batch. Ten batches of changes follow, each to a thousandth of the
+rows. Nexmark's events arrive in ten batches of equal size. Every result is compared with batch
+Spark's. Each query first runs twice over small tables, to compile most of its code. To measure
+long-running queries, set --batches, --warm and --anew. With --jar, several builds of this project
+take turns with the wheel's build.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WARM_EVENTS = 50_000
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the queries of the command line, and print and save the table."""
     options = _options()
     about = {
         "scale": options.scale,
@@ -95,12 +95,12 @@ def _options() -> argparse.Namespace:
         "query", nargs="*", help="tpch, nexmark, or one query such as tpch/q03; default: all"
     )
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor")
-    parser.add_argument("--events", type=number, default=1_000_000, help="of Nexmark")
-    parser.add_argument("--batches", type=int, default=10, help="of TPC-H's changes")
+    parser.add_argument("--events", type=number, default=1_000_000, help="Nexmark events")
+    parser.add_argument("--batches", type=int, default=10, help="batches of TPC-H's changes")
     parser.add_argument(
-        "--warm", type=int, default=0, help="batches after the first that don't count"
+        "--warm", type=int, default=0, help="unmeasured batches after the first batch"
     )
-    parser.add_argument("--anew", type=int, default=3, help="how often to compute anew")
+    parser.add_argument("--anew", type=int, default=3, help="number of recomputes")
     parser.add_argument("--jar", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--state", choices=STATES, default="pages")
     parser.add_argument("--memory", default="6g")
@@ -133,7 +133,7 @@ def _generate(
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Make the table: a line for a query."""
+    """Write the table, a line per query."""
     versions = sorted({one["version"] for one in found if "version" in one})
     width = 14 + max(0 if one["build"] == OURS else len(one["build"]) for one in found)
     lines = [

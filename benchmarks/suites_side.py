@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps one query of TPC-H or Nexmark up to date, and computes it anew, in a process of its own.
+"""Maintains one query of TPC-H or Nexmark, and recomputes it, in a separate process.
 
-TPC-H's tables first come with nearly all rows. Then in each batch of a thousand orders and lines
-one comes and one goes, and of a thousand rows of the other large tables one is updated.
+The first batch has nearly every row of TPC-H's tables. Each later batch inserts a thousandth of
+the orders with their lines, and deletes as many. In the further large tables each later batch
+updates a thousandth of the rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from data import FILES, SIGN
 from measuring import ROOT
 from sessions import answer, checked, compiled, measured, row_hash, session, stream
 
-MOST_BATCHES = 100  # of TPC-H's changes: as many as there are thousandths of each kind
+MOST_BATCHES = 100  # batches of TPC-H's changes, each with a different thousandth of the rows
 TPCH_KEYS = {
     "region": ["r_regionkey"],
     "nation": ["n_nationkey"],
@@ -41,7 +42,7 @@ TPCH_KEYS = {
     "orders": ["o_orderkey"],
     "lineitem": ["l_orderkey", "l_linenumber"],
 }
-# The tables that are updated, and how.
+# The updated tables, with the expression for each changed column.
 _UPDATES = {
     "supplier": {"s_acctbal": "s_acctbal + 1"},
     "part": {"p_size": "p_size % 50 + 1"},
@@ -59,7 +60,7 @@ NEXMARK_BATCHES = 10
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     suite: str
     query: str
@@ -72,7 +73,7 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     spark = session(task.settings, task.memory, jar=task.jar)
     sql = (ROOT / "tests" / "sql" / task.suite / f"{task.query}.sql").read_text()
@@ -100,7 +101,7 @@ def main() -> None:
 def _keep(
     spark: SparkSession, suite: str, folder: Path, sql: str
 ) -> Sequence[StreamingQueryProgress]:
-    """Keep a query up to date until its tables end, and give the reports of its batches."""
+    """Maintain a query to the end of its tables, and return the progress reports."""
     _read_tables(spark, suite, folder, sql, stream=True)
     reports, _ = stream(checked(changelog.to_changelog(spark.sql(sql))), "append")
     return reports
@@ -112,18 +113,18 @@ def _read_tables(spark: SparkSession, suite: str, folder: Path, sql: str, stream
 
 
 def code_of(sql: str) -> str:
-    """Give a query without its comments."""
+    """Return a query without comments."""
     return "\n".join(line for line in sql.splitlines() if not line.startswith("--"))
 
 
 def used_tables(suite: str, sql: str) -> list[str]:
-    """Give the names of a suite's tables that a query reads."""
+    """Return the names of the query's tables."""
     code = code_of(sql)
     return [name for name in tables(suite) if re.search(rf"\b(?i:{name})\b", code)]
 
 
 def tables(suite: str) -> list[str]:
-    """Give the names of a suite's tables."""
+    """Return the names of a suite's tables."""
     return list(TPCH_KEYS if suite == "tpch" else _NEXMARK_COLUMNS)
 
 
@@ -139,7 +140,7 @@ def _recompute(spark: SparkSession, sql: str) -> dict[str, Any]:
 
 
 def _table(spark: SparkSession, suite: str, folder: Path, name: str, stream: bool) -> DataFrame:
-    """Read a table: as it is in the end, or as what keeps it."""
+    """Read a table: its final rows, or as a stream its changes."""
     if suite == "nexmark":
         path, per_batch = _path(suite, folder, name), FILES // NEXMARK_BATCHES
         columns = _NEXMARK_COLUMNS[name]
@@ -153,7 +154,7 @@ def _table(spark: SparkSession, suite: str, folder: Path, name: str, stream: boo
 
 
 def _path(suite: str, folder: Path, name: str) -> Path:
-    """Give the files of a table as it is in the end."""
+    """Return the path of a table's final rows."""
     return folder / (name if suite == "nexmark" else f"{name}_now")
 
 
@@ -164,7 +165,7 @@ def _read(spark: SparkSession, path: Path, per_batch: int) -> DataFrame:
 
 
 def generate_tpch(spark: SparkSession, folder: Path, scale: float, batches: int) -> None:
-    """Write TPC-H's tables as files of changes, one a batch, and as what they are in the end."""
+    """Write TPC-H's tables as changes, one file per batch, and as final rows."""
     if (folder / "done").exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -186,7 +187,7 @@ def generate_raw_tpch(folder: Path, scale: float) -> None:
 
 def _changes(rows: DataFrame, name: str, key: list[str], batches: int) -> DataFrame:
     moving = name in ("orders", "lineitem")
-    # an order and its lines come and go together; of a thousand places, one for each batch
+    # An order and its lines get the same number below 1000. Each batch changes one number.
     place = f"CAST(pmod(xxhash64({key[0]}), 1000) AS INT)"
     placed = rows.withColumn("place", F.expr(place))
     come = f"place BETWEEN 1 AND {batches}" if moving else "false"

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures refreshes of views over tables of which some rows have changed, and what AUTO decides.
+"""Measures refreshes of views after changes to a share of the rows, and the decisions of AUTO.
 
-Each query of TPC-H is kept three times: one view is always refreshed by what has changed, one is
-always computed anew, one decides by itself. In each round a ten-thousandth, a hundredth and
-three tenths of the rows of all large tables change. What views hold is compared with their query.
+Each TPC-H query has three views: refreshed with INCREMENTAL, with FULL, and by AUTO's decision.
+Each round has three refreshes, after changes to a ten-thousandth, a hundredth and three tenths of
+the rows of every large table. VERIFY compares the views with their queries.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from measuring import RESULTS, ROOT, STATES, measure_each, surroundings
 from views_side import KINDS, SHARES
 
-WORST = 1.2  # as many times slower than the better way the decided one may be
+WORST = 1.2  # the decision counts as wrong if slower than the better refresh by this factor
 
 
 def main() -> None:
-    """Run what the command line names, and print and keep the table."""
+    """Run the queries of the command line, and print and save the table."""
     options = _options()
     about = {
         "scale": options.scale,
@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--using", choices=("parquet", "delta"), default="parquet")
     parser.add_argument("--state", choices=STATES, default="pages")
-    parser.add_argument("--jar", default="", help="of another build than that of the wheel")
+    parser.add_argument("--jar", default="", help="jar to measure in place of the wheel's jar")
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--timeout", type=int, default=3600)
     parser.add_argument("--output", type=Path, default=RESULTS / "views")
@@ -73,7 +73,7 @@ def _options() -> argparse.Namespace:
 
 
 def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Make the table: a line for a query and a share, with all its rounds."""
+    """Write the table: a line per query and share of changed rows, with every round."""
     versions = sorted({one["version"] for one in found if "version" in one})
     lines = [
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
@@ -116,7 +116,7 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
 
 
 def _ratio(refresh: dict[str, Any], of: str = "") -> float:
-    """Compare by the views that have no choice; the third may have met a busy machine."""
+    """Compare by the times of the views without a decision, to be independent of load."""
     taken: float = refresh[refresh["mode"] + of]
     better: float = min(refresh["incremental" + of], refresh["full" + of])
     return taken / better

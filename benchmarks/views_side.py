@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps one query of TPC-H as three views over ordinary tables, in a process of its own."""
+"""Refreshes three views of one TPC-H query over ordinary tables, in a separate process."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SHARES = (0.0001, 0.01, 0.3)
 PARTS = 10_000
 WAYS = {"incremental": " INCREMENTAL", "full": " FULL", "auto": ""}
 
-# How tables are made, by how they are followed.
+# The clauses to create tables, by kind of change tracking.
 KINDS = {
     "feeds": "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)",
     "files": "USING delta TBLPROPERTIES (delta.enableDeletionVectors = false)",
     "vectors": "USING delta TBLPROPERTIES (delta.enableDeletionVectors = true)",
     "parquet": "USING parquet",
 }
-# The tables whose rows change, and how.
+# The changing tables, with the expression for each changed column.
 UPDATES = {
     "supplier": "s_acctbal = s_acctbal + 1",
     "part": "p_size = p_size % 50 + 1",
@@ -40,14 +40,14 @@ UPDATES = {
     "orders": "o_totalprice = o_totalprice + 1, o_orderdate = date_add(o_orderdate, 1)",
     "lineitem": "l_quantity = l_quantity + 1, l_extendedprice = l_extendedprice + 1",
 }
-# Where rows only come, more orders come with their lines.
+# Append-only tables get new orders with their lines.
 _COMES = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
-_BEYOND = 10_000_000  # keys of TPC-H below scale 1
+_BEYOND = 10_000_000  # above every key of TPC-H below scale 1
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to do."""
+    """The task of one process."""
 
     kind: str
     query: str
@@ -60,7 +60,7 @@ class Task:
 
 
 def main() -> None:
-    """Do what the first argument says."""
+    """Run the task of the first argument."""
     task = Task(**json.loads(sys.argv[1]))
     place = Path(tempfile.mkdtemp(prefix="bench-views-"))
     extensions = {"spark.jars.packages": PACKAGES["delta"], **DELTA}
@@ -74,11 +74,11 @@ def main() -> None:
         spark.sql(f"CREATE MATERIALIZED VIEW kept_{way} USING {task.using} AS {code}")
     refreshes: list[dict[str, Any]] = []
     for turn in range(task.rounds + 1):
-        # the first round only lets code be compiled; AUTO learns little of it
+        # The first round compiles the generated code, and is short to teach AUTO little.
         for share in SHARES if turn else SHARES[:2]:
             for name in tables:
                 _change(spark, task, name, share, turn)
-                # the first to read a new version would load the table's log for all
+                # Load the log of the new version now, or the first refresh would pay for it.
                 spark.table(name).write.format("noop").mode("overwrite").save()
             found = {"round": turn, "share": share, **_refresh(spark, turn)}
             print(found, file=sys.stderr, flush=True)
@@ -104,13 +104,13 @@ def _make(spark: SparkSession, task: Task, tables: list[str], raw: Path) -> None
 
 
 def _change(spark: SparkSession, task: Task, name: str, share: float, turn: int) -> None:
-    """Change a part of a table's rows, others in each round."""
+    """Change a share of a table's rows, different rows in each round."""
     key = _COMES[name] if name in _COMES else ", ".join(TPCH_KEYS[name])
     wanted = f"pmod(xxhash64({key}, {turn}), {PARTS}) < {round(share * PARTS)}"
     if task.kind != "parquet" and name in UPDATES:
         spark.sql(f"UPDATE {name} SET {UPDATES[name]} WHERE {wanted}")
     elif task.kind == "parquet" and name in _COMES:
-        # of the rows there were at first, with keys of their own
+        # Copy a share of the initial rows under new keys.
         number = turn * len(SHARES) + SHARES.index(share) + 1
         fresh = f"{key} + {number * _BEYOND} AS {key}"
         columns = [fresh if column == key else column for column in spark.table(name).columns]
@@ -121,7 +121,7 @@ def _change(spark: SparkSession, task: Task, name: str, share: float, turn: int)
 
 
 def _refresh(spark: SparkSession, turn: int) -> dict[str, Any]:
-    """Refresh all three views, another one first in each round."""
+    """Refresh the three views, starting with a different view in each round."""
     ways = list(WAYS)
     ways = ways[turn % 3 :] + ways[: turn % 3]
     found: dict[str, Any] = {}

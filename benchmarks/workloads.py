@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is measured: queries that Spark and Flink are given in the same words."""
+"""The workloads: queries in SQL common to Spark and Flink."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Workload:
-    """A query to keep up to date.
+    """A query to measure.
 
     Parameters
     ----------
     name : str
-        What it is called on the command line and in results.
+        The name on the command line and in results.
     about : str
-        What it is.
+        A description.
     tables : tuple of str
-        The tables it reads.
+        The tables of the query.
     sql : str
         The query, for Spark and Flink.
     check : tuple of str
-        BIGINT expressions over the result's columns, in words of both, of which the rows' hash
-        is made.
+        BIGINT expressions over the result's columns, in SQL common to Spark and Flink, to compute
+        the hash of a row.
     flink : str or None
-        The query for Flink, where it is faster in other words.
+        The query for Flink, if a different form is faster.
     stock : str or None
-        The query for stock Spark in update mode, where it can run it, its checks switched off.
+        The query for stock Spark in update mode, with correctness checks off. None if stock Spark
+        can't run the query.
     key : tuple of str
-        The key of stock Spark's result: in update mode it emits the new rows alone.
+        The key of stock Spark's result, needed since update mode emits after images only.
     """
 
     name: str
@@ -50,7 +51,7 @@ SQUARED = f"MOD(g * g, {PRIME})"
 
 
 def mixed(check: tuple[str, ...]) -> str:
-    """Mix the columns of a row into one number, called ``g`` in `SQUARED`."""
+    """Return an expression that mixes a row's columns into a number, ``g`` in `SQUARED`."""
     result = "CAST(17 AS BIGINT)"
     for column in check:
         result = f"MOD({result} * 1000003 + {column}, {PRIME})"
@@ -58,7 +59,7 @@ def mixed(check: tuple[str, ...]) -> str:
 
 
 def hashed(sql: str, check: tuple[str, ...]) -> str:
-    """Wrap a query so that it gives a column ``h`` more: a number made of all others."""
+    """Return a query with an added column ``h``, a hash of the row."""
     return f"SELECT *, {SQUARED} AS h FROM (SELECT *, {mixed(check)} AS g FROM ({sql}) AS q) AS p"
 
 
@@ -147,11 +148,11 @@ FROM bid GROUP BY id >= 0""",
         ("bid", "auction", "category", "price"), stock=_IN_TIME, key=("bid",),
     ),
     Workload(
-        "W4h", "bids and their auction, one of which has a fifth of them", ("auction", "bid"),
+        "W4h", "bids and their auction, with a fifth of the bids on one key", ("auction", "bid"),
         _SKEWED, ("bid", "auction", "category", "price"), stock=_SKEWED, key=("bid",),
     ),
     Workload(
-        "W4e", "the same, four fifths of them", ("auction", "bid"), _HOT.format(hint=""),
+        "W4e", "the same, with four fifths", ("auction", "bid"), _HOT.format(hint=""),
         ("bid", "auction", "category", "price"), stock=_HOT.format(hint=""), key=("bid",),
     ),
     Workload(
@@ -174,11 +175,11 @@ FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP
         ("auction", "bidder", "price", "id"),
     ),
     Workload(
-        "W6e", "the same, four fifths of them of one auction", ("bid",), _TOP_OF_HOT,
+        "W6e", "the same, with four fifths on one auction", ("bid",), _TOP_OF_HOT,
         ("about", "bidder", "price", "id"),
     ),
     Workload(
-        "W6g", "the ten best of the last bids per bidder and auction", ("bid",),
+        "W6g", "the ten best among the last bids per bidder and auction", ("bid",),
         _BEST_OF_ALL.format(last=_LAST.format(time="ts")),
         ("bidder", "auction", "price"),
         flink=_BEST_OF_ALL.format(last=_LAST.format(time="rowtime")),
@@ -194,11 +195,11 @@ FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP
         ("id", "seller", "category", "reserve"),
     ),
     Workload(
-        "W8a", "auctions without one", ("auction", "bid"), _EXISTS.format("NOT "),
+        "W8a", "auctions without such a bid", ("auction", "bid"), _EXISTS.format("NOT "),
         ("id", "seller", "category", "reserve"),
     ),
     Workload(
-        "W9", "count and sum over orders that change and go", ("orders",),
+        "W9", "count and sum over orders with updates and deletes", ("orders",),
         "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders GROUP BY customer",
         ("customer", "n", "total"),
     ),
@@ -209,7 +210,7 @@ FROM auction a LEFT JOIN bid b ON a.id = b.auction AND b.price > a.reserve GROUP
         ("customer", "n", "total", "low", "high"),
     ),
     Workload(
-        "W10", "full outer join of orders and payments that change and go",
+        "W10", "full outer join of orders and payments with updates and deletes",
         ("orders", "payments"),
         """SELECT order_id, customer, amount, payment_order, paid
 FROM orders FULL JOIN payments ON order_id = payment_order""",
@@ -219,7 +220,7 @@ FROM orders FULL JOIN payments ON order_id = payment_order""",
         ),
     ),
     Workload(
-        "W11", "orders and payments that change and go, and bids, all on one key",
+        "W11", "join of orders and payments with updates and deletes, and bids, on one key",
         ("orders", "payments", "bid"),
         """SELECT order_id, customer, amount, paid, price
 FROM orders JOIN payments ON order_id = payment_order JOIN bid ON order_id = bid.id""",
@@ -229,5 +230,5 @@ FROM orders JOIN payments ON order_id = payment_order JOIN bid ON order_id = bid
 
 BY_NAME = {workload.name: workload for workload in ALL}
 
-# The keys of tables that change.
+# The keys of the changing tables.
 KEYS = {"orders": "order_id", "payments": "payment_order"}

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the commands in dev/: checks what the machine has, makes .venv, and moves to the
-# top of the tree.
+# Common functions, sourced by the commands in dev/. Changes to the top of the tree. The functions
+# check for Java and Python, and set up .venv.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,20 +12,20 @@ venv=$home/.venv
 python=$venv/bin/python
 mkdir -p "$cache"
 
-# The version of Spark that is built for where SPARK_VERSION names no other, and those of other lines
-# that a release is built for, too.
+# The version of Spark to build for, unless SPARK_VERSION is set, and the versions of the further lines
+# of a release.
 main_spark=$(sed -n 's/.*mainSpark = "\(.*\)"$/\1/p' project/Dependencies.scala)
 other_sparks=(4.1.2)
 
-# Whether a version of Spark is of the main line.
+# Tests whether a version of Spark is of the main line.
 is_main_line() { [ "${1%.*}" = "${main_spark%.*}" ]; }
 
-# Prints what our artifact for a version of Spark is called; with -testkit, that of the test kit.
+# Prints the name of our artifact for a version of Spark, with -testkit the name of the test kit's artifact.
 module_for() {
   if is_main_line "$1"; then echo "spark-changelog${2:-}_2.13"; else echo "spark-changelog${2:-}_${1%.*}_2.13"; fi
 }
 
-# Prints where sbt leaves what it builds for a version of Spark.
+# Prints the target folder of sbt for a version of Spark.
 target_for() {
   if is_main_line "$1"; then echo target; else echo "target/spark-${1%.*}"; fi
 }
@@ -33,7 +33,7 @@ target_for() {
 say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Runs a command while holding the named lock, so that a second run in the same tree waits.
+# Runs a command under a lock, so a second run in the same tree waits.
 locked() {
   local lock=$cache/$1.lock
   shift
@@ -45,13 +45,13 @@ java_command() {
 }
 
 require_java() {
-  local need='Java 17 or newer is needed (set JAVA_HOME, or put java on the PATH)' version
+  local need='Java 17 or newer is required (set JAVA_HOME, or put java on the PATH)' version
   version=$("$(java_command)" -version 2>&1) || fail "$need; none was found"
   version=$(sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' <<< "$version" | head -n 1)
   [ "${version:-0}" -ge 17 ] || fail "$need; found Java ${version:-of unknown version}"
 }
 
-# Prints the Python to make .venv from: $PYTHON if set, else the first one new enough.
+# Prints the Python for .venv: $PYTHON if set, otherwise the first new enough Python.
 find_python() {
   local candidate
   for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10}; do
@@ -61,10 +61,10 @@ find_python() {
       return
     fi
   done
-  fail 'Python 3.10 or newer with its venv module is needed (set PYTHON, or put python3 on the PATH)'
+  fail 'Python 3.10 or newer with the venv module is required (set PYTHON, or put python3 on the PATH)'
 }
 
-# Makes an environment of the packages in a list, unless it holds just these.
+# Creates an environment with the packages of a list, unless the environment is up to date.
 make_venv() {
   local base=$1 folder=$2 list=$3 stamp=$2/.requirements
   cmp -s "$list" "$stamp" && return
@@ -82,14 +82,14 @@ prepare_venv() {
   locked venv bash -euo pipefail -c 'make_venv "$@"' make_venv "$base" "$1" "$2"
 }
 
-# Everything a command needs before it starts. Quick when it was done before.
+# Prepares Java and .venv for a command. Quick after the first time.
 prepare() {
   require_java
   prepare_venv "$venv" dev/requirements.txt
 }
 
-# Prints where the tools of dev/requirements-<name>.txt are: apart from .venv, whose packages are
-# those that users may have.
+# Prints the folder with the tools of dev/requirements-<name>.txt. The tools are not in .venv, which has
+# only packages that users may have too.
 prepare_tools() {
   prepare_venv "$cache/$1" "dev/requirements-$1.txt"
   echo "$cache/$1/bin"
@@ -100,8 +100,8 @@ types_in() {
   case $1 in scala/src/main/*) sed -nE 's/^([a-z]+(\[[a-z]+\])? )*(class|trait|object) (\w+).*/\4/p' "$1" 2> /dev/null | sort -u ;; esac
 }
 
-# Prints the suites of the files given: suites among them, suites named after them or a type in them, and the
-# suites that read them.
+# Prints the suites for the given files: suites themselves, suites named after a file or a type in the file, and
+# suites that read a file.
 suites_of() {
   local file name
   for file in "$@"; do

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Adds up JUnit reports: names each failed test and why, and counts them all in the last line.
+"""Summarizes JUnit reports: prints each failed test with its message, then the counts.
 
-``--keep-seconds tests/suite-seconds.tsv`` writes how long each whole suite takes into that file,
-which decides how suites are dealt to processes and which share of its tests a suite runs.
+``--keep-seconds tests/suite-seconds.tsv`` also records the seconds of each whole suite in the
+file. The file determines the division of suites among processes, and each suite's share of
+tests.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 LONGEST_MESSAGE = 1500
-UNIT = (
-    3.0  # a suite of so many seconds runs all its tests, one of four times as many every second
-)
+# A suite of this many seconds runs every test. A suite of four times as many runs half its tests.
+UNIT = 3.0
 
 
 def outcome(case: ElementTree.Element) -> str:
@@ -30,7 +30,7 @@ def outcome(case: ElementTree.Element) -> str:
 
 
 def told(case: ElementTree.Element) -> str:
-    """Return the name of a failed test case and what it said."""
+    """Return the name and the message of a failed test case."""
     messages = [
         problem.get("message") or problem.text or ""
         for kind in ("failure", "error")
@@ -41,7 +41,7 @@ def told(case: ElementTree.Element) -> str:
 
 
 def keep_seconds(file: Path, reports: list[Path]) -> None:
-    """Replace the figures of the suites that have reports: seconds, and one in how many tests."""
+    """Replace the figures of the suites with reports: seconds, and n if one test in n runs."""
     lines = [line.split("\t") for line in file.read_text().splitlines()]
     known = {name: float(seconds) for name, seconds, _ in lines}
     shares = {name: int(one_in) for name, _, one_in in lines}
@@ -61,11 +61,11 @@ def keep_seconds(file: Path, reports: list[Path]) -> None:
 
 
 def main() -> int:
-    """Count over all reports given."""
+    """Summarize the reports of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed-steps", type=int, default=0)
     parser.add_argument("reports", type=Path, nargs="+", help="report files, or folders of them")
-    parser.add_argument("--keep-seconds", type=Path, help="the file of figures")
+    parser.add_argument("--keep-seconds", type=Path, help="file to record suites' seconds in")
     arguments = parser.parse_args()
     files = [
         file

@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lets the pages of ``docs/`` be a site as they are: a hook that mkdocs calls.
+"""A hook of mkdocs to adapt the pages of ``docs/`` for the site.
 
-They are read on the repository's own pages as well, so they link to files that are no pages, such
-as results of benchmarks. Here these links lead to the repository, if it is known where that is
-(``PROJECT_URL``); if not, their text stays. The README, the first page there, is the first one
-here. A bar within code in a table is escaped there, and must not be here.
+The pages are also read in the repository's web view. The hook handles three differences:
+
+- Links to files outside ``docs/``, such as benchmark results, become links to the repository at
+  ``PROJECT_URL``. Without ``PROJECT_URL`` only the text of the link stays.
+- The README becomes the first page.
+- In the web view a bar in a table's code needs an escape. On the site the escape is removed.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ LINK = re.compile(r"\[([^][]*)\]\(((?:\.\./)*)([^)#:]+)(#[^)]*)?\)")
 
 CODE = re.compile(r"`[^`\n]+`")
 
-log = logging.getLogger("mkdocs.hooks")  # a warning ends a strict build
+log = logging.getLogger("mkdocs.hooks")  # a warning fails a strict build
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn the links of a page that leave ``docs/`` into links to the repository."""
+    """Turn links to files outside ``docs/`` into links to the repository."""
     folder = PurePosixPath("docs", page.file.src_uri).parent
     if page.file.src_uri == "index.md":
         markdown = (ROOT / "README.md").read_text()
@@ -41,7 +43,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             below = "/".join(path.parts[1:]) if folder == PurePosixPath() else link[2] + link[3]
             return f"[{text}]({below}{anchor or ''})"
         if not (ROOT / path).exists():
-            log.warning("'%s' links to %s, which is not there", page.file.src_uri, path)
+            log.warning("'%s' links to %s, a missing file", page.file.src_uri, path)
         return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
 
     return CODE.sub(lambda code: code[0].replace(r"\|", "|"), LINK.sub(rewrite, markdown))

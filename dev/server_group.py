@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Processes of servers, each of which ends with the process that started it."""
+"""Server processes that end with their parent process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PORTS = range(12000, 30000)
 
 
 class Group:
-    """The services of one run: their directory and their processes."""
+    """The services of one run, with a common directory and their processes."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="spark-changelog-services-"))
@@ -34,7 +34,7 @@ class Group:
         self.processes: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
 
     def directory(self, name: str, user: str | None) -> Path:
-        """Make a directory of a server, owned by the user that runs it."""
+        """Create a directory for a server, owned by the server's user."""
         path = self.folder / name
         path.mkdir()
         if user:
@@ -44,7 +44,7 @@ class Group:
     def spawn(
         self, name: str, command: Sequence[str], user: str | None, stop: signal.Signals
     ) -> subprocess.Popen[bytes]:
-        """Start a server that dies when this process does, even if it is killed."""
+        """Start a server that dies with this process, even if this process is killed."""
         with (self.folder / f"{name}.log").open("wb") as log:
             server = subprocess.Popen(
                 command,
@@ -59,7 +59,7 @@ class Group:
         return server
 
     def await_ready(self, name: str, ready: Callable[[], bool]) -> None:
-        """Wait until a server can be used."""
+        """Wait until a server is ready."""
         server = self.processes[-1][0]
         deadline = time.monotonic() + START_SECONDS
         while not ready():
@@ -69,7 +69,7 @@ class Group:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """End all servers, and leave nothing."""
+        """End the servers, and delete their files."""
         for server, stop in self.processes:
             if server.poll() is None:
                 server.send_signal(stop)
@@ -83,7 +83,7 @@ class Group:
 
 
 def die_with_parent(user: str | None) -> None:
-    """Run in the child: give up root, and ask the kernel for SIGKILL when the parent is gone."""
+    """Give up root, and ask the kernel for SIGKILL at the parent's end. Runs in the child."""
     if user:
         entry = pwd.getpwnam(user)
         os.setgroups([])
@@ -95,11 +95,10 @@ def die_with_parent(user: str | None) -> None:
 
 
 def free_port() -> int:
-    """
-    Find a port that nothing listens on.
+    """Return a port without a listener.
 
-    It is below those that systems give to connections: one of them could have it before the
-    server, which may need seconds to come.
+    The port is below the range for outgoing connections. A connection could take a port of this
+    range during the seconds before the server listens.
     """
     while True:
         port = secrets.choice(PORTS)
@@ -112,13 +111,13 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Tell whether something listens on a port."""
+    """Tell whether a port has a listener."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 
 
 def quiet(command: Sequence[str | Path], user: str | None = None) -> None:
-    """Run a command to its end; failing shows what it said."""
+    """Run a command to its end. A failure prints the command's output."""
     give_up_root = functools.partial(die_with_parent, user)
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=give_up_root)
     if done.returncode != 0:

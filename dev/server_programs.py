@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds the programs of servers, and installs those that are missing where that is allowed."""
+"""Finds the programs of servers, and installs missing programs if permitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CACHE = HOME / ".cache"
 
 
 class Missing(Exception):
-    """A service can't be had on this machine."""
+    """A service is not available on this machine."""
 
 
 def find_program(name: str, *folders: str) -> Path | None:
@@ -32,7 +32,7 @@ def find_program(name: str, *folders: str) -> Path | None:
 
 @contextlib.contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Do something while no other process of this tree does it."""
+    """Hold a lock, so a second process of this tree waits."""
     CACHE.mkdir(exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -40,13 +40,13 @@ def alone(name: str) -> Iterator[None]:
 
 
 def installed(package: str, program: str, *folders: str) -> Path:
-    """Find a program, after installing the Debian package that has it if that is possible."""
+    """Find a program under a lock, and install its Debian package if missing."""
     with alone("install"):
         return find_or_install(package, program, *folders)
 
 
 def find_or_install(package: str, program: str, *folders: str) -> Path:
-    """Find a program, or install it, while nobody else does."""
+    """Find a program, or install its Debian package. The caller holds the lock."""
     path = find_program(program, *folders)
     if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         os.environ["DEBIAN_FRONTEND"] = "noninteractive"
@@ -55,22 +55,22 @@ def find_or_install(package: str, program: str, *folders: str) -> Path:
             subprocess.run(command, capture_output=True, check=False)
         path = find_program(program, *folders)
     if path is None:
-        raise Missing(f"no {program} on this machine; install the package {package}")
+        raise Missing(f"{program} is not installed: install the package {package}")
     return path
 
 
 def java() -> str:
-    """Name the Java to run."""
+    """Return the Java command."""
     home = os.environ.get("JAVA_HOME")
     return f"{home}/bin/java" if home else "java"
 
 
 def fetch(artifact: tuple[str, str, str], folder: Path) -> None:
-    """Put an artifact and what it needs into a folder, with the Ivy of PySpark's wheel."""
+    """Download an artifact and its dependencies to a folder, with the copy of Ivy in PySpark."""
     pattern = str(HOME / ".venv/lib/python*/site-packages/pyspark/jars/ivy-*.jar")
     ivy = next(iter(glob.glob(pattern)), None)
     if ivy is None:
-        raise Missing("no .venv; run dev/build first")
+        raise Missing("there is no .venv: run dev/build first")
     target = f"{folder}/[artifact]-[revision].[ext]"
     command = [java(), "-cp", ivy, "org.apache.ivy.Main", "-dependency", *artifact, "-warn"]
     done = subprocess.run(
@@ -80,4 +80,4 @@ def fetch(artifact: tuple[str, str, str], folder: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise Missing(f"{':'.join(artifact)} could not be fetched")
+        raise Missing(f"could not download {':'.join(artifact)}")

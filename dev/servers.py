@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Starts the servers of `dev/services`, each as a child that ends with its parent."""
+"""Starts the servers of `dev/services`, each as a child that ends with the parent."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Address = dict[str, Any]
 
 
 def server_user(name: str) -> str | None:
-    """Who runs a server that refuses to be run by root."""
+    """Return the user for a server that refuses to run as root, None for the current user."""
     return name if os.geteuid() == 0 else None
 
 
 def database(url: str, port: int, password: str) -> Address:
-    """Tell how to connect to a database."""
+    """Return the connection settings of a database."""
     account = {"user": "tester", "password": password, "database": url.rpartition("/")[2]}
     return {"host": HOST, "port": port, "url": url} | account
 
@@ -51,7 +51,7 @@ def start_postgres(group: Group) -> Address:
         "port": port,
         "unix_socket_directories": "",
         "wal_level": "logical",
-        "fsync": "off",  # the machine may lose it: a test has it again
+        "fsync": "off",  # tests can lose their data at a crash
     }
     command = [str(binaries / "postgres"), "-D", str(data)]
     command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -74,7 +74,7 @@ def start_mariadb(group: Group) -> Address:
     )
     accounts = group.folder / "mariadb.sql"
     accounts.write_text(
-        # a statement is a line
+        # one statement per line
         "CREATE DATABASE test;\n"
         f"CREATE USER tester@'%' IDENTIFIED BY '{password}';\n"
         "GRANT ALL ON *.* TO tester@'%' WITH GRANT OPTION;\n"
@@ -88,13 +88,13 @@ def start_mariadb(group: Group) -> Address:
         user,
         signal.SIGTERM,
     )
-    # the port opens after the accounts are made
+    # The port opens after the init file has run.
     group.await_ready("mariadb", lambda: listens(port))
     return database(f"jdbc:mariadb://{HOST}:{port}/test", port, password)
 
 
 def kafka_jars() -> Path:
-    """Return the folder of the broker's jars, after fetching them once."""
+    """Return the folder of the broker's jars, downloaded once."""
     folder = CACHE / f"kafka-{KAFKA[2]}"
     with alone("kafka"):
         if not folder.exists():
@@ -133,7 +133,7 @@ log4j.appender.stdout.layout=org.apache.log4j.SimpleLayout
 
 
 def start_kafka(group: Group) -> Address:
-    """Start a broker that is its own controller."""
+    """Start a Kafka broker with its controller in the same process."""
     jars, port, controller = kafka_jars(), free_port(), free_port()
     data = group.directory("kafka", None)
     settings, log = group.folder / "kafka.properties", group.folder / "kafka-log4j.properties"

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two best customers of a shop, from Debezium's change events, always current.
+"""The two best customers of a shop, maintained from Debezium's change events.
 
-Run it with the Python that has spark-changelog installed: ``python examples/best_customers.py``.
-The events come from files here; with Kafka, ``spark.readStream.format("kafka")`` takes the place
-of ``text``.
+Run ``python examples/best_customers.py`` in an environment with spark-changelog. This example
+reads events from files. For Kafka, use ``spark.readStream.format("kafka")`` in place of ``text``.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ query = (
 query.processAllAvailable()
 spark.table("best_customers").orderBy("place").show()
 
-# Ada's order is cancelled, and Cyd's grows
+# Ada's order is cancelled, and the amount of Cyd's order grows.
 (inbox / "2.json").write_text(
     "\n".join(
         [

@@ -1,8 +1,8 @@
 -- SPDX-FileCopyrightText: the spark-changelog authors
 -- SPDX-License-Identifier: Apache-2.0
 
--- Keeps what each country brings over plain tables, which are written by INSERT, UPDATE and DELETE as
--- always. A refresh reads what has changed in them.
+-- A view of the revenue of each country over plain tables. INSERT, UPDATE and DELETE write the tables
+-- as usual, and a refresh reads their changes.
 --
 --   spark-sql --packages io.delta:delta-spark_4.2_2.13:4.4.0 \
 --             --conf spark.jars=dist/spark-changelog_2.13-0.1.0-SNAPSHOT.jar \

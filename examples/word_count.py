@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Counts words, and how many words occur how often, while words come and go.
+"""Counts words, and the words with each count, while words are inserted and deleted.
 
-Run it with the Python that has spark-changelog installed: ``python examples/word_count.py``.
+Run ``python examples/word_count.py`` in an environment with spark-changelog.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ builder = SparkSession.builder.master("local[2]")
 spark = changelog.configure(builder).getOrCreate()
 inbox = Path(tempfile.mkdtemp())
 
-# Each line of a file is a change: a word comes (+I) or goes (-D).
+# Each line of a file is a change: an insert (+I) or a delete (-D) of a word.
 raw = spark.readStream.schema("op STRING, word STRING").csv(str(inbox))
 words = changelog.from_changelog(raw, change_type="op")
 counts = words.groupBy("word").agg(F.count("*").alias("times"))

@@ -1,8 +1,8 @@
 -- SPDX-FileCopyrightText: the spark-changelog authors
 -- SPDX-License-Identifier: Apache-2.0
 
--- Counts words, and how many words occur how often, from changes: a word comes (+I) or goes (-D).
--- Over a table as here it is a batch query; over a stream the same text is kept up to date.
+-- Counts words, and the words with each count, from changes: an insert (+I) or a delete (-D) of a word.
+-- Over a table, as here, this is a batch query. Over a stream the result is maintained.
 --
 --   spark-sql --conf spark.jars=dist/spark-changelog_2.13-0.1.0-SNAPSHOT.jar \
 --             --conf spark.sql.extensions=io.sparkchangelog.ChangelogExtensions \

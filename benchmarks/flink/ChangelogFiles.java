@@ -31,10 +31,10 @@ import org.apache.flink.types.RowKind;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Reads Parquet files whose last column, {@code op}, says the kind of each row.
+ * Reads Parquet files with the row kind in the last column, {@code op}.
  *
- * <p>Flink's FROM_CHANGELOG does the same, but its result has no primary key, and then a join keeps
- * rows as a multiset, which is slower than what the key allows.
+ * <p>The result of Flink's FROM_CHANGELOG has no primary key. A join then stores rows as a multiset,
+ * which is slower than by key.
  */
 public final class ChangelogFiles implements ScanTableSource {
   private static final ConfigOption<String> PATH =
@@ -48,7 +48,7 @@ public final class ChangelogFiles implements ScanTableSource {
     this.path = path;
   }
 
-  /** Makes the source for {@code 'connector' = 'changelog-files'}. */
+  /** Creates the source for {@code 'connector' = 'changelog-files'}. */
   public static final class Factory implements DynamicTableSourceFactory {
     @Override
     public DynamicTableSource createDynamicTableSource(Context context) {
@@ -117,7 +117,7 @@ public final class ChangelogFiles implements ScanTableSource {
     }
   }
 
-  /** Gives the row, as it is, the kind that its last column says. */
+  /** Sets the kind of a row from the row's last column. */
   private record WithKind(int position) implements MapFunction<RowData, RowData> {
     private static final Map<String, RowKind> KINDS =
         Map.of(

@@ -16,8 +16,8 @@ import org.apache.flink.table.factories.DynamicTableSinkFactory;
 import org.apache.flink.types.RowKind;
 
 /**
- * Counts rows and sums up their first column, a hash of the row; retracted rows count less. So what
- * it holds in the end is that of the rows that are there in the end.
+ * Counts rows and sums their first column, a hash of the row. Retracted rows count negative, so the
+ * final count and sum are of the final rows.
  */
 public final class CheckSink implements DynamicTableSink {
   private static final LongAdder EMITTED = new LongAdder();
@@ -35,7 +35,7 @@ public final class CheckSink implements DynamicTableSink {
         "\"emitted\": %s, \"count\": %s, \"sum\": %s", EMITTED.sum(), COUNT.sum(), SUM.sum());
   }
 
-  /** Makes the sink for {@code 'connector' = 'check'}. */
+  /** Creates the sink for {@code 'connector' = 'check'}. */
   public static final class Factory implements DynamicTableSinkFactory {
     @Override
     public DynamicTableSink createDynamicTableSink(Context context) {
@@ -60,7 +60,7 @@ public final class CheckSink implements DynamicTableSink {
 
   @Override
   public ChangelogMode getChangelogMode(ChangelogMode requested) {
-    return requested; // old rows of updates included, which the sum needs
+    return requested; // with before images, needed for the sum
   }
 
   @Override

@@ -13,17 +13,17 @@ import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.TableResult;
 
 /**
- * Runs scripts of Flink SQL, one after the other, and prints what the INSERT of each one took.
+ * Runs scripts of Flink SQL in order, and prints the time of the INSERT of each script.
  *
- * <p>A line of a script is a setting ({@code SET key=value}) or a statement. The time is that of the
- * job, as Flink reports it: neither starting the cluster nor planning is in it.
+ * <p>A line of a script is a setting ({@code SET key=value}) or a statement. The time is the job's
+ * time as reported by Flink, without the start of the cluster and without planning.
  */
 public final class FlinkSide {
   public static void main(String[] scripts) throws Exception {
     for (String script : scripts) {
       System.out.println("RESULT " + run(Path.of(script)));
     }
-    System.exit(0); // the cluster's threads would keep the process for a while
+    System.exit(0); // the cluster's threads would delay the end of the process
   }
 
   private static String run(Path script) throws Exception {
@@ -61,7 +61,7 @@ public final class FlinkSide {
         System.getProperty("java.version"));
   }
 
-  /** The largest resident size that this process has had, where the system tells it. */
+  /** The largest resident size of this process, if the system reports it. */
   private static String peakBytes() throws Exception {
     Path status = Path.of("/proc/self/status");
     if (!Files.exists(status)) {

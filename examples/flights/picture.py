@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Draws the days as they were maintained."""
+"""Draws the delays of each day, from the changes of the view of days."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LABELLED = 4
 
 @dataclass
 class Day:
-    """What the maintained view said of a day, and when."""
+    """The delays of a day in the view, that evening and at the end."""
 
     day: date
     planned: int  # flights in the timetable
@@ -34,17 +34,17 @@ class Day:
 
     @property
     def x(self) -> float:
-        """Where the day is on the axis of dates."""
+        """The position of the day on the axis of dates."""
         return float(dates.date2num(self.day))
 
     @property
     def cancelled(self) -> int:
-        """How many flights were taken out."""
+        """The number of cancelled flights."""
         return self.planned - self.flown
 
 
 def follow(batches: Mapping[date, Sequence[Row]]) -> list[Day]:
-    """Replay what each evening changed, and note what it says of a day, at first and at last."""
+    """Replay each evening's changes. Return each day's delays, that evening and at the end."""
     days: dict[date, Day] = {}
     for evening, changes in batches.items():
         for change in changes:
@@ -58,7 +58,7 @@ def follow(batches: Mapping[date, Sequence[Row]]) -> list[Day]:
 
 
 def draw(days: Sequence[Day], path: Path) -> None:
-    """Draw how late the flights of each day were, and how many were cancelled."""
+    """Draw the average delay and the cancelled flights of each day."""
     figure = Figure(figsize=(13, 7.5), dpi=130)
     figure.set_layout_engine("constrained", h_pad=0.12, w_pad=0.12)
     delays, cancelled = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
@@ -92,7 +92,7 @@ def _draw_delays(axes: Axes, days: Sequence[Day]) -> None:
     legend = {
         "late, as known that evening": LATE,
         "early, as known that evening": EARLY,
-        "what landings after midnight changed": OVERNIGHT,
+        "change by landings after midnight": OVERNIGHT,
     }
     axes.legend(
         handles=[Patch(color=colour, label=label) for label, colour in legend.items()],
@@ -112,7 +112,7 @@ def _draw_cancelled(axes: Axes, days: Sequence[Day]) -> None:
 
 
 def _highest(days: Sequence[Day], values: Sequence[float]) -> list[Day]:
-    """Pick the days to label: the highest, and none beside another."""
+    """Pick the days to label: the highest values, at a distance from each other."""
     gap = len(days) / 12
     picked: list[Day] = []
     for value, day in sorted(zip(values, days, strict=True), key=lambda pair: -pair[0]):

@@ -38,7 +38,7 @@ def progress(console: Console) -> Progress:
 
 
 def changes(console: Console, title: str, changes: Iterable[Row]) -> None:
-    """Print changes, each kind in its colour, the before and after of a row together."""
+    """Print changes, colored by row kind, with the images of an update together."""
     kinds = list(KINDS)
     rows = [change.asDict() for change in changes]
     columns = [name for name in (rows[0] if rows else ()) if name not in (CHANGE_TYPE, BATCH)]
@@ -59,7 +59,7 @@ def rows(console: Console, title: str, rows: Sequence[Mapping[str, Any]]) -> Non
 
 
 def verdicts(console: Console, runs: Mapping[str, Run], verdicts: Mapping[str, Verdict]) -> None:
-    """Print how fast each query was, and whether batch Spark says the same; else what differs."""
+    """Print the speed of each query, and the comparison with batch Spark."""
     columns = ["", "days", "changes", "seconds", "changes/s", "rows", "batch Spark says"]
     table = _table(columns)
     for name, run in runs.items():
@@ -69,13 +69,16 @@ def verdicts(console: Console, runs: Mapping[str, Run], verdicts: Mapping[str, V
         table.add_row(name, *map(written, [*numbers, verdict.rows]), said)
     _print(console, "Speed, and verdict", table)
     for name, verdict in verdicts.items():
-        for text, rows in (("kept only", verdict.surplus), ("batch only", verdict.missing)):
+        for text, rows in (
+            ("only in the view", verdict.surplus),
+            ("only in batch Spark", verdict.missing),
+        ):
             for row in sorted(map(str, rows.elements()))[:MOST_DIFFERENCES]:
                 console.print(f"{name}: {text}: {row}", highlight=False)
 
 
 def written(value: Any) -> str:
-    """Write a value for people.
+    """Format a value for a table.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Starts Spark with changelog queries, and keeps its log out of the console."""
+"""Starts a Spark session with the extension, and writes Spark's log to a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import spark_changelog as changelog
 
 
 def start(log: Path) -> SparkSession:
-    """Start a local session on all cores that writes what it has to say to ``log``."""
+    """Start a local session on every core, with a log file ``log``."""
     builder = (
         SparkSession.builder.master("local[*]")
         .appName("flights")
@@ -32,7 +32,7 @@ def start(log: Path) -> SparkSession:
 
 @contextmanager
 def _errors_to(log: Path) -> Iterator[None]:
-    """Let a process that is started inside write its standard error to ``log``."""
+    """Redirect the standard error of processes started inside to ``log``."""
     sys.stderr.flush()
     console = os.dup(2)
     with log.open("wb") as file:

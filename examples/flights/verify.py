@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Compares what was maintained with what batch Spark computes from the final table."""
+"""Compares the maintained views with batch Spark's results over the final table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, Row
 
 ACCUMULATE = {"insert", "update_postimage"}
 CHANGE_TYPE = "_change_type"
-BATCH = "batch"  # in which batch a change was emitted
+BATCH = "batch"  # the column with the batch number of a change
 Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one view has but should not, and the other way round."""
+    """The rows of a view without a match in batch Spark's result, and the reverse."""
 
     rows: int
     surplus: Counter[Values]
@@ -28,12 +28,12 @@ class Verdict:
 
     @property
     def equal(self) -> bool:
-        """Whether the rows are the same."""
+        """Whether the view equals batch Spark's result."""
         return not self.surplus and not self.missing
 
 
 def replay(changes: Iterable[Row]) -> Counter[Values]:
-    """Count the rows that ``changes`` leave in a table that was empty before.
+    """Replay ``changes`` into an empty table, and count its rows.
 
     Examples
     --------
@@ -47,17 +47,17 @@ def replay(changes: Iterable[Row]) -> Counter[Values]:
 
 
 def values(change: Row) -> Values:
-    """Return the row that a change is about."""
+    """Return the row of a change."""
     columns = change.asDict().items()
     return tuple(value for name, value in columns if name not in (CHANGE_TYPE, BATCH))
 
 
 def compare(maintained: Counter[Values], view: DataFrame) -> Verdict:
-    """Compare rows with those of a batch query, exactly: averages too, for delays are whole."""
+    """Compare rows with a batch query's rows, exactly. Averages are exact for whole delays."""
     expected = Counter(map(tuple, view.collect()))
     return Verdict(sum(expected.values()), maintained - expected, expected - maintained)
 
 
 def count_rows(table: Sequence[dict[str, Any]], columns: Sequence[str]) -> Counter[Values]:
-    """Count the rows of a table that is kept as dictionaries."""
+    """Count the rows of a table of dictionaries."""
     return Counter(tuple(row[column] for column in columns) for row in table)

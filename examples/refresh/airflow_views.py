@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""An Airflow DAG that refreshes all views every quarter of an hour, and verifies one of them.
+"""An Airflow DAG that refreshes the views of a database every 15 minutes, and verifies a view.
 
-For Airflow 2.4 or newer, with Spark's commands on its workers. A view that fails leaves the
-others right, and fails the task with their names.
+For Airflow 2.4 or newer, with Spark's commands on the workers. If the refresh of a view fails,
+the unrelated views are still refreshed. The task fails with the names of the failed views.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ with DAG(
     "views",
     schedule="*/15 * * * *",
     start_date=datetime(2026, 1, 1),
-    catchup=False,  # a refresh reads all that has changed since the last one
+    catchup=False,  # a refresh reads every change since the last refresh
     max_active_runs=1,  # one process refreshes a view at a time
     default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
 ):

@@ -36,7 +36,7 @@ from spark_changelog.session import configure
 from spark_changelog.views import refresh, verify
 
 __version__: str = version("spark-changelog")
-"""The version of the package, and of the jar within it."""
+"""The version of the package and of the jar inside the package."""
 
 __all__ = [
     "ChangelogConf",

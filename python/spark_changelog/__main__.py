@@ -18,7 +18,7 @@ from spark_changelog.session import configure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with ``arguments``, those of the process by default."""
+    """Run the command with ``arguments``, by default the arguments of the process."""
     options = _parser().parse_args(arguments)
     stop = Event()
     _stop_by_signal(stop)
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _parser().error(f"--conf {setting}: name=value is expected")
         builder = builder.config(name, value)
     spark = configure(builder).getOrCreate()
-    # once more, as Spark has done so: its own handler cancels the refresh that is under way
+    # Again: starting Spark has installed a handler that cancels the running refresh.
     _stop_by_signal(stop)
     try:
         run(
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stop_by_signal(stop: Event) -> None:
-    """Let the first signal end the command when a refresh has ended, the second at once."""
+    """End the command after the running refresh at the first signal, at once at the second."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
         stop.set()
@@ -59,31 +59,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("spark-changelog", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     command = commands.add_parser(
-        "run", help="keep every view within the lag that its property changelog.lag allows"
+        "run", help="refresh every view in time for its permitted lag (property changelog.lag)"
     )
     command.add_argument(
         "--database",
         action="append",
         default=[],
         metavar="NAME",
-        help="one whose views are kept; all by default",
+        help="refresh the views of this database only; may be repeated (default: all databases)",
     )
     command.add_argument(
-        "--status-table", metavar="NAME", help="a view that tells others how the views do"
+        "--status-table", metavar="NAME", help="a view to publish the state of each view in"
     )
     command.add_argument(
         "--poll",
         type=float,
         default=10.0,
         metavar="SECONDS",
-        help="how often new views and properties are looked for (default: 10)",
+        help="seconds between two searches for new views and properties (default: 10)",
     )
     command.add_argument(
         "--conf",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of Spark's, such as spark.master=local[4]",
+        help="a Spark setting, such as spark.master=local[4]; may be repeated",
     )
     return parser
 

@@ -23,7 +23,7 @@ _FRAMES = "spark.table(name) gives the DataFrame of a table, spark.sql(query) th
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse arguments that its annotations don't allow, by their names.
+    """Reject arguments that don't fit the function's annotations, with the parameter's name.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given = {**dict(zip(parameters, args, strict=False)), **kwargs}
         for name, value in given.items():
-            # a name that there is not is refused by Python
+            # Python itself rejects unknown names.
             if name in parameters and not _fits(value, hints()[name]):
                 raise _refused(function.__name__, name, value, hints()[name])
         return function(*args, **kwargs)
@@ -90,7 +90,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return callable(value)
     if hint in _NUMBERS:
         return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool)
-    # a session of Spark Connect has a class of its own, of the same name
+    # Spark Connect has separate classes with the names of the classic classes.
     names = [kind.__name__ for kind in type(value).__mro__]
     return isinstance(value, hint) or hint.__name__ in names
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The only module that talks to the JVM through py4j: a driver that runs before our session.
+"""Access through py4j to a driver JVM started before our session. Only this module uses py4j.
 
-That is so below ``spark-submit`` and after a stopped session; with Spark Connect there is none.
+``spark-submit`` starts such a JVM, and a stopped session leaves its JVM running. A Spark Connect
+client has no JVM.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.util import is_remote_only
 
 
 def running_setting(name: str) -> str | None:
-    """Return what a running driver was started with, if there is one."""
+    """Return a setting of the running driver, None without a driver or without a value."""
     jvm = _running_jvm()
     if jvm is None:
         return None
@@ -24,18 +25,18 @@ def running_setting(name: str) -> str | None:
 
 
 def is_running() -> bool:
-    """Tell whether a driver runs in this process, so that what it is started with is settled."""
+    """Tell whether a driver runs in this process, with static settings fixed at its start."""
     return _running_jvm() is not None
 
 
 def add_to_class_path(jar: str) -> None:
-    """Put ``jar`` on the class path of a running driver: ``spark.jars`` comes too late for it."""
+    """Add ``jar`` to the class path of a running driver, which ignores ``spark.jars``."""
     jvm = _running_jvm()
     if jvm is None:
         return
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if jvm.java.lang.ClassLoader.getSystemClassLoader().equals(loader):
-        return  # not started by spark-submit: the application sets its own class path
+        return  # a JVM without spark-submit: the application sets its own class path
     loader.addURL(jvm.java.io.File(jar).toURI().toURL())
 
 

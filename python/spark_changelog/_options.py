@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The options a user has already set, in the forms Spark takes them."""
+"""Spark options set by the user: in the defaults file, submit arguments or the builder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 
 def append_option(current: str | None, value: str) -> str:
-    """Add ``value`` to a comma-separated option, keeping what the user already set.
+    """Add ``value`` to a comma-separated option and keep the user's entries.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def append_option(current: str | None, value: str) -> str:
 
 
 def default_setting(name: str) -> str | None:
-    """Return what ``spark-defaults.conf`` says about ``name``: the builder would replace it."""
+    """Return the value of ``name`` in ``spark-defaults.conf``; builder settings override it."""
     folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home()) / "conf"
     path = Path(folder) / "spark-defaults.conf"
     if not path.is_file():
@@ -54,7 +54,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def add_submit_option(arguments: str, name: str, value: str) -> str:
-    """Let ``arguments`` set the option ``name``, which they don't set yet.
+    """Add the option ``name``, not set in ``arguments`` so far.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def sets_option(arguments: str, name: str) -> bool:
 
 
 def extend_submit_args(arguments: str, name: str, value: str) -> str:
-    """Append ``value`` where ``arguments`` set the option ``name``; else change nothing.
+    """Append ``value`` to the option ``name`` if ``arguments`` set the option.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""When which view is refreshed, as far as that can be told without Spark."""
+"""The schedule of refreshes: pure logic, without Spark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ LONGEST_PAUSE = 300.0
 
 @dataclass(frozen=True)
 class View:
-    """What ``SHOW MATERIALIZED VIEWS`` tells of a view; times are in seconds.
+    """A row of ``SHOW MATERIALIZED VIEWS``. Times are in seconds.
 
-    ``sql`` is its name as statements have it.
-    ``behind`` is ``None`` if it was never refreshed, ``lag`` if nobody says how old it may get.
+    ``sql`` is the quoted name for statements. ``behind``, the age of the view's rows, is None
+    before the first refresh. ``lag``, the permitted age, is None for a view without the property
+    ``changelog.lag``.
     """
 
     name: str
@@ -30,15 +31,15 @@ class View:
     failure: str | None = None
 
     def is_within(self, lag: float) -> bool:
-        """Whether its rows are no older than that."""
+        """Tell whether the view's rows are at most ``lag`` seconds old."""
         return self.behind is not None and self.behind <= lag
 
 
 @dataclass
 class Attempts:
-    """How often a view has failed since it last succeeded, and when it is tried again.
+    """The failed refreshes of a view since the last success, and the time of the next attempt.
 
-    ``elsewhere`` if another process kept it when it was last tried.
+    ``elsewhere`` is true if another process was writing the view at the last attempt.
     """
 
     failures: int = 0
@@ -47,15 +48,15 @@ class Attempts:
 
 
 class Schedule:
-    """Says which views are due, and when to look again."""
+    """The views that are due, and the time until the next view is due."""
 
     def __init__(self) -> None:
         self._attempts: dict[str, Attempts] = {}
 
     def ordered(self, views: Iterable[View]) -> list[tuple[View, float]]:
-        """Return the views to keep and the lag of each, each after those that it reads.
+        """Return the views to refresh with their permitted lags, upstream views first.
 
-        A view that others read may be no older than they may.
+        The permitted lag of an upstream view is at most the lag of each downstream view.
         """
         by_name = {view.name: view for view in views}
         reads = {name: [n for n in view.reads if n in by_name] for name, view in by_name.items()}
@@ -68,17 +69,18 @@ class Schedule:
         return [(by_name[name], lags[name]) for name in order if name in lags]
 
     def is_due(self, view: View, lag: float, now: float) -> bool:
-        """Whether half of its lag has passed, so that a refresh may take the other half."""
+        """Tell whether half of the lag has passed. The refresh may take the second half."""
         return self.is_free(view, now) and (view.behind is None or view.behind >= lag / 2)
 
     def is_free(self, view: View, now: float) -> bool:
-        """Whether it may be refreshed: nobody keeps it, and it has not failed a moment ago."""
+        """Tell whether a refresh may start: no other refresh runs, and no pause is left."""
         return view.status != "RUNNING" and now >= self.attempts(view.name).again_at
 
     def due(self, views: Sequence[tuple[View, float]], now: float) -> set[str]:
-        """Return the views that are due, and those that they read, whose age would add to theirs.
+        """Return the due views and their upstream views, whose age would add to their age.
 
-        Each comes after those that it reads. One that waits is not due, nor is what it reads.
+        ``views`` must list upstream views first. A waiting view is not due, and doesn't make
+        its upstream views due.
         """
         waiting = self.waiting(view for view, _ in views)
         found = {
@@ -92,7 +94,7 @@ class Schedule:
         return found
 
     def waiting(self, views: Iterable[View]) -> set[str]:
-        """Return the views that wait for one that fails; they come after those that they read."""
+        """Return the views downstream of a failed view. ``views`` lists upstream views first."""
         stopped: set[str] = set()
         found = set()
         for view in views:
@@ -103,7 +105,7 @@ class Schedule:
         return found
 
     def wait(self, views: Sequence[tuple[View, float]], now: float, longest: float) -> float:
-        """Return how long nothing will be due."""
+        """Return the seconds until the next view is due: at least 0.1, at most ``longest``."""
         waiting = self.waiting(view for view, _ in views)
         pauses = [longest]
         for view, lag in views:
@@ -113,19 +115,19 @@ class Schedule:
         return max(0.1, min(pauses))
 
     def attempts(self, name: str) -> Attempts:
-        """Return what is known of a view's failures."""
+        """Return the failures of a view since its last success."""
         return self._attempts.setdefault(name, Attempts())
 
     def succeeded(self, name: str) -> None:
-        """Forget that it failed."""
+        """Reset the failures of a view after a successful refresh."""
         self._attempts[name] = Attempts()
 
     def left(self, name: str, lag: float, now: float) -> None:
-        """Leave it to another process that keeps it, and look again when it would be due."""
+        """Leave a view to the process that writes it, and try again after half of the lag."""
         self._attempts[name] = Attempts(again_at=now + lag / 2, elsewhere=True)
 
     def failed(self, name: str, now: float) -> float:
-        """Return after how many seconds it is tried again: twice as many each time."""
+        """Count a failure and return the pause in seconds, which doubles with each failure."""
         attempts = self.attempts(name)
         pause = min(FIRST_PAUSE * 2.0**attempts.failures, LONGEST_PAUSE)
         attempts.failures += 1

@@ -28,9 +28,9 @@ def select(function: str) -> str:
 
 
 def call(function: str, *frames: str, **arguments: Argument | None) -> str:
-    """Write the call of a table function on ``{df}``, leaving out arguments that are None.
+    """Write the call of a table function on ``{df}``, without arguments that are None.
 
-    Further data frames are arguments of their names.
+    Each name in ``frames`` becomes a table argument of this name.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def call(function: str, *frames: str, **arguments: Argument | None) -> str:
 def read(
     function: str, df: DataFrame, snapshot: DataFrame | None, **arguments: Argument | None
 ) -> DataFrame:
-    """Return what a table function makes of ``df``, and of a snapshot if there is one."""
+    """Return the result of a table function over ``df`` and an optional snapshot."""
     frames: dict[str, Any] = {} if snapshot is None else {"snapshot": snapshot}
     text = select(call(function, *frames, **arguments))
     return sql(df.sparkSession, text, df=df, **frames)
 
 
 def columns(names: str | Sequence[str] | None) -> list[str] | None:
-    """Return one name or several as a list; no name at all stays None.
+    """Return one name or several names as a list, and None for None.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def ddl(schema: str | StructType) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""Write a SQL literal of a text.
+    r"""Write a string as a SQL literal.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def quoted(text: str) -> str:
 
 
 def literal(value: Argument) -> str:
-    r"""Write a SQL literal. Braces are doubled, for ``{df}`` is replaced in the text around it.
+    r"""Write a SQL literal with doubled braces, since ``sql`` fills in ``{df}`` and the like.
 
     Examples
     --------

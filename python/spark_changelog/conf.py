@@ -31,7 +31,7 @@ def _written(value: Any) -> str:
 class Entry(Generic[T]):
     """One setting: an attribute of `ChangelogConf` that reads and writes the session.
 
-    One that is `optional` is None where it is not set, and reads the empty text then.
+    An `optional` setting may be unset. `parse` then gets the empty string.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Entry(Generic[T]):
         self.__doc__ = doc
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Remember which attribute this is."""
+        """Store the name of the attribute."""
         self.name = name
 
     @overload
@@ -53,7 +53,7 @@ class Entry(Generic[T]):
     def __get__(self, conf: ChangelogConf, owner: type) -> T: ...
 
     def __get__(self, conf: ChangelogConf | None, owner: type) -> Entry[T] | T:
-        """Read the setting, or give the entry itself when asked of the class."""
+        """Return the setting's value, or the entry for an access through the class."""
         if conf is None:
             return self
         try:
@@ -77,7 +77,7 @@ class Entry(Generic[T]):
 class ChangelogConf:
     """The settings of changelog queries in one session, as attributes with types.
 
-    Queries take them when they start.
+    A running query keeps the values from its start.
 
     Parameters
     ----------
@@ -135,6 +135,15 @@ class ChangelogConf:
         "killed, and write the view in its place. It says six times in that time that it still "
         "writes. Longer than any pause of a process, as for garbage collection.",
     )
+    views_state = Entry(
+        "spark.sql.changelog.views.state",
+        str,
+        "When the state of a materialized view is computed, which refreshes by changes need. 'late': "
+        "CREATE and REFRESH FULL compute the rows alone, at the cost of a batch query, and the next "
+        "incremental refresh computes the state first. 'early': CREATE and REFRESH FULL compute "
+        "both. Views that can't be recomputed, or whose refresh policy is not AUTO, always compute "
+        "it early. A view keeps the setting of the session that created it.",
+    )
     aggregate_distinct_split = Entry(
         "spark.sql.changelog.aggregate.distinctSplit.enabled",
         _boolean,
@@ -186,7 +195,7 @@ class ChangelogConf:
 
     @classmethod
     def entries(cls) -> dict[str, Entry[Any]]:
-        """Return every setting by its attribute's name.
+        """Return every setting by attribute name.
 
         Examples
         --------
@@ -196,5 +205,5 @@ class ChangelogConf:
         return {name: entry for name, entry in vars(cls).items() if isinstance(entry, Entry)}
 
     def reset(self, name: str) -> None:
-        """Give the attribute ``name`` its default again."""
+        """Reset the attribute ``name`` to the default."""
         self.spark.conf.unset(self.entries()[name].key)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows a query at work over a few rows."""
+"""Dry runs: a query over sample rows, with the changes emitted by every node."""
 
 from __future__ import annotations
 
@@ -50,37 +50,40 @@ def dry_run(
     format: Literal["text", "verbose", "json", "html", "svg"] = "text",
     key: str | Sequence[str] | None = None,
 ) -> Explanation | dict[str, Any]:
-    """Run ``to_changelog(df, mode, key)`` over a few rows, and tell what each node sends.
+    """Run ``to_changelog(df, mode, key)`` over a few rows, and show the changes of each node.
 
-    The query runs in batches with the operators that it has when it is started, but reads the
-    given rows, and has a checkpoint and a sink of its own, which are thrown away.
+    The query runs in batches, with the same operators as a started query. The sample rows replace
+    the sources. A temporary checkpoint and sink are deleted after the run.
 
     Parameters
     ----------
     df : DataFrame
-        The query, as it would be given to `to_changelog`.
+        The query, as for `to_changelog`.
     rows : int, str, mapping or sequence of mapping
-        A number takes so many rows of each source, those that come first; each batch has one of
-        each. A text has a change in each line, such as ``rides +I 1 Oslo 5``, which is a batch of
-        its own unless the line begins with ``&``. A mapping is one batch, a sequence several: the
-        changes by the names of sources, as text or as rows whose first value is the kind. A
-        source is called after its view or its alias, or by its number, counted from 1; where
-        there is one, the text needs no name.
+        The sample rows, in one of these forms:
+
+        - A number takes the first rows of each source. Each batch has one row per source.
+        - A string has one change per line, such as ``rides +I 1 Oslo 5``. Each line is a batch,
+          unless the line begins with ``&``. With a single source, lines need no source name.
+        - A mapping is one batch, and a sequence of mappings several batches: changes by source
+          name, as strings or as rows. The first value of a row is the row kind.
+
+        The name of a source is its view, its alias, or its number, counted from 1.
     mode, key
         As in `to_changelog`.
     format : {"text", "verbose", "json", "html", "svg"}
-        As in `explain`. In ``"json"`` a node has what it sent under ``"emitted"``, a list for
-        each batch.
+        As in `explain`. In ``"json"``, each node lists its changes under ``"emitted"``, with one
+        list per batch.
 
     Returns
     -------
     Explanation or dict
-        The tree, from its root down, with the changes each node sent in each batch: a text, which
-        notebooks show as a picture.
+        The plan from its root down, with the changes emitted by each node in each batch.
+        Notebooks draw an `Explanation` as a picture.
 
     See Also
     --------
-    explain : tells how changes would be maintained, without any.
+    explain : shows the plan without running the query.
 
     Examples
     --------
@@ -122,7 +125,7 @@ def _changes(batch: Batch) -> list[tuple[str, str]]:
 
 
 def _change(change: Any) -> str:
-    """Write a change as a line of text.
+    """Write a change as one line.
 
     Examples
     --------
@@ -137,7 +140,7 @@ def _change(change: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Write what JSON has no number or text for as a cast reads it."""
+    """Write values without a JSON form, such as NaN or bytes, as strings that Spark can cast."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, (bytes, bytearray)):

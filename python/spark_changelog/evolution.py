@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lets a query go on otherwise with the state it has."""
+"""Changes to a stopped query or its number of partitions, with the state kept."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ def evolve(
     into: str | None = None,
     target: DataFrame | None = None,
 ) -> DataFrame:
-    """Make the checkpoint with which a changed query goes on where another was stopped.
+    """Create a checkpoint for a changed query that continues from a stopped query.
 
-    Operators that mean the same keep their state; the others begin with the rows of those, or
-    read their sources from the beginning. All that happens in the first batch of the changed
-    query, when it is started with ``into`` as its ``checkpointLocation``. The old checkpoint
-    stays as it is.
+    Operators with the same meaning keep their state. Each new operator builds its state from the
+    rows of kept operators, or reads its sources from the beginning. To continue, start the
+    changed query with ``into`` as its ``checkpointLocation``; the first batch builds the missing
+    state. The old checkpoint stays unchanged.
 
     Parameters
     ----------
     changes : DataFrame
-        The changed query, as `to_changelog` gives it.
+        The changed query, a result of `to_changelog`.
     checkpoint : str
-        That of the query before, which has been stopped.
+        The checkpoint of the stopped query.
     into : str, optional
-        A folder that is not there yet, where the new checkpoint is made. Without it nothing is
-        done, and only told what would become of the operators.
+        The folder to create for the new checkpoint. By default nothing is created, and the result
+        is a preview.
     target : DataFrame, optional
-        The rows that the query before has brought into its target. Then the first batch brings
-        what differs from them, and otherwise all rows.
+        The rows of the sink, as written by the stopped query. The first batch then emits only the
+        differences from these rows. By default the first batch emits all rows.
 
     Returns
     -------
     DataFrame
-        What becomes of each operator, in columns ``operator``, ``state`` (``kept``, ``rebuilt``
-        or ``dropped``) and ``from``.
+        One row per operator, with columns ``operator``, ``state`` (``kept``, ``rebuilt`` or
+        ``dropped``) and ``from``.
 
     Examples
     --------
@@ -82,28 +82,27 @@ def rescale(
     partitions: int,
     spark: SparkSession | None = None,
 ) -> DataFrame:
-    """Make the checkpoint with which a query goes on in another number of partitions.
+    """Create a checkpoint with the state of a stopped query in another number of partitions.
 
-    The query has been stopped. It goes on when it is started, as it is, with ``into`` as its
-    ``checkpointLocation``, and emits what it would have emitted with the old checkpoint, which
-    stays as it is.
+    To continue, start the unchanged query with ``into`` as its ``checkpointLocation``. The query
+    emits the same changes as with the old checkpoint. The old checkpoint stays unchanged.
 
     Parameters
     ----------
     checkpoint : str
-        That of the query.
+        The checkpoint of the stopped query.
     into : str
-        A folder that is not there yet, where the new checkpoint is made.
+        The folder to create for the new checkpoint.
     partitions : int
-        In how many partitions the query is to keep its state.
+        The new number of state partitions.
     spark : SparkSession, optional
-        By default the active one.
+        The active session by default.
 
     Returns
     -------
     DataFrame
-        Over how many partitions the state of each operator is spread, and how many entries it
-        has, in columns ``operator``, ``partitions`` and ``entries``.
+        One row per operator, with columns ``operator``, ``partitions`` (the new number) and
+        ``entries`` (the number of entries in its state).
 
     Examples
     --------

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows how the changes of a query are maintained."""
+"""Plans of changelog queries: operators, row kinds, keys and state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_changelog.functions import Mode
 
 @runtime_checkable
 class StreamingQuery(Protocol):
-    """A started query. Importing PySpark's class needs py4j, that of Spark Connect needs grpc."""
+    """A started query, classic or Connect. Neither class can be imported in every environment."""
 
     @property
     def runId(self) -> str:
@@ -27,7 +27,7 @@ class StreamingQuery(Protocol):
 
 
 class Explanation(str):
-    """A text that `explain` has given; a notebook shows it as a picture."""
+    """The text of `explain` or `dry_run`. Notebooks draw the text as a picture."""
 
     _statement: Callable[[str], str]
 
@@ -67,31 +67,34 @@ def explain(
     format: Literal["text", "verbose", "json", "html", "svg"] = "text",
     key: str | Sequence[str] | None = None,
 ) -> Explanation | dict[str, Any]:
-    """Tell, node by node, how ``to_changelog(df, mode, key)`` would be maintained.
+    """Show the plan of ``to_changelog(df, mode, key)``, node by node.
 
-    Each line has the kinds of change a node emits, such as ``[I,UB,UA,D]``, its unique key, the
-    state it keeps and what bounds that, the strategy, and why ``update_preimage`` is sent or not.
+    Each line shows the changelog mode of a node, such as ``[I,UB,UA,D]``, and the node's upsert
+    key. A line also shows the state with its bound, the strategy, and the reason for or against
+    before images.
 
-    Of a query that runs it tells what each operator has done in the last batch as well: the
-    changes that came and went, the state it keeps, and how long that took.
+    For a running query, each operator also shows metrics of the last batch: changes read, changes
+    emitted, stored state and time spent.
 
     Parameters
     ----------
     df : DataFrame or StreamingQuery
-        The query, as it would be given to `to_changelog`; or one that has been started.
+        The query, as for `to_changelog`, or a started query.
     mode : {"retract", "upsert", "append"}
-        As in `to_changelog`. A started query has its own.
+        As in `to_changelog`. Ignored for a started query.
     format : {"text", "verbose", "json", "html", "svg"}
-        ``"text"`` prints the tree and returns it; ``"verbose"`` with what `from_debezium` and its
-        like are made of; ``"json"`` returns all of it as nested dicts; ``"html"`` a page that
-        draws it, which needs nothing else; ``"svg"`` the picture alone.
+        - ``"text"`` prints and returns the plan.
+        - ``"verbose"`` also shows the nodes inside `from_debezium` and similar functions.
+        - ``"json"`` returns the plan as nested dicts.
+        - ``"html"`` returns a self-contained page with a picture.
+        - ``"svg"`` returns the picture alone.
     key : str or sequence of str, optional
-        As in `to_changelog`. A started query has its own.
+        As in `to_changelog`. Ignored for a started query.
 
     Returns
     -------
     Explanation or dict
-        The tree, from its root down: a text, which notebooks show as a picture.
+        The plan from its root down. Notebooks draw an `Explanation` as a picture.
 
     Examples
     --------
@@ -115,7 +118,7 @@ def explained(
     key: str | Sequence[str] | None,
     way: str = "",
 ) -> Explanation | dict[str, Any]:
-    """Explain a query that doesn't run, in words of the statement that say in which way."""
+    """Explain a query that is not running. ``way`` adds words to the statement."""
     query = select(call("to_changelog", mode=mode, key=columns(key)))
 
     def text_as(form: str) -> str:
@@ -139,7 +142,7 @@ def _shown(statement: Callable[[str], str], format: str) -> Explanation | dict[s
 
 
 def _of_query(query: StreamingQuery) -> Callable[[str], str]:
-    # one of Spark Connect knows its session
+    # A query of Spark Connect has its session.
     session: SparkSession = getattr(query, "_session", None) or SparkSession.active()
 
     def explained(form: str) -> str:

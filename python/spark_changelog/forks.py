@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps batches of queries and views, and lets others go on from them."""
+"""Savepoints and forks of queries and views."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def create_savepoint(
     batch: int | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Keep a batch of a checkpoint or of a view under a name.
+    """Create a savepoint of a query or of a view.
 
-    What is needed to go on from it is copied, and stays until `drop_savepoint`, however far the
-    query has come. The query may run meanwhile.
+    The savepoint copies the state, offsets and plan after one batch. The copy stays until
+    `drop_savepoint`. The query may run during the call.
 
     Parameters
     ----------
     name : str
-        Letters, digits and ``_``.
+        The name of the savepoint: letters, digits and ``_``.
     checkpoint : str, optional
-        The checkpoint, or else
+        The checkpoint of the query. Give either a checkpoint or a view.
     view : str, optional
-        the view, whose rows are kept too.
+        The name of the view. The savepoint then also has the view's rows.
     batch : int, optional
-        The last one that is done by default.
+        The number of the batch, by default the last completed batch.
     spark : SparkSession, optional
         The active session by default.
 
@@ -51,21 +51,22 @@ def savepoints(
     view: str | None = None,
     spark: SparkSession | None = None,
 ) -> DataFrame:
-    """List the savepoints of a checkpoint or of a view, the oldest first.
+    """List the savepoints of a query or of a view, the oldest savepoint first.
 
     Parameters
     ----------
     checkpoint : str, optional
-        The checkpoint, or else
+        The checkpoint of the query. Give either a checkpoint or a view.
     view : str, optional
-        the view.
+        The name of the view.
     spark : SparkSession, optional
         The active session by default.
 
     Returns
     -------
     DataFrame
-        ``savepoint``, ``batch``, ``created`` and the path of its ``checkpoint``.
+        One row per savepoint, with columns ``savepoint``, ``batch``, ``created`` and
+        ``checkpoint``, the path of the copy.
 
     See Also
     --------
@@ -81,16 +82,16 @@ def drop_savepoint(
     view: str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Delete a savepoint. What was made from it stays.
+    """Delete a savepoint. Queries and views created from the savepoint stay.
 
     Parameters
     ----------
     name : str
-        That of the savepoint.
+        The name of the savepoint.
     checkpoint : str, optional
-        The checkpoint, or else
+        The checkpoint of the query. Give either a checkpoint or a view.
     view : str, optional
-        the view that it is of.
+        The name of the view.
     spark : SparkSession, optional
         The active session by default.
     """
@@ -105,28 +106,28 @@ def fork(
     savepoint: str | None = None,
     spark: SparkSession | None = None,
 ) -> int:
-    """Make a checkpoint with which the same query goes on a second time.
+    """Create a checkpoint for a second run of a query that continues after a batch.
 
-    To sinks it is another query. It gives the changes that come after the batch, so its target
-    has to hold the rows after that batch.
+    Sinks see the fork as a new query. The fork emits the changes after the batch, so its sink
+    must already have the result as of the batch.
 
     Parameters
     ----------
     checkpoint : str
-        That of the first query, which may run meanwhile and stays as it is.
+        The checkpoint of the first query, which may run and stays unchanged.
     into : str
-        A folder that is not there yet.
+        The folder to create for the new checkpoint.
     batch : int, optional
-        From which the query goes on: the last one that is done by default,
+        The number of the batch, by default the last completed batch.
     savepoint : str, optional
-        or that of a savepoint.
+        The name of a savepoint to start from. Give a batch or a savepoint, not both.
     spark : SparkSession, optional
         The active session by default.
 
     Returns
     -------
     int
-        The batch.
+        The number of the batch.
 
     Examples
     --------
@@ -183,18 +184,18 @@ def fork_view(
     savepoint: str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Make another view of the same query, which goes on from a batch of the first.
+    """Create a second view of the same query that continues from a batch of the first view.
 
     Parameters
     ----------
     view : str
-        The first one, which stays as it is.
+        The name of the first view, which stays unchanged.
     into : str
-        The name of the other one.
+        The name of the new view.
     batch : int, optional
-        The last one that is done by default.
+        The number of the batch, by default the last completed batch.
     savepoint : str, optional
-        The name of a savepoint of the view, instead of a batch.
+        The name of a savepoint of the first view. Give a batch or a savepoint, not both.
     spark : SparkSession, optional
         The active session by default.
 
@@ -236,19 +237,19 @@ def restore(
     savepoint: str | None = None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Give a view the rows, the state and the query that it had, from where it goes on.
+    """Restore the rows, the state and the query of a view as of a batch.
 
-    Readers see the rows it has until they see those. What was changed in its sources since is
-    read by its next refresh.
+    Readers see the current rows until the restored rows replace all of them at once. The next
+    refresh reads the changes of the sources since the batch.
 
     Parameters
     ----------
     view : str
-        The view.
+        The name of the view.
     batch : int, optional
-        To which it is put back, or
+        The number of the batch. Give either a batch or a savepoint.
     savepoint : str, optional
-        the name of a savepoint of it.
+        The name of a savepoint of the view.
     spark : SparkSession, optional
         The active session by default.
 
@@ -264,22 +265,23 @@ def restore(
 
 @checked
 def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFrame:
-    """Compare a view with another one, or with any table, row by row.
+    """Compare the rows of a view with another view or any table.
 
     Parameters
     ----------
     view : str
-        The view.
+        The name of the view.
     other : str
-        A view or a table with the same columns.
+        The name of a view or table with the same columns.
     spark : SparkSession, optional
         The active session by default.
 
     Returns
     -------
     DataFrame
-        Rows of which one has more than the other: which of the two in ``_more_in``, how many
-        more in ``_times``. None if they are equal; at most 1000.
+        The rows that occur more often in one relation than in the other. ``_more_in`` is the name
+        of that relation, ``_times`` the difference. At most 1000 rows, and no rows if the
+        relations are equal.
 
     See Also
     --------
@@ -290,14 +292,14 @@ def compare(view: str, other: str, spark: SparkSession | None = None) -> DataFra
 
 @checked
 def swap(view: str, other: str, spark: SparkSession | None = None) -> None:
-    """Let two views change places: each has the query, the rows and the state of the other.
+    """Exchange the queries, the rows and the state of two views.
 
     Parameters
     ----------
     view : str
-        One of them.
+        The name of the first view.
     other : str
-        The other one, stored in the same format.
+        The name of the second view, stored in the same format.
     spark : SparkSession, optional
         The active session by default.
 

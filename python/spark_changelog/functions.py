@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table functions, for data frames.
+"""The table functions as functions of data frames.
 
-They write SQL text, so a classic session and Spark Connect go the same way.
+Each function writes SQL text, for classic sessions and Spark Connect alike.
 """
 
 from __future__ import annotations
@@ -35,45 +35,45 @@ def from_changelog(
     duplicates: Duplicates | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
-    """Read the rows of ``df`` as changes, and return the table they keep.
+    """Read the rows of ``df`` as changes to a table, and return the table.
 
     Parameters
     ----------
     df : DataFrame
         The changes, streaming or not.
     change_type : str, optional
-        The column that tells the kind of change; it is not part of the table. Spark's words
+        The column with the row kind, left out of the table. Accepted words are Spark's
         (``insert``, ``update_preimage``, …), Flink's (``+I``, ``UPDATE_BEFORE``, …), Iceberg's
-        and Debezium's (``c``, ``r``, ``u``, ``d``) are understood. Without it every row is an
-        insert.
+        and Debezium's (``c``, ``r``, ``u``, ``d``). Without this column every row is an insert.
     key : str or sequence of str, optional
         Columns that are unique in the table.
     input : {"retract", "upsert"}, optional
-        ``"retract"``, the default: each change of a row comes with the full row before it.
-        ``"upsert"``: it does not, and is looked up by ``key``, which is required then.
+        ``"retract"``, the default: ``df`` has the before image of every update and delete.
+        ``"upsert"``: ``df`` has no before images. They are restored by ``key``, now required.
     sequence_by : str or sequence of str, optional
-        Columns that order the changes of one key. By default they are ordered as they arrive.
+        Columns that order the changes of one key. By default changes apply in order of arrival.
     change_types : mapping of str to str, optional
-        What your own words for change types mean, such as ``{"new": "+I", "gone": "-D"}``.
+        The row kinds of your own words, such as ``{"new": "+I", "gone": "-D"}``.
     on_error : {"fail", "drop"}, optional
-        What to do with a change of unknown type or without a key: ``"fail"``, the default, or
-        ``"drop"`` it and count it.
+        The reaction to a change with an unknown row kind or without a key: ``"fail"``, the
+        default, or ``"drop"`` and count the change.
     duplicates : {"trust", "warn", "fail"}, optional
-        What to do with a row whose key another row has already: ``"trust"``, the default, that
-        there is none, or keep a count for each key, and ``"warn"`` once or ``"fail"``.
+        The reaction to a key with several rows at the end of a batch. ``"trust"``, the default,
+        assumes unique keys. ``"warn"`` counts the extra rows and logs a warning, ``"fail"`` stops
+        the query before the batch is committed. Both store a count per key.
     snapshot : DataFrame, optional
-        The rows that the table has before the first change, as a data frame that does not
-        stream. They come in the first batch, once. What ``df`` tells of them again is settled by
-        ``key`` and ``sequence_by``, as with ``input="upsert"``.
+        The rows of the table before the first change, as a batch data frame. The first batch
+        inserts the rows. ``key`` and ``sequence_by`` resolve changes already in the snapshot, as
+        with ``input="upsert"``.
 
     Returns
     -------
     DataFrame
-        The table, an ordinary data frame: group it, filter it, join it.
+        The table, an ordinary data frame to filter, group and join.
 
     See Also
     --------
-    to_changelog : the way back.
+    to_changelog : returns the changes of a table.
 
     Examples
     --------
@@ -106,11 +106,10 @@ def from_changelog(
 
 @checked
 def lookup(df: DataFrame) -> DataFrame:
-    """Mark the table ``df`` so that rows are joined once, with the table as it is then.
+    """Mark the table ``df`` for a lookup join, with the table's rows at the arrival time.
 
-    Each row of the other side of the join meets the rows that are there after the batch it
-    comes in. What happens to the table later does not change what has been joined, so the
-    result depends on when rows come.
+    Each left row of the join matches the rows of ``df`` as of the end of its batch. Later changes
+    of ``df`` leave joined rows unchanged, so the result depends on arrival times.
 
     Parameters
     ----------
@@ -120,11 +119,11 @@ def lookup(df: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        The same columns.
+        The rows and columns of ``df``.
 
     See Also
     --------
-    from_changelog : the table itself, whose changes the result of a join follows.
+    from_changelog : returns a table for ordinary joins, where later changes update the result.
 
     Examples
     --------
@@ -148,23 +147,21 @@ def to_changelog(
     key: str | Sequence[str] | None = None,
     change_type: str | None = None,
 ) -> DataFrame:
-    """Return the changes of ``df``, each a row of it with a column ``_change_type``.
+    """Return the changes of ``df``, with the row kind in a column ``_change_type``.
 
     Parameters
     ----------
     df : DataFrame
-        The query whose result is to be kept. On a data frame that does not stream every row
-        of the result is an ``insert``.
+        The query. For a batch data frame every row of the result is an ``insert``.
     mode : {"retract", "upsert", "append"}
-        ``"retract"`` gives all four kinds of change. ``"upsert"`` leaves out
-        ``update_preimage``, for consumers that write by key. ``"append"`` gives new rows only,
-        and refuses a query that updates or deletes.
+        The changelog mode. ``"retract"`` emits the four row kinds. ``"upsert"`` omits
+        ``update_preimage``, for consumers that write by key. ``"append"`` emits inserts only, and
+        fails for a query with updates or deletes.
     key : str or sequence of str, optional
-        For ``"upsert"``: the columns that the consumer writes by. By default the unique key
-        that the query has by itself.
+        For ``"upsert"``: the key columns of the consumer. By default the query's upsert key.
     change_type : str, optional
-        What the column with the kind of change is called, ``_change_type`` by default. A query
-        that has a column of this name needs another one.
+        The name of the column with the row kind, ``_change_type`` by default. A query with a
+        column of this name needs a different name.
 
     Returns
     -------
@@ -174,7 +171,7 @@ def to_changelog(
 
     See Also
     --------
-    from_changelog : the way back.
+    from_changelog : reads changes back into a table.
 
     Examples
     --------
@@ -188,5 +185,5 @@ def to_changelog(
     <BLANKLINE>
     """
     function = call("to_changelog", mode=mode, key=columns(key), change_type=change_type)
-    # Spark can't explain a stream that is SQL text at its top.
+    # Spark can't explain a streaming query with SQL text at the top.
     return sql(df.sparkSession, select(function), df=df).select("*")

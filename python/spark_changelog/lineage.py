@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tells which rows stand behind those of a result."""
+"""The lineage of rows: the source rows behind a row of a result."""
 
 from __future__ import annotations
 
@@ -24,31 +24,35 @@ def why(
     key: Mapping[str, Any] | None = None,
     spark: SparkSession | None = None,
 ) -> DataFrame:
-    """Find the rows behind rows of a materialized view or a query: down to those of its sources.
+    """Find the lineage of rows of a materialized view or query, down to the source rows.
 
-    They are computed anew, from the result down: all rows of a group, both rows of a join, all
-    rows of a rank's partition. A view is asked as of its last batch, a query as its tables are
-    now.
+    The lineage is recomputed from the result down: every row of a group, both rows of a join,
+    every row of a rank's partition. The lineage of a view is as of the view's last batch. The
+    lineage of a query uses the current rows of the tables.
 
     Parameters
     ----------
     result : str or DataFrame
         The name of a materialized view, as in SQL, or a query over tables.
     key : mapping, optional
-        Which rows of it: columns with their values. All by default.
+        Columns and values to select rows of the result. By default all rows are selected.
     spark : SparkSession, optional
-        For a view; the active session by default.
+        The session of a view. The active session by default.
 
     Returns
     -------
     DataFrame
-        ``level``, how far below the result; ``node``; ``rows``, how many rows of it stand behind
-        the result; ``row``, one of the first 100, as a map of texts; ``note``, what else must be
-        known, such as that a node can't be traced.
+        The first 100 lineage rows of each node, with these columns:
+
+        - ``level``: the depth of the node below the result;
+        - ``node``: the node of the plan;
+        - ``rows``: the number of lineage rows of the node;
+        - ``row``: a lineage row, as a map of strings;
+        - ``note``: a remark, such as a reason against tracing the node.
 
     See Also
     --------
-    verify : compares a view with its query.
+    verify : compares a view with the result of its query.
 
     Examples
     --------
@@ -74,7 +78,7 @@ def _condition(key: Mapping[str, Any], rows: DataFrame) -> str:
     types = {field.name.lower(): field.dataType for field in rows.schema} if key else {}
 
     def zoned(name: str, value: Any) -> Any:
-        # a row has it in the time zone of this process, and SQL reads it in the session's
+        # Rows have timestamps in the time zone of this process, SQL in the session's time zone.
         is_instant = isinstance(types.get(name.lower()), TimestampType)
         is_time = isinstance(value, datetime.datetime)
         return value.astimezone() if is_instant and is_time else value
@@ -85,7 +89,7 @@ def _condition(key: Mapping[str, Any], rows: DataFrame) -> str:
 
 
 def _value(value: Any) -> str:
-    """Write a value of a key in SQL.
+    """Write a key's value as a SQL literal.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def _value(value: Any) -> str:
         return f"TIMESTAMP '{value}'"
     if isinstance(value, datetime.date):
         return f"DATE '{value}'"
-    raise TypeError(f"{value!r} is no value of a key: {type(value).__name__}")
+    raise TypeError(f"{value!r} of type {type(value).__name__} can't be a value of a key")
 
 
 def _quoted(name: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables from records that describe changes as text, such as Debezium's and Canal's."""
+"""Tables from change records such as the events of Debezium and Canal."""
 
 from __future__ import annotations
 
@@ -51,52 +51,52 @@ def from_debezium(
     dead_letter: str | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
-    """Read Debezium's change events, and return the table they keep.
+    """Read Debezium's change events, and return the replicated table.
 
     Parameters
     ----------
     df : DataFrame
-        The events, streaming or not: a row each, from Kafka, files or anything else.
+        The events, one row per event, streaming or not, from Kafka, files or any source.
     schema : str or StructType
         The columns of the table, named as in the events.
     key : str or sequence of str, optional
-        Columns that identify a row. With a key old rows are restored by it, and events that come
-        twice or late are settled. Without one every event must hold its old row.
+        Columns that identify a row. With a key, before images are restored by key, and repeated
+        or late events have no effect. Without a key every event must have a before image.
     value : str
-        The column with the text of an event, a string or bytes.
+        The column with an event's JSON, a string or bytes.
     message_key : str, optional
-        The column with the key of an event, for deletes that come without their old row.
+        The column with the key of an event, for deletes without a before image.
     input : {"retract", "upsert"}, optional
-        Whether old rows are read from the events or restored by ``key``. By default the latter
-        where a key is given.
+        The origin of before images: ``"retract"`` reads them from the events, ``"upsert"``
+        restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
     sequence_by : str or sequence of str, optional
-        What orders the changes of a row: columns of ``df``, or fields such as ``source.lsn``. By
+        The order of a row's changes: columns of ``df``, or fields such as ``source.lsn``. By
         default the position in the log of PostgreSQL, MySQL or MariaDB, then ``source.ts_ms``.
     table : str, optional
-        The table whose events are read, as ``orders`` or ``public.orders``; by default all.
+        The source table to read, as ``orders`` or ``public.orders``. By default every event is
+        read.
     metadata : str or sequence of str, optional
-        Columns of ``df``, or fields such as ``source.ts_ms``, ``transaction.id`` or ``op``, which
-        become columns of the table. They tell of the last change of each row.
+        Columns of ``df``, or fields such as ``source.ts_ms``, ``transaction.id`` or ``op``, to
+        add to the table. The values are from the last change of each row.
     decimal_handling_mode, time_precision_mode, binary_handling_mode : str, optional
-        The connector's settings of the same names, where events come without their schema.
+        The connector's settings of these names, for events without a schema.
     encodings : mapping of str to str, optional
         The encodings of single columns, such as ``{"created": "MicroTimestamp"}``.
     unavailable_value : str, optional
         The connector's ``unavailable.value.placeholder``.
     on_truncate : {"fail", "ignore"}, optional
-        What to do when the table is truncated, which no row tells.
+        The reaction to a truncated table, since a truncation lists no rows.
     on_error : {"fail", "drop", "return"}, optional
-        What to do with an event that can't be read: ``"fail"``, the default, or ``"drop"`` it and
-        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
-        reason in a column ``_error``: write them where they are looked after.
+        The reaction to an unreadable event: ``"fail"``, the default, or ``"drop"`` and count the
+        event. ``"return"`` returns the unreadable rows of ``df`` in place of the table, with the
+        reason in a column ``_error``, for example to write them to a separate table.
     dead_letter : str, optional
-        A directory for the events of a stream that can't be read, as files of JSON: each with
-        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
-        out.
+        A directory for the unreadable events of a stream. Each is written as JSON with the reason
+        and its columns, and is dropped and counted. Leave out ``on_error`` then.
     snapshot : DataFrame, optional
-        The rows that the table has before the first event, as a data frame that does not stream.
-        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
-        Columns such as ``source_lsn`` need not be there: rows without them are older than all.
+        The rows of the table before the first event, as a batch data frame. The first batch
+        inserts the rows. ``key`` resolves events already in the snapshot. Columns such as
+        ``source_lsn`` are optional: rows without them are older than every event.
 
     Returns
     -------
@@ -162,47 +162,46 @@ def from_canal(
     dead_letter: str | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
-    """Read Canal's flat messages, and return the table they keep.
+    """Read Canal's flat messages, and return the replicated table.
 
     Parameters
     ----------
     df : DataFrame
-        The messages, streaming or not: a row each.
+        The messages, one row per message, streaming or not.
     schema : str or StructType
         The columns of the table, named as in the messages.
     key : str or sequence of str, optional
-        Columns that identify a row. With a key old rows are restored by it. Without one they are
-        rebuilt from ``data`` and ``old``, and no message may come twice.
+        Columns that identify a row. With a key, before images are restored by key. Without a key
+        they are rebuilt from ``data`` and ``old``, and every message must arrive exactly once.
     value : str
-        The column with the text of a message, a string or bytes.
+        The column with a message's JSON, a string or bytes.
     input : {"retract", "upsert"}, optional
-        Whether old rows are rebuilt from the messages or restored by ``key``. By default the
-        latter where a key is given.
+        The origin of before images: ``"retract"`` rebuilds them from the messages, ``"upsert"``
+        restores them by ``key``. By default ``"upsert"`` with a key, ``"retract"`` without.
     sequence_by : str or sequence of str, optional
-        What orders the changes of a row: columns of ``df``, or fields of a message. By default
+        The order of a row's changes: columns of ``df``, or fields of a message. By default
         ``es``, the time of the change.
     table : str, optional
-        The table whose messages are read, as ``orders`` or ``shop.orders``; by default all.
+        The source table to read, as ``orders`` or ``shop.orders``. By default every message is
+        read.
     metadata : str or sequence of str, optional
-        Columns of ``df``, or fields such as ``es``, ``database`` or ``table``, which become
-        columns of the table.
+        Columns of ``df``, or fields such as ``es``, ``database`` or ``table``, to add to the
+        table.
     encodings : mapping of str to str, optional
         The encodings of single columns, such as ``{"picture": "base64"}``.
     on_truncate : {"fail", "ignore"}, optional
-        What to do when the table is truncated or dropped, which no row tells.
+        The reaction to a truncated or dropped table, since such a message lists no rows.
     on_error : {"fail", "drop", "return"}, optional
-        What to do with a message that can't be read: ``"fail"``, the default, or ``"drop"`` it
-        and count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with
-        the reason in a column ``_error``: write them where they are looked after.
+        The reaction to an unreadable message: ``"fail"``, the default, or ``"drop"`` and count
+        the message. ``"return"`` returns the unreadable rows of ``df`` in place of the table,
+        with the reason in a column ``_error``, for example to write them to a separate table.
     dead_letter : str, optional
-        A directory for the messages of a stream that can't be read, as files of JSON: each with
-        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
-        out.
+        A directory for the unreadable messages of a stream. Each is written as JSON with the
+        reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
     snapshot : DataFrame, optional
-        The rows that the table has before the first message, as a data frame that does not
-        stream. They come in the first batch, once; what ``df`` tells of them again is settled by
-        ``key``.
-        Columns such as ``es`` need not be there: rows without them are older than all.
+        The rows of the table before the first message, as a batch data frame. The first batch
+        inserts the rows. ``key`` resolves messages already in the snapshot. Columns such as
+        ``es`` are optional: rows without them are older than every message.
 
     Returns
     -------
@@ -260,40 +259,39 @@ def from_upsert_kafka(
     dead_letter: str | None = None,
     snapshot: DataFrame | None = None,
 ) -> DataFrame:
-    """Read a compacted topic, and return the table it holds.
+    """Read a compacted topic, and return the table of the newest rows.
 
     Parameters
     ----------
     df : DataFrame
-        The topic, streaming or not: a row for each record. A value is a JSON object, or NULL when
-        the row with the record's key is gone.
+        The topic, one row per record, streaming or not. The value of a record is a JSON object,
+        or NULL for a tombstone.
     schema : str or StructType
         The columns of the table, named as in the values.
     key : str or sequence of str
-        Those that identify a row, as the key of a record tells them: in a JSON object, or for a
-        key of one column also as the bare value.
+        Columns that identify a row, also stored in the record's key: as a JSON object, or for a
+        single column as the bare value.
     value, message_key : str
         The columns with the value and the key of a record, strings or bytes.
     sequence_by : str or sequence of str, optional
-        Columns of ``df`` that order the changes of a row. By default they count as they arrive,
-        which for one topic is their order.
+        Columns of ``df`` that order the changes of a row. By default changes apply in order of
+        arrival, which is correct for a single topic.
     metadata : str or sequence of str, optional
-        Columns of ``df`` that become columns of the table, such as ``offset``.
+        Columns of ``df`` to add to the table, such as ``offset``.
     encodings : mapping of str to str, optional
         The encodings of single columns, such as ``{"created": "MicroTimestamp"}``.
     on_error : {"fail", "drop", "return"}, optional
-        What to do with a record that can't be read: ``"fail"``, the default, or ``"drop"`` it and
-        count it. With ``"return"`` such rows of ``df`` are returned, and not the table, with the
-        reason in a column ``_error``: write them where they are looked after.
+        The reaction to an unreadable record: ``"fail"``, the default, or ``"drop"`` and count the
+        record. ``"return"`` returns the unreadable rows of ``df`` in place of the table, with the
+        reason in a column ``_error``, for example to write them to a separate table.
     dead_letter : str, optional
-        A directory for the records of a stream that can't be read, as files of JSON: each with
-        the reason and its other columns. They are dropped and counted, and ``on_error`` is left
-        out.
+        A directory for the unreadable records of a stream. Each is written as JSON with the
+        reason and its columns, and is dropped and counted. Leave out ``on_error`` then.
     snapshot : DataFrame, optional
-        The rows that the table has before the first record, as a data frame that does not stream.
-        They come in the first batch, once; what ``df`` tells of them again is settled by ``key``.
-        Columns that ``sequence_by`` and ``metadata`` name need not be there: rows without them
-        are older than all.
+        The rows of the table before the first record, as a batch data frame. The first batch
+        inserts the rows. ``key`` resolves records already in the snapshot. The columns of
+        ``sequence_by`` and ``metadata`` are optional: rows without them are older than every
+        record.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps views within the lag that their property ``changelog.lag`` allows."""
+"""A loop that refreshes views in time for their permitted lag."""
 
 from __future__ import annotations
 
@@ -33,29 +33,38 @@ def run(
     stop: Event | None = None,
     report: Callable[[str], None] | None = None,
 ) -> None:
-    """Keep every view with a property ``changelog.lag`` no older than that, until told to stop.
+    """Refresh every view with a property ``changelog.lag`` in time, until ``stop`` is set.
 
-    A view is refreshed when half of its lag has passed, just after those that it reads, which
-    may be no older than it may. One that fails is tried again after 1, 2, 4, … seconds, at most 5
-    minutes; meanwhile the views that read it wait, and all others go on. Views that ``START``
-    keeps up to date, in this process or another, are left to it.
+    The property is the permitted age of the view's rows. After half of the lag, the view is
+    refreshed, directly after its upstream views. The permitted age of an upstream view is at most
+    the age permitted to its downstream views.
+
+    After a failure the refresh is repeated after 1, 2, 4, … seconds, at most 5 minutes. Until
+    then the downstream views wait. Unrelated views continue. Views under ``START``, in this
+    process or another process, are skipped.
 
     Parameters
     ----------
     spark : SparkSession, optional
         The active session by default.
     databases : sequence of str, optional
-        Those whose views are kept; all by default.
+        The databases with the views to refresh, by default every database.
     status : str, optional
-        A view of Spark's that is replaced after each round, for others to query: the state of
-        each view (``WITHIN LAG``, ``BEHIND``, ``FAILED``, ``WAITING`` for one that it reads,
-        ``RUNNING``), how far it is behind and may be, failures in a row and the last one.
+        The name of a Spark view to replace after each round, for monitoring. The view has a row
+        per refreshed view, with these columns:
+
+        - ``view``: the name;
+        - ``state``: ``WITHIN LAG``, ``BEHIND``, ``FAILED``, ``WAITING`` (for a failed upstream
+          view) or ``RUNNING``;
+        - ``behind_seconds``, ``lag_seconds``: the age of the rows, and the permitted age;
+        - ``failures``, ``failure``: the failures since the last success, and the last error;
+        - ``updated_at``: the time of the round.
     poll : float
-        How often, in seconds, new views and properties are looked for.
+        The seconds between two searches for new views and properties.
     stop : threading.Event, optional
-        Ends it when set, after the refresh that is under way.
+        An event to end the loop, after the running refresh.
     report : callable, optional
-        Takes a line for each refresh; they are printed by default.
+        A function for log lines, one line per refresh. By default lines are printed.
     """
     session = given_or_active(spark)
     check_extension(session)
@@ -85,7 +94,7 @@ class _Runner:
         self._schedule = Schedule()
 
     def run(self, poll: float) -> None:
-        self._report("keeping views within their lag")
+        self._report("started: refreshing views within their permitted lag")
         rounds_that_failed = 0
         while not self._stop.is_set():
             try:
@@ -93,7 +102,7 @@ class _Runner:
                 rounds_that_failed = 0
                 pause = self._schedule.wait(views, time.monotonic(), poll)
             except Exception as error:
-                # the catalog may be away for a while; a driver that has gone does not come back
+                # The catalog may come back after a pause. A lost driver never does.
                 rounds_that_failed += 1
                 if rounds_that_failed > MOST_ROUNDS_THAT_FAIL:
                     raise
@@ -103,7 +112,7 @@ class _Runner:
         self._report("stopped")
 
     def _round(self) -> list[tuple[View, float]]:
-        """Refresh what is due, and return the views as they are then."""
+        """Refresh the due views, and return the views with their state afterwards."""
         views = self._schedule.ordered(self._views())
         due = self._schedule.due(views, time.monotonic())
         for view, lag in views:
@@ -125,7 +134,7 @@ class _Runner:
         except Exception as error:
             if _condition(error) == RUNNING_ELSEWHERE:
                 self._schedule.left(name, lag, time.monotonic())
-                self._report(f"{name}: kept by another process")
+                self._report(f"{name}: refreshed by another process")
                 return
             pause = self._schedule.failed(name, time.monotonic())
             count = self._schedule.attempts(name).failures
@@ -167,7 +176,7 @@ class _Runner:
         ]
 
     def _tell(self, status: str, views: list[tuple[View, float]]) -> None:
-        """Replace the view that others query, in one step of the catalog."""
+        """Replace the status view, in one step of the catalog."""
         waiting = self._schedule.waiting(view for view, _ in views)
         rows = [self._row(view, lag, waiting) for view, lag in views]
         values = ", ".join(rows) or f"({', '.join(['NULL'] * 7)})"

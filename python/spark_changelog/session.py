@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hands the jar and the extension to a Spark session."""
+"""The configuration of a Spark session with the jar and the extension."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spark_changelog._options import (
     sets_option,
 )
 
-MAIN_LINE = "4.2"  # the line of Spark whose jar is not called after it
+MAIN_LINE = "4.2"  # the Spark line without its number in the jar's name
 EXTENSION = "io.sparkchangelog.ChangelogExtensions"
 STATE_STORE = "io.sparkchangelog.PagedStateStoreProvider"
 FILE_MANAGER = "io.sparkchangelog.LocalCheckpointFileManager"
@@ -35,26 +35,27 @@ EXPLAIN_PROVIDER = "org.apache.spark.sql.changelog.explain.ChangelogExplainGener
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add changelog queries to the session that ``builder`` will create.
 
-    The jar inside this package goes to ``spark.jars`` and its extension class to
-    ``spark.sql.extensions``; ``spark.sql.extendedExplainProviders`` makes Spark's own EXPLAIN
-    show changes too. What is there already stays, whether the builder, the running driver,
-    ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf`` put it there. The network is not used.
+    Three settings get a further entry. Existing entries stay, from the builder, the running
+    driver, ``PYSPARK_SUBMIT_ARGS`` or ``spark-defaults.conf``.
 
-    State of streaming queries is kept in pages of memory (``PagedStateStoreProvider``) unless
-    ``spark.sql.streaming.stateStore.providerClass`` says otherwise, or the query's checkpoint
-    does, which remembers what it was started with. Checkpoints on local disks are written
-    without a process per file (``LocalCheckpointFileManager``) unless
-    ``spark.sql.streaming.checkpointFileManagerClass`` says otherwise. Of the classes that Spark
-    generates 5000 are kept from batch to batch, not 100, unless
-    ``spark.sql.codegen.cache.maxEntries`` says otherwise: where fewer are kept than a query has,
-    each batch compiles all of them again.
+    - ``spark.jars``: the jar inside this package. Nothing is downloaded.
+    - ``spark.sql.extensions``: the extension class.
+    - ``spark.sql.extendedExplainProviders``: a provider to show changes in Spark's own EXPLAIN.
+
+    Three settings get a default, unless they are already set:
+
+    - ``spark.sql.streaming.stateStore.providerClass``: ``PagedStateStoreProvider``, which stores
+      state in pages of memory. A query with a checkpoint keeps the provider of its first start.
+    - ``spark.sql.streaming.checkpointFileManagerClass``: ``LocalCheckpointFileManager``, which
+      writes checkpoints on local disks without a process per file.
+    - ``spark.sql.codegen.cache.maxEntries``: 5000 generated classes in place of Spark's 100. A
+      query with more classes than cache entries compiles its classes again in every batch.
 
     Parameters
     ----------
     builder : SparkSession.Builder
-        The builder to add to. With ``remote("local")`` the server it starts is configured; one
-        that runs elsewhere has to be started with the jar and the extension class, and nothing
-        is done here.
+        The builder to configure. With ``remote("local")`` the new local server is configured.
+        For a server elsewhere nothing is done: start the server with the jar and the extension.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     Warns
     -----
     RuntimeWarning
-        If a session without the extension runs already: ``getOrCreate`` returns that one.
+        If a session without the extension is running, since ``getOrCreate`` returns this session.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     'com.example.Mine,io.sparkchangelog.ChangelogExtensions'
     """
     remote = builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
-    # of a server that was started in this process no such setting can be changed any more
+    # These settings of a local server are fixed once the server has started.
     if remote.startswith("sc://") or (remote and "SPARK_LOCAL_REMOTE" in os.environ):
         return builder
     running = SparkSession.getActiveSession() if is_running() else None
@@ -93,12 +94,12 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def has_extension(spark: SparkSession) -> bool:
-    """Tell whether a session was started with the extension and its jar."""
+    """Tell whether a session was started with the extension and the jar."""
     return spark.catalog.functionExists("to_changelog")
 
 
 def check_extension(spark: SparkSession) -> None:
-    """Fail if a session was started without the extension or its jar."""
+    """Raise RuntimeError if a session was started without the extension or the jar."""
     if not has_extension(spark):
         raise RuntimeError(_how_to_start(spark)) from None
 
@@ -117,7 +118,7 @@ def _how_to_start(spark: SparkSession) -> str:
 
 
 def package_jar() -> Path:
-    """Return the jar that this package carries for the installed Spark."""
+    """Return the path of this package's jar for the installed Spark."""
     folder = Path(__file__).parent / "jars"
     name = f"{jar_name(spark_line())}-*.jar"
     jars = sorted(folder.glob(name))
@@ -135,7 +136,7 @@ def spark_line() -> str:
 
 
 def jar_name(line: str) -> str:
-    """Return what the jar for a line of Spark is called, without its version.
+    """Return the name of the jar for a line of Spark, without the version.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def jar_name(line: str) -> str:
 
 def _append(builder: SparkSession.Builder, name: str, value: str) -> None:
     _set(builder, name, append_option(_current(builder, name), value))
-    # A setting made here wins over the builder's when the driver is launched.
+    # At the launch of a driver, a setting in these arguments wins over the builder's setting.
     if "PYSPARK_SUBMIT_ARGS" in os.environ:
         arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
         os.environ["PYSPARK_SUBMIT_ARGS"] = extend_submit_args(arguments, name, value)
@@ -159,7 +160,7 @@ def _set_default(builder: SparkSession.Builder, name: str, value: str) -> None:
 
 
 def _set(builder: SparkSession.Builder, name: str, value: str) -> None:
-    """Set what the driver is started with, where a session of Connect can't set it, too."""
+    """Set a setting in the builder, or for a Connect server's driver in the submit arguments."""
     remote = builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE")
     arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     is_settled = name in builder._options or sets_option(arguments, name) or is_running()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Materialized views and streaming tables, which SQL statements make, from Python."""
+"""Statements for materialized views and streaming tables as Python functions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from spark_changelog._arguments import checked
 
 @checked
 def refresh(view: str, full: bool | None = None, spark: SparkSession | None = None) -> None:
-    """Let a view catch up with its sources, and return when it has.
+    """Refresh a view, and return after the refresh.
 
     Parameters
     ----------
     view : str
-        Its name, as in SQL.
+        The name of the view, as in SQL.
     full : bool, optional
-        Whether all rows are computed anew. By default the view's refresh policy decides.
+        True for a full refresh, False for an incremental refresh. By default the view's refresh
+        policy decides.
     spark : SparkSession, optional
         The active session by default.
 
@@ -54,26 +55,28 @@ def refresh(view: str, full: bool | None = None, spark: SparkSession | None = No
 def verify(
     view: str, sample: float | None = None, spark: SparkSession | None = None
 ) -> DataFrame:
-    """Compare a view with what its query gives in batch Spark, and return the rows that differ.
+    """Compare a view with its query's result in batch Spark, and return the differences.
 
-    The query is computed over exactly what its sources had delivered when the view's last batch
-    was written. How many rows were compared is told by ``DESCRIBE MATERIALIZED VIEW``.
+    The batch query reads exactly the rows delivered by the sources up to the view's last batch.
+    ``DESCRIBE MATERIALIZED VIEW`` shows the number of compared rows.
 
     Parameters
     ----------
     view : str
-        Its name, as in SQL.
+        The name of the view, as in SQL.
     sample : float, optional
-        Compare only so many percent of its keys, others each time.
+        The percentage of keys to compare, with different keys in each call. By default every row
+        is compared.
     spark : SparkSession, optional
         The active session by default.
 
     Returns
     -------
     DataFrame
-        The view's columns, after ``_difference``: ``missing`` for a row that should be there,
-        ``unexpected`` for one that should not. No rows if the view equals its query; at most
-        1000.
+        The column ``_difference`` and the view's columns. ``_difference`` is ``missing`` for a
+        row of the batch result without a match in the view, and ``unexpected`` for a row of the
+        view without a match in the batch result. At most 1000 rows, and no rows if the view is
+        correct.
 
     See Also
     --------

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What every Python test stands on: the jar sbt built, and one session with it."""
+"""Common fixtures of the Python tests: sbt's jar, and one session with the jar."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from spark_changelog.session import (
     spark_line,
 )
 
-# Short runs of ever new code, here and in the processes that tests start: neither much
-# optimization nor a busy collector pays off, and there is room from the beginning.
+# A test runs new code for a short time. Fast compilation, a simple collector and a large initial
+# heap save time, here and in the processes of tests.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m "
     "-Xms600m -Xmn300m -XX:MetaspaceSize=300m",
 )
 
-# A test says itself how often the test kit cuts its changelog at random.
+# By default the test kit runs no random batches. Tests pass the number themselves.
 os.environ.setdefault("CHANGELOG_TEST_CUTS", "0")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests that are not in this run's share."""
+    """Keep only the tests of this run's share."""
     items[:] = of_modules(items)
 
 
 @pytest.fixture(scope="session")
 def jar() -> Iterator[Path]:
-    """Find the jar that ``dev/sbt package`` leaves, and let `configure` hand it over."""
+    """Find the jar built by ``dev/sbt package``, and make `configure` use it."""
     jars = sorted(JARS.glob(f"{jar_name(spark_line())}-*.jar"))
     jars = [path for path in jars if not path.stem.endswith(("-tests", "-sources", "-javadoc"))]
     if len(jars) != 1:
@@ -55,8 +55,8 @@ def jar() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start the one session in this process."""
-    # functions run in a Python that has what this one has
+    """Start the only session of this process."""
+    # Python workers need the packages of this environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
@@ -70,7 +70,7 @@ def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "2g")
-        # few rows: code takes longer to compile than to run
+        # For few rows, compiling takes longer than running.
         .config("spark.sql.codegen.wholeStage", IS_ALL)
         .config("spark.sql.codegen.factoryMode", "FALLBACK" if IS_ALL else "NO_CODEGEN")
         .getOrCreate()
@@ -82,7 +82,7 @@ def spark(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark
 
 @pytest.fixture
 def feed(tmp_path: Path) -> Callable[[str], Path]:
-    """Write one batch of JSON lines into a folder that a file source reads."""
+    """Return a function to write one batch of JSON lines into the folder of a file source."""
     folder = tmp_path / "feed"
     folder.mkdir()
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the spark-changelog authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures a page and its pictures in a browser, and writes into the page what is wrong with them.
+// Measures a page and its pictures in a browser, and writes the found errors into the page.
 const loaded = performance.getEntriesByType('resource').length;
 const found = {boxes: 0, lines: 0, wrong: [], loaded, paper: ''};
 const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 &&
@@ -11,7 +11,7 @@ const apart = (a, b) => a.right <= b.left || b.right <= a.left ||
 const rect = (element) => element.getBoundingClientRect();
 const painted = (element, property) => getComputedStyle(element)[property];
 
-// How far apart two colours are in brightness, by the Web Content Accessibility Guidelines.
+// The contrast of two colors, by the Web Content Accessibility Guidelines.
 const brightness = (colour) => {
   const parts = colour.match(/[\d.]+/g).slice(0, 3).map((part) => part / 255)
     .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the code of a page in ``docs/``, section by section, so that tests can run it."""
+"""Reads the code of pages in ``docs/`` by section, for tests to run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Section:
-    """The blocks of code below one heading, each with its language."""
+    """The code blocks below one heading, each with a language."""
 
     blocks: list[tuple[str, str]]
 
     def of(self, language: str) -> list[str]:
-        """Return the blocks in a language."""
+        """Return the blocks of a language."""
         return [code for name, code in self.blocks if name == language]
 
     def run_python(self, **names: Any) -> dict[str, Any]:
-        """Run all blocks in Python, with ``names`` to begin with, and return what they name."""
+        """Run the Python blocks with the variables ``names``, and return the variables."""
         for code in self.of("python"):
             exec(code, names)
         return names
@@ -38,7 +38,7 @@ class Section:
 
 
 def sections(page: str) -> dict[str, Section]:
-    """Return the sections of ``docs/<page>.md`` that hold Python or SQL, by their headings."""
+    """Return the sections of ``docs/<page>.md`` with Python or SQL, by heading."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
@@ -50,7 +50,7 @@ def sections(page: str) -> dict[str, Section]:
 
 
 def write(folder: Path, name: str, *lines: str) -> None:
-    """Put lines into a file that a file source sees as a whole."""
+    """Write lines into a file that appears at once in the folder of a file source."""
     folder.mkdir(exist_ok=True)
     hidden = folder / f".{name}"
     hidden.write_text("".join(f"{line}\n" for line in lines))

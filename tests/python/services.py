@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Real databases and a real broker, for as long as a test holds them."""
+"""Real databases and a Kafka broker for the duration of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from processes import ROOT
 
 @contextmanager
 def running(name: str) -> Iterator[dict[str, Any]]:
-    """Start a service and tell how to connect; skip where this machine can't have it."""
+    """Start a service and yield the connection settings. Skip the test without the service."""
     command = [str(ROOT / "dev" / "services"), "run", name]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin

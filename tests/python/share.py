@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The part of many tests that a run takes, by its commit, as ``Share`` chooses it in Scala."""
+"""The share of the tests for a run, chosen by commit as by ``Share`` in Scala."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 T = TypeVar("T")
 
-# Whether nothing is left out.
+# Whether every test runs.
 IS_ALL = "CHANGELOG_TEST_ALL" in os.environ
 
 _NAME = os.environ.get("CHANGELOG_TEST_SHARE", "")
@@ -25,12 +25,12 @@ _FIGURES = Path(__file__).parent.parent / "suite-seconds.tsv"
 
 
 def choose(what: str, size: int) -> int:
-    """Return a number below ``size`` that depends on the share and on what is chosen."""
+    """Return a number below ``size``, determined by the share and by ``what``."""
     return zlib.crc32(f"{_NAME} {what}".encode()) % size
 
 
 def of_modules(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return one test in so many of each module that takes long, and all tests of the others."""
+    """Return every test of fast modules, and a share of the tests of slow modules."""
     if IS_ALL or not _NAME:
         return list(items)
     lines = [line.split("\t") for line in _FIGURES.read_text().splitlines()]
@@ -47,12 +47,12 @@ def of_modules(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def of(values: Sequence[T], one_in: int, what: str) -> Sequence[T]:
-    """Return one in so many values, or all of them."""
+    """Return one value in ``one_in``, or every value if every test runs."""
     return values if IS_ALL else values[choose(what, one_in) :: one_in]
 
 
 def runs_of(names: Iterable[str]) -> list[object]:
-    """Return names with whether to restart: one of both by the share, unless all is tested."""
+    """Return pairs of name and restart: one pair per name by the share, or both pairs."""
     return [
         pytest.param(name, restart, id=f"{name}-{'restarted' if restart else 'running'}")
         for name in names

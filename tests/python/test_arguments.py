@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A wrong argument of a public function is named, with what it is and what was expected."""
+"""An error for a wrong argument names the argument, its value and the expected type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The benchmarks measure what they say, and notice wrong results."""
+"""The benchmarks measure correctly, and report wrong results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_growth_reports_each_small_batch(spark: SparkSession, tmp_path: Path) ->
     folder = growth_side.changing_table(tmp_path, 500, 20, growth_side.SKIPPED + 2)
     found = growth_side._run(spark, "rank", folder, 2)
     assert len(found["durations"]) == 2
-    # every row is kept: by the end as many have come as have gone
+    # The state has rows at the end, since inserts and deletes are equal in number.
     assert found["state_rows"] > 0
     assert found["shuffle_bytes_per_row"] > 0
 
@@ -87,7 +87,7 @@ def test_as_many_rows_expire_as_come(spark: SparkSession, tmp_path: Path) -> Non
     folder = growth_time.timed_table(tmp_path, 2_000, 1_000, batches)
     found = growth_side._run(spark, "window", folder, 2)
     assert len(found["durations"]) == 8
-    # the watermark moves on with the rows of the batch before
+    # The watermark is one batch behind, so the state has more rows than the history.
     assert found["state_rows"] == 4_000
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Python knows every setting that Spark knows below spark.sql.changelog, and its type."""
+"""`ChangelogConf` has every setting below spark.sql.changelog, with the right type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Spark Connect: a client without a JVM, and a server that has the jar and the extension."""
+"""Spark Connect: a client without a JVM, and a server with the jar and the extension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from processes import run_script
 
 pytest.importorskip("grpc")
 
-# One server for all: each part prints its name and what it found.
+# One server for every part. Each part prints its name and its result.
 SCRIPT = """
 import warnings
 
@@ -70,7 +70,7 @@ def running():
     query = writer.option("checkpointLocation", folder + "/running").start()
     query.processAllAvailable()
     while query.status["isTriggerActive"]:
-        pass  # a batch is done before it is reported
+        pass  # the progress report comes after the end of the batch
     tree = changelog.explain(query, format="json")
     query.stop()
     return tree["children"][0]["numbers"]["stateRows"]
@@ -89,13 +89,13 @@ for part in (session, conf, sql_text, functions, batch, explain, running, error)
 
 @pytest.fixture(scope="module")
 def found(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """Run the script, and return what each part of it found."""
+    """Run the script, and return the result of each part."""
     folder = tmp_path_factory.mktemp("connect")
     changes = [("+I", "Oslo"), ("+I", "Rome"), ("-D", "Oslo")]
     lines = [json.dumps({"op": op, "city": city}) for op, city in changes]
     (folder / "in").mkdir()
     (folder / "in" / "0.json").write_text("\n".join(lines))
-    # Spark's tests let the server take any free port; so do ours.
+    # As in Spark's tests, the server takes any free port.
     printed = run_script(SCRIPT, jar, folder, SPARK_TESTING="1")
     return dict(ast.literal_eval(line) for line in printed.splitlines() if line)
 
@@ -103,7 +103,7 @@ def found(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, obje
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
-        ("session", []),  # no setting is tried to be changed that can't be
+        ("session", []),  # no warnings about settings that can't change
         ("conf", (False, 16)),
         ("sql_text", [("Rome", 1, "insert")]),
         ("functions", [("Rome", 1, "insert")]),

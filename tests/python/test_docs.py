@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The examples in docstrings and in the README run, and print what they say."""
+"""The examples in docstrings and in the README run, and print the shown output."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def readme_example() -> str:
 
 
 def readme_output() -> str:
-    """Return the block that follows: what the example prints."""
+    """Return the next block, the expected output of the example."""
     block = re.search(
         r"```python\n.*?```.*?```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )

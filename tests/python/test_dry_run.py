@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""`dry_run` takes rows in each of its forms, and shows what comes of them."""
+"""`dry_run` accepts each form of sample rows, and shows the emitted changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Errors of the engine reach Python as PySpark's, with condition and SQLSTATE."""
+"""Errors of the engine are PySpark exceptions in Python, with condition and SQLSTATE."""
 
 from __future__ import annotations
 

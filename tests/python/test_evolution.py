@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""A stream gets another query, and goes on from what the one before has kept."""
+"""A changed query continues with the state of the stopped query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = "_op STRING, id INT, city STRING, fare INT"
 
 
 class Rides:
-    """A folder of changes, a query over them, and the table that its changes make."""
+    """A folder of changes, a query over the changes, and the table of the emitted changes."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The files in examples/ run, and print what they should."""
+"""The files in examples/ run, and print the expected output."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""`explain` and EXPLAIN CHANGELOG say the same."""
+"""`explain` and EXPLAIN CHANGELOG give equal plans."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_structured_form(cascade: DataFrame, capsys: pytest.CaptureFixture[s
         assert {"state", "reasons", "children"} <= node.keys()
         nodes.extend(node["children"])
     aggregates = [node for node in nodes if "Aggregate" in node["node"]]
-    # Nobody reads the word above: the inner aggregate doesn't give it.
+    # No node above reads the word, so the inner aggregate does not emit its key.
     assert [node["upsertKeys"] for node in aggregates] == [[["cnt"]], []]
     assert [node["requires"] for node in aggregates] == ["BEFORE_AND_AFTER"] * 2
     assert all(node["state"][0]["boundedBy"] for node in aggregates)

@@ -39,7 +39,7 @@ def browser() -> str:
 
 @pytest.fixture
 def look(browser: str, tmp_path: Path) -> Look:
-    """Open a page in a window, light or dark, and tell what is wrong with it."""
+    """Return a function to open a page in a browser, light or dark, and find its errors."""
 
     def look(page: str, width: int = 1200, dark: bool = False) -> dict[str, Any]:
         path = tmp_path / "page.html"
@@ -99,7 +99,7 @@ def test_nothing_overlaps_and_nothing_is_cut(
         assert found["loaded"] == 0
         assert found["boxes"] > 5
         assert found["lines"] > found["boxes"]
-    # what would be found
+    # errors on purpose, to test the search for errors
     small = page.replace('class="box', 'transform="scale(0.9)" class="box')
     assert any("sticks out" in wrong for wrong in look(small)["wrong"])
     pale = page.replace("--changelog-quiet: #475569", "--changelog-quiet: #cbd5e1")
@@ -116,7 +116,7 @@ def test_pages_can_be_dark_and_narrow(
                 found = look(page, width, dark)
                 assert found["wrong"] == [], f"{width} wide, dark: {dark}"
                 assert (found["paper"] == "rgb(255, 255, 255)") != dark
-    # notebooks and Spark's UI say themselves what they are
+    # Notebooks and Spark's UI set an attribute for light or dark.
     for said, dark in ("data-bs-theme='light'", False), ("data-bs-theme='dark'", True):
         themed = explain(large, format="html").replace("<html", f"<html {said}", 1)
         found = look(themed, dark=not dark)
@@ -131,7 +131,7 @@ def query(totals: DataFrame, feed: Callable[[str], Path]) -> Iterator[StreamingQ
     feed('{"op": "+I", "id": 1, "city": "Oslo", "fare": 3}\n')
     query.processAllAvailable()
     while query.status["isTriggerActive"]:
-        time.sleep(0.01)  # a batch is done before it is reported
+        time.sleep(0.01)  # the progress report comes after the end of the batch
     yield query
     query.stop()
 

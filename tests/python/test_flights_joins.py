@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Joins over a day of real flights, as they are scheduled, depart, arrive and are cancelled."""
+"""Joins over the changes of a day of real flights: scheduled, departed, arrived, cancelled."""
 
 from __future__ import annotations
 

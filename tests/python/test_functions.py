@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two functions as Python and as SQL, over everything a query can stand on."""
+"""`from_changelog` and `to_changelog` in Python and in SQL, over each kind of source."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(df: DataFrame) -> set[tuple[object, ...]]:
 
 
 def run(df: DataFrame, folder: Path) -> set[tuple[object, ...]]:
-    """Run a changelog over all there is, and return what it emitted."""
+    """Run a changelog over the available input, and return the emitted changes."""
     emitted: list[tuple[object, ...]] = []
     query = (
         df.writeStream.foreachBatch(lambda batch, _: emitted.extend(map(tuple, batch.collect())))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Functions of Python over groups of rows are called again for the groups that change."""
+"""Python functions over groups of rows are called again for changed groups."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BATCHES: list[Batch] = [
     {"rides": ["+I 6 Oslo 1"]},
 ]
 
-# Functions are made inside others, to be sent to Python workers, which can't import tests.
+# Nested functions are sent to Python workers by value. Workers can't import this module.
 
 
 def rank_fares(spark: SparkSession) -> DataFrame:
-    """As many rows as there were, by the group and an expression."""
+    """Return one row per input row, grouped by a column and an expression."""
 
     def ranked(rides: pd.DataFrame) -> pd.DataFrame:
         return rides.assign(rank=rides.fare.rank(method="min"))[["id", "city", "fare", "rank"]]
@@ -42,7 +42,7 @@ def rank_fares(spark: SparkSession) -> DataFrame:
 
 
 def total_fares(spark: SparkSession) -> DataFrame:
-    """Make one row, of the group's key and its rows; of all rows one group."""
+    """Return one row for a single group of every row."""
 
     def total(rides: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"rides": [len(rides)], "total": [rides.fare.sum()]})
@@ -51,7 +51,7 @@ def total_fares(spark: SparkSession) -> DataFrame:
 
 
 def count_in_arrow(spark: SparkSession) -> DataFrame:
-    """Make a row or none, in Arrow, by a key that is not among the rows."""
+    """Return at most one row per group, in Arrow, grouped by an expression."""
 
     def count(key: tuple[pa.Scalar], rides: pa.Table) -> pa.Table:
         rows = [{"initial": key[0].as_py(), "n": rides.num_rows}] if rides.num_rows > 1 else []
@@ -63,7 +63,7 @@ def count_in_arrow(spark: SparkSession) -> DataFrame:
 
 
 def name_rides(spark: SparkSession) -> DataFrame:
-    """Join two tables, by groups of both."""
+    """Join two tables by cogrouping."""
 
     def named(rides: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
         joined = rides.merge(names, on="city", how="outer")
@@ -74,7 +74,7 @@ def name_rides(spark: SparkSession) -> DataFrame:
 
 
 def count_both_in_arrow(spark: SparkSession) -> DataFrame:
-    """Count the rows of either side."""
+    """Count the rows of each side of a cogroup, in Arrow."""
 
     def count(rides: pa.Table, names: pa.Table) -> pa.Table:
         return pa.table({"rides": [rides.num_rows], "names": [names.num_rows]})
@@ -100,7 +100,7 @@ def test_changing_rows(spark: SparkSession, name: str) -> None:
     emitted = check_query(spark, query, [RIDES, NAMES], BATCHES)
     if name == "rows":
         changes = sorted((change.kind, change.values) for change in emitted[1])
-        # only what is other than before
+        # only the differences from the previous result
         assert changes == [("+I", (1, "Rome", 5.0, 1.0)), ("-D", (1, "Oslo", 5.0, 1.0))]
 
 

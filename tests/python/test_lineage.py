@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""`why` asks for rows of views and of data frames by their key."""
+"""`why` selects rows of views and of data frames by key."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The code of the pages for users runs, and does what they say."""
+"""The code on the pages for users runs, with the described results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TESTING = sections("testing-your-queries")
 
 @pytest.fixture
 def changes_of(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
-    """Read a folder of CSV as a stream, or as the table that it keeps when it has a key."""
+    """Return a function to read a folder of CSV files as a stream, or with a key as a table."""
 
     def read(name: str, schema: str, key: str | None = None) -> DataFrame:
         (tmp_path / name).mkdir()
@@ -43,7 +43,7 @@ def changes_of(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
 
 @pytest.fixture
 def keep(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., StreamingQuery]]:
-    """Keep a query in a view; the query is stopped when the test is over."""
+    """Return a function to write a query into a view. The queries stop after the test."""
     started: list[StreamingQuery] = []
 
     def start(df: DataFrame, name: str) -> StreamingQuery:
@@ -76,7 +76,7 @@ def printed(section: Section) -> list[str]:
 def test_the_tutorial_in_python(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # this session has what `configure` would give a new one
+    # The test session already has the configuration.
     builder = type("Builder", (), {"getOrCreate": lambda self: spark})()
     monkeypatch.setattr(changelog, "configure", lambda _: builder)
     first = TUTORIAL["A query that keeps its result"]
@@ -226,7 +226,7 @@ def test_a_snapshot_and_a_feed_that_overlap(
         changelog=changelog,
     )
     query = keep(names["orders"].select("id", "city"), "backfilled")
-    # row 1 has changed since the snapshot, row 2 before it, row 3 has gone
+    # Row 1 changed after the snapshot, row 2 before the snapshot, and row 3 is deleted.
     write(tmp_path / "feed", "1", "u,1,Rome,12", "u,2,Bern,8", "d,3,,11")
     query.processAllAvailable()
     assert rows(spark, "backfilled") == {(1, "Rome"), (2, "Bonn"), (4, "Riga")}
@@ -251,7 +251,7 @@ def test_what_the_runbook_says_of_columns(spark: SparkSession, tmp_path: Path, k
 
     query("id INT, city STRING", "city")
     write(folder, "2", '{"op": "c", "after": {"id": 2, "city": "Rome", "size": 3}}')
-    query("id INT, city STRING", "city")  # a column that is not known
+    query("id INT, city STRING", "city")  # the unknown column is ignored
     for columns in (["city"], ["city", "size"]):
         with pytest.raises(Exception, match="CHANGELOG_QUERY_CHANGED"):
             query("id INT, city STRING, size INT", *columns)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Functions over whole partitions, which say what to use instead above rows that change."""
+"""Functions over whole partitions fail over changing rows, and the error names a replacement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTEAD = "applyInPandas, applyInArrow or mapGroups"
 
 @udtf(returnType="total INT")  # type: ignore[arg-type]
 class Total:
-    """Adds up what a partition holds."""
+    """Adds the values of a partition."""
 
     def __init__(self) -> None:
         self.total = 0

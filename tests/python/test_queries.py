@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Queries kept up to date by Python users give what batch Spark gives, after every batch."""
+"""Maintained queries in Python equal batch Spark's result after every batch."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_floating_point_comes_back_from_nan(spark: SparkSession) -> None:
 
 
 def random_batches(seed: int, count: int = 6) -> list[Batch]:
-    """Make valid changes of `RIDES`: moves between groups, NULLs, deletes and re-inserts."""
+    """Return valid changes of `RIDES`: moves between groups, NULLs, deletes and re-inserts."""
     chance = random.Random(seed)
     rows: dict[int, str] = {}
     batches: list[Batch] = []

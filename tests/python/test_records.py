@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables from Debezium's and Canal's records, as a Python user reads them from files."""
+"""Tables from Debezium's and Canal's records in files, read in Python."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CORPUS = ROOT / "tests" / "resources" / "records"
 
 
 def stream(spark: SparkSession, folder: Path) -> DataFrame:
-    """Read records line by line, a file in each batch."""
+    """Read records line by line, one file per batch."""
     lines = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder))
     return lines.select("value", F.col("_metadata.file_name").alias("file"))
 
 
 def split(records: list[str], folder: Path) -> Path:
-    """Put each record into a file of its own."""
+    """Write each record into a separate file."""
     folder.mkdir()
     for number, record in enumerate(records):
         (folder / f"{number:03}.json").write_text(record + "\n")
@@ -35,7 +35,7 @@ def split(records: list[str], folder: Path) -> Path:
 
 
 def kept(df: DataFrame, folder: Path) -> list[tuple[Any, ...]]:
-    """Run a changelog to its end, and return the table that its changes keep."""
+    """Run a changelog to its end, and return the table of the emitted changes."""
     table: list[tuple[Any, ...]] = []
 
     def apply(batch: DataFrame, _: int) -> None:

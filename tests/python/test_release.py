@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""There is one version of everything, and pages and workflows name those the build names."""
+"""Pages and workflows name the versions of the build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text(path: str) -> str:
 
 
 def found(pattern: str, path: str) -> str:
-    """Return the one thing that a pattern finds in a file."""
+    """Return the only match of a pattern in a file."""
     matches = set(re.findall(pattern, text(path)))
     assert len(matches) == 1, f"{pattern} in {path}: {matches or 'nothing'}"
     return str(matches.pop())
@@ -38,7 +38,7 @@ SCALA = found(r'scalaVersion = "([^"]+)"', BUILD)
 
 
 def mentions(page: Path) -> set[str]:
-    """Return the versions of jars, wheels and coordinates of ours that a page names."""
+    """Return the versions of our jars, wheels and coordinates on a page."""
     name = r"spark[-_]changelog(?:_[\d.]+)*(?:-|:|==)(\d+\.\d+\.\d+(?:-SNAPSHOT|\.dev0)?)"
     return set(re.findall(name, page.read_text()))
 
@@ -89,7 +89,7 @@ def test_coordinates_of_connectors_are_those_tests_use() -> None:
 
 def test_python_is_built_for_the_same_spark() -> None:
     line = SPARK.rpartition(".")[0]
-    # the workflow also runs with others, which it writes there
+    # The workflow replaces this version to test more versions.
     required = found(r"\npyspark==([\d.]+)\n", "dev/requirements.txt")
     assert required in (SPARK, pyspark.__version__)
     assert line == MAIN_LINE

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Aggregate functions written in Python are computed again for the groups that change."""
+"""Aggregate functions in Python are computed again for changed groups."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BATCHES: list[Batch] = [
 
 @pytest.fixture(scope="module")
 def functions(spark: SparkSession) -> Mapping[str, Any]:
-    """Make the functions, by the names queries call them by."""
+    """Return the functions by name."""
 
-    # inside, so that it is sent to Python workers, which can't import tests
+    # A nested function is sent to Python workers by value. Workers can't import this module.
     def spread(fares: pd.Series) -> float:
         return float(fares.max() - fares.min())
 

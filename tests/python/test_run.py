@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Views are kept within their lag, by a process that ends when it is told to."""
+"""`run` refreshes views within their permitted lag, until a signal or an event ends the loop."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_what_a_view_reads_is_due_just_before_it() -> None:
 
 @pytest.fixture
 def views(spark: SparkSession) -> Iterator[None]:
-    """Make a view, one that reads it, and one that is to fail."""
+    """Create a view, a downstream view, and a view with a failing query."""
     spark.sql("CREATE TABLE kept_orders (customer STRING, amount INT) USING json")
     spark.sql("CREATE TABLE kept_changes (op STRING, id INT) USING json")
     spark.sql("""
@@ -173,7 +173,7 @@ def test_views_are_kept_and_one_that_fails_is_told_and_tried_again(spark: SparkS
 
 @contextmanager
 def kept_elsewhere(spark: SparkSession, name: str) -> Iterator[None]:
-    """Say that a query of another process keeps a view, as that process would."""
+    """Mark a view as written by a query of another process."""
     rows = spark.sql(f"DESCRIBE EXTENDED MATERIALIZED VIEW {name}").collect()
     facts: dict[str, str] = {row[0]: row[1] for row in rows}
     home = Path(facts["Checkpoint"].removeprefix("file:")).parents[1]
@@ -216,12 +216,12 @@ def test_a_view_that_another_process_keeps_is_no_failure(spark: SparkSession) ->
         run(
             spark, databases=["default"], status="kept_status", poll=0.5, stop=stop, report=report
         )
-    assert "default.owed_first: kept by another process" in lines
+    assert "default.owed_first: refreshed by another process" in lines
     assert not any("failed" in line for line in lines)
     states = {row.view: row for row in spark.table("kept_status").collect()}
     assert states["default.owed_first"].state == "RUNNING"
     assert states["default.owed_first"].failures == 0
-    # who reads it goes on
+    # The downstream view is still refreshed.
     assert states["default.all_owed"].state in {"WITHIN LAG", "BEHIND"}
 
 
@@ -298,7 +298,7 @@ for statement in sys.argv[2].split(";"):
         refreshed = next((line for line in process.stdout if "default.v:" in line), None)
         assert refreshed is not None, (tmp_path / "errors").read_text()
         assert "incremental, 1 rows read" in refreshed
-        # a round tells others when it is over
+        # The status view is replaced at the end of a round.
         next(line for line in process.stdout if "default.v:" in line)
         process.send_signal(number)
         rest = process.stdout.read()

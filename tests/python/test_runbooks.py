@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Each runbook of ``docs/runbooks.md`` is gone through, from the trouble to its end."""
+"""Each runbook of ``docs/runbooks.md`` solves its problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA = "id INT, city STRING, fare INT"
 
 
 def event(op: str, before: tuple[Any, ...] | None, after: tuple[Any, ...] | None) -> str:
-    """Return a change as Debezium writes it."""
+    """Return a change in Debezium's format."""
     names = ("id", "city", "fare")
     rows = [dict(zip(names, row, strict=True)) if row else None for row in (before, after)]
     return json.dumps({"op": op, "before": rows[0], "after": rows[1]})
@@ -37,7 +37,7 @@ def come(*row: Any) -> str:
 
 
 class Job:
-    """Queries over folders of change events that keep tables of a database."""
+    """Queries from folders of change events to tables of a database."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
@@ -59,7 +59,7 @@ class Job:
         return str(self.folder / name)
 
     def run(self, query: DataFrame, checkpoint: str, table: str = "totals") -> int:
-        """Let a query take up all there is; return how many batches that were."""
+        """Run a query over the available input, and return the number of batches."""
         writer = changelog.to_changelog(query).writeStream.format("changelog-jdbc")
         writer = writer.options(url=self.url, dbtable=table, createTable="true")
         writer = writer.option("checkpointLocation", self.checkpoint(checkpoint))
@@ -75,7 +75,7 @@ class Job:
         return {tuple(row) for row in self.table(name).collect()}
 
     def execute(self, statement: str) -> None:
-        """Do something to the database that no query knows of."""
+        """Run a statement in the database, outside of every query."""
         jvm = self.spark._jvm
         assert jvm is not None
         connection = jvm.java.sql.DriverManager.getConnection(self.url)
@@ -92,7 +92,7 @@ def job(spark: SparkSession, tmp_path: Path) -> Job:
 
 @pytest.fixture
 def view(spark: SparkSession) -> Iterator[str]:
-    """Make a view of totals over a table."""
+    """Create a view of totals over a table."""
     spark.sql("CREATE TABLE run_rides (city STRING, fare INT) USING json")
     spark.sql("INSERT INTO run_rides VALUES ('Oslo', 5), ('Rome', 7)")
     spark.sql(
@@ -126,7 +126,7 @@ def test_a_truncated_table_is_snapshot_anew(job: Job) -> None:
         with pytest.raises(StreamingQueryException, match="CHANGELOG_RECORD_TRUNCATES"):
             job.run(job.totals(), "first")
     assert job.rows() == {("Oslo", 5), ("Rome", 7)}
-    # neither of these passes over it
+    # Neither option skips a truncation.
     for arguments in {"on_error": "drop"}, {"dead_letter": str(job.folder / "letters")}:
         with pytest.raises(PySparkException, match="CHANGELOG_RECORD_TRUNCATES"):
             job.run(job.totals(**arguments), f"none-{len(arguments)}", table="nothing")
@@ -149,10 +149,10 @@ def test_rows_that_were_truncated_stay_in_an_archive(job: Job) -> None:
     kept = job.totals(on_truncate="ignore")
     with pytest.raises(PySparkException, match="CHANGELOG_QUERY_CHANGED"):
         job.run(kept, "first")
-    # beside the table that readers see
+    # into a new table besides the old table
     job.run(kept, "second", table="totals_2")
     assert job.rows("totals_2") == {("Oslo", 5), ("Bern", 2)}
-    # and into it
+    # into the old table
     changelog.fork(job.checkpoint("first"), job.checkpoint("forked"), spark=job.spark)
     changes = changelog.to_changelog(kept)
     changelog.evolve(changes, job.checkpoint("forked"), job.checkpoint("third"), job.table())
@@ -171,13 +171,13 @@ def test_a_column_comes_or_goes(job: Job) -> None:
     assert job.rows("rides") == {(1, "Oslo", 5), (2, "Rome", 7), (3, "Bern", 1)}
     with pytest.raises(Exception, match="CHANGELOG_QUERY_CHANGED"):
         job.run(job.rides(f"{SCHEMA}, size INT"), "first", table="rides")
-    # the source has dropped a column
+    # The source has dropped a column.
     job.arrive("3", '{"op": "u", "before": null, "after": {"id": 1, "city": "Oslo"}}')
     job.run(job.rides(), "first", table="rides")
     assert job.rows("rides") == {(1, "Oslo", None), (2, "Rome", 7), (3, "Bern", 1)}
     with pytest.raises(StreamingQueryException, match="CHANGELOG_RECORD_MALFORMED"):
         job.run(job.rides(f"{SCHEMA} NOT NULL"), "strict", table="strict_rides")
-    # a type has changed
+    # The type of a column has changed.
     job.arrive("4", '{"op": "c", "after": {"id": 4, "city": "Kyiv", "fare": "much"}}')
     with pytest.raises(StreamingQueryException, match="CHANGELOG_RECORD_MALFORMED"):
         job.run(job.rides(), "first", table="rides")
@@ -218,7 +218,7 @@ def test_a_changed_query_takes_over(spark: SparkSession, job: Job) -> None:
     changelog.evolve(changes, job.checkpoint("first"), job.checkpoint("second"))
     job.run(changed, "second", table="totals_2")
     assert job.rows("totals_2") == {("Rome", 8)}
-    # both are kept until readers see the new one
+    # Both queries run until readers use the new table.
     for table in "totals", "totals_2":
         options = f"url '{job.url}', dbtable '{table}'"
         spark.sql(f"CREATE TABLE run_{table} USING jdbc OPTIONS ({options})")
@@ -358,7 +358,7 @@ def test_there_is_a_way_back_from_an_upgrade(job: Job) -> None:
     job.run(job.totals(), "first")
     first = job.checkpoint("first")
     changelog.create_savepoint("before_upgrade", checkpoint=first, spark=job.spark)
-    # what the new version did is not to stay
+    # This change, made after the upgrade, is to be undone.
     job.arrive("2", event("u", (1, "Oslo", 5), (1, "Rome", 5)))
     job.run(job.totals(), "first")
     forked = job.checkpoint("forked")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Batches are kept and gone on from by functions that say the statements."""
+"""The functions for savepoints and forks run the SQL statements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Functions of Python over single rows, and table functions, over rows that change."""
+"""Scalar functions and table functions in Python, over changing rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ BATCHES: list[Batch] = [
 
 @pytest.fixture(scope="module")
 def functions(spark: SparkSession) -> Mapping[str, Any]:
-    """Make the functions, by the names queries call them by."""
+    """Return the functions by name."""
 
-    # inside, so that they are sent to Python workers, which can't import tests
+    # Nested functions are sent to Python workers by value. Workers can't import this module.
     def shout(city: str | None) -> str | None:
         return None if city is None else city.upper()
 
@@ -73,7 +73,7 @@ QUERIES = {
 
 
 def registering(functions: Mapping[str, Any]) -> Callable[[SparkSession], None]:
-    """Let every session that a query runs in know its functions."""
+    """Return a function to register the functions in every session of a query."""
 
     def register(session: SparkSession) -> None:
         for name, function in functions.items():

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The services of tests start, and leave nothing however the process that wanted them ends."""
+"""The services start, and end with the process that started them, in every case."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_services_run_in_the_background_until_they_are_stopped(tmp_path: Path) -
     def services(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(ROOT / "dev" / "services"), *arguments],
-            # beside those that a developer may have started
+            # separate from a developer's running services
             env=os.environ | {"CHANGELOG_SERVICES": str(tmp_path / "services.json")},
             capture_output=True,
             text=True,

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""`configure` adds and never replaces, whoever set the option before."""
+"""`configure` adds to options and keeps their entries, from any origin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLASSES = "spark.sql.codegen.cache.maxEntries"
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Act as in a fresh process, whatever ran before in this one."""
+    """Hide the driver of earlier tests, as in a new process."""
     monkeypatch.setattr(SparkContext, "_jvm", None)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
@@ -53,7 +53,7 @@ def test_version() -> None:
 
 @pytest.mark.usefixtures("no_driver")
 class TestConfigure:
-    """The builder before a driver is there."""
+    """The builder before the start of a driver."""
 
     def test_sets_jar_and_extension(self, jar: Path) -> None:
         assert options(configure(SparkSession.builder)) == {

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Python users write to sinks by their formats alone."""
+"""Sinks are available in Python by format name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(changes: DataFrame, sink: str, checkpoint: Path, **options: str) -> No
 
 
 def test_a_database_table(spark: SparkSession, tmp_path: Path, rides: DataFrame) -> None:
-    address = f"jdbc:derby:{tmp_path}/database;create=true"  # Spark brings this database
+    address = f"jdbc:derby:{tmp_path}/database;create=true"  # Derby is part of Spark
     options = {"url": address, "dbtable": "totals"}
     sink = {**options, "createTable": "true"}
     write(to_changelog(totals(rides)), "changelog-jdbc", tmp_path / "checkpoint", **sink)

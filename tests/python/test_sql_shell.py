@@ -58,7 +58,7 @@ ENVIRONMENT = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
 
 
 def sql(jar: Path, folder: Path, text: str, catalog: str = "in-memory") -> list[str]:
-    """Run statements in the SQL shell, and return the lines it prints."""
+    """Run statements in the SQL shell, and return the printed lines."""
     script = folder / "script.sql"
     script.write_text(text)
     command = [HOME / "bin" / "spark-sql", *options(jar, folder, catalog), "-f", script]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Joins with the version of a row's time, and with a table as it is, as data frames."""
+"""Temporal joins and lookup joins with data frames."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def inbox(tmp_path: Path) -> Path:
             lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
             path = tmp_path / name / f"{number}.json"
             path.write_text("\n".join(lines))
-            # a file source takes files from the oldest to the newest
+            # A file source reads files from the oldest to the newest.
             os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
     return tmp_path
 
@@ -60,7 +60,7 @@ def tables(spark: SparkSession, inbox: Path, streams: bool) -> list[DataFrame]:
 
 
 def kept(changes: DataFrame, folder: Path) -> Counter[tuple[Any, ...]]:
-    """Run a query over all there is, in several batches, and return the table it keeps."""
+    """Run a query over the available input, in several batches, and return the result."""
     rows: Counter[tuple[Any, ...]] = Counter()
 
     def replay(batch: DataFrame, _: int) -> None:

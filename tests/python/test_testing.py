@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The test kit accepts what is right, and finds what it is there to find."""
+"""The test kit accepts correct queries, and reports wrong changes and wrong inputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from spark_changelog.testing._replay import Replay
 from spark_changelog.testing._run import Way, rounded
 
 SCENARIOS = sorted((ROOT / "tests" / "sql" / "scenarios").glob("*.sql"))
-# what never came is taken back, to see that the engine takes no harm
+# Scenarios with unmatched retractions: the engine tolerates them, the test kit rejects the input.
 REFUSED = {
     "C01_inner_join_without_keys",
     "K02_unknown_row_with_known_order",
@@ -54,13 +54,13 @@ TOTALS = """
 """
 
 
-# What is right
+# Correct queries
 
 
 @pytest.mark.parametrize("path", share.of(SCENARIOS, 90, "scenarios"), ids=lambda path: path.stem)
 def test_the_scenarios_of_the_engine(spark: SparkSession, path: Path) -> None:
     if path.stem in REFUSED:
-        with pytest.raises(ValueError, match="never comes"):
+        with pytest.raises(ValueError, match="never inserted"):
             check(spark, Scenario.read(path))
     else:
         check(spark, Scenario.read(path), cuts=1, seed=1)
@@ -117,13 +117,13 @@ def test_a_query_that_must_be_refused(spark: SparkSession) -> None:
         error CHANGELOG_NONDETERMINISTIC_EXPRESSION
     """
     check(spark, text)
-    with pytest.raises(ChangelogError, match=r"with OTHER \{\}\nbut it was with CHANGELOG_NON"):
+    with pytest.raises(ChangelogError, match=r"with OTHER \{\}\nbut fails with CHANGELOG_NON"):
         check(spark, text.replace("CHANGELOG_NONDETERMINISTIC_EXPRESSION", "OTHER"))
-    with pytest.raises(ChangelogError, match="but the query runs"):
+    with pytest.raises(ChangelogError, match="but runs"):
         check(spark, text.replace("rand()", "fare"))
 
 
-# What is wrong
+# Wrong queries, changes and inputs
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_query_that_is_another_one_after_a_restart_is_found(spark: SparkSessio
     starts = []
 
     def forgetful(rides: DataFrame) -> DataFrame:
-        """Count how often it is made."""
+        """Depend on the number of starts, so a restart changes the query."""
         starts.append(rides)
         return rides.where(F.col("fare") > -len(starts))
 
@@ -193,7 +193,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
     write = _run._write
 
     def lose(path: Path, lines: Sequence[str]) -> None:
-        """Lose the third of the rows that come together: only a cut has so many."""
+        """Lose the third row of each batch. Only random batches have three rows."""
         write(path, lines if path.name == "rows.json" else [*lines[:2], *lines[3:]])
 
     monkeypatch.setattr(_run, "_write", lose)
@@ -212,7 +212,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
 @pytest.mark.parametrize(
     ("feed", "batches", "message"),
     [
-        (RIDES, [{"rides": ["-D Oslo 5"]}], "'rides -D Oslo 5' takes back a row that never"),
+        (RIDES, [{"rides": ["-D Oslo 5"]}], "'rides -D Oslo 5' retracts a row never inserted"),
         (RIDES, [{"rides": [("+I", "Oslo")]}], "not a kind and the columns of rides"),
         (RIDES, [{"rides": ["+I Oslo"]}], "does not have the columns of rides: city STRING"),
         (RIDES, [{"rides": ["+J Oslo 5"]}], "does not begin with one of"),
@@ -225,7 +225,7 @@ def test_a_cut_that_fails_is_made_again_from_its_seed(
         (
             Feed("rides", "city STRING, fare INT", insert_only=True),
             [{"rides": ["+I Oslo 5", "-D Oslo 5"]}],
-            "rows of rides only come",
+            "rides is INSERT ONLY",
         ),
     ],
 )
@@ -251,7 +251,7 @@ def test_texts_that_are_no_scenarios_are_refused(text: str, message: str) -> Non
         Scenario.parse(text)
 
 
-# How changes are replayed, without Spark
+# The replay of changes, without Spark
 
 
 def change(kind: str, *values: object) -> Change:
@@ -269,9 +269,9 @@ def test_a_replayed_changelog_gives_the_table() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([change("-D", "a", 1)], "'-D a 1' takes back a row that is not there"),
-        ([change("-U", "a", 1), change("+U", "a", 1)], "the same row given again"),
-        ([change("+U", "a", 1)], "only one half"),
+        ([change("-D", "a", 1)], "'-D a 1' retracts a missing row"),
+        ([change("-U", "a", 1), change("+U", "a", 1)], "inserted in the same batch"),
+        ([change("+U", "a", 1)], "differ in number"),
     ],
 )
 def test_a_changelog_that_does_not_fit_is_found(changes: list[Change], message: str) -> None:
@@ -288,7 +288,7 @@ def test_upsert_mode_writes_by_key() -> None:
         replay.apply([change("-U", "a", 2)])
     with pytest.raises(ChangelogError, match="changes more than once"):
         replay.apply([change("+I", "c", 1), change("+U", "c", 2)])
-    with pytest.raises(ChangelogError, match="deletes a key that is not there"):
+    with pytest.raises(ChangelogError, match="deletes a missing key"):
         replay.apply([change("-D", "z", 2)])
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Views are refreshed and verified from Python, wholly or in part."""
+"""`refresh` and `verify` work on views, `verify` also on a sample of the keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUSTOMERS = 40
 
 @pytest.fixture
 def view(spark: SparkSession) -> Iterator[str]:
-    """Make a view of forty customers, and what each of them owes."""
+    """Create a view of the debts of forty customers."""
     spark.sql("CREATE TABLE viewed_orders (customer STRING, amount INT) USING json")
     spark.range(CUSTOMERS).selectExpr(
         "concat('c', id) AS customer", "INT(id) AS amount"
@@ -47,7 +47,7 @@ def last_verification(spark: SparkSession, view: str) -> str:
 
 
 def tamper(spark: SparkSession, view: str) -> None:
-    """Take a row away, change one, and add one, in the files of the view."""
+    """Delete, change and add a row in the files of the view."""
     folders = {str(Path(urlparse(file).path).parent) for file in spark.table(view).inputFiles()}
     rows = {row.customer: row.total for row in spark.table(view).collect()}
     del rows["c1"]

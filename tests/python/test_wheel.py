@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The wheel alone is enough: it holds the jar, and works offline once installed."""
+"""The wheel includes the jar, and needs no network after the installation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OFFLINE = {
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """Return the wheel that ``dev/build`` leaves."""
+    """Return the wheel built by ``dev/build``."""
     folder = ROOT / "dist"
     wheels = sorted(folder.glob("spark_changelog-*.whl"))
     if len(wheels) != 1:
@@ -36,7 +36,7 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="module")
 def clean_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel, and what it asks for, into an empty environment."""
+    """Install the wheel and its dependencies into an empty environment."""
     folder = tmp_path_factory.mktemp("clean")
     run([sys.executable, "-m", "venv", folder], folder)
     python = folder / "bin" / "python"

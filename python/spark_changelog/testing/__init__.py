@@ -1,16 +1,20 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests queries over changes: what they emit, and that it is what batch Spark answers.
+"""A test kit for queries over changing tables.
 
-After each batch the changes that a query has emitted so far, replayed into an empty table, must
-make the rows that batch Spark answers to the same query over everything that has arrived. `check`
-takes a query, its inputs and the changes that it must emit as text; `check_query` takes a query
-as SQL or as a function of data frames, and compares without any changes being written. Both run
-it as it is written, and then cut into other batches at random, with restarts.
+After each batch, the test replays the emitted changes into an empty table. The rows must equal
+the result of the query in batch Spark, over the changes delivered so far.
 
-pytest finds the fixtures ``changelog_session``, a session to test in, and ``changelog_check``
-and ``changelog_check_query``, which check in it.
+- `check` takes a text with the query, the input changes and the expected changes.
+- `check_query` takes a query as SQL or as a function of data frames, and compares with batch
+  Spark only.
+
+Both functions run the query over the batches as written. Then they divide the same changes into
+batches at random and run the query again, with restarts.
+
+pytest finds three fixtures: ``changelog_session``, a session for tests, and ``changelog_check``
+and ``changelog_check_query``, the two functions in this session.
 
 Examples
 --------

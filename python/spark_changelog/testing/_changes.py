@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""One row of a changelog, as people write it and as it is compared."""
+"""Changes: as text, as values, and in a form for comparison."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _WORD = re.compile(r"'((?:[^']|'')*)'(?=\s|$)|(\S+)")
 
 @dataclass(frozen=True)
 class Change:
-    """One row with its kind: ``+I``, ``-U``, ``+U`` or ``-D``.
+    """One row with a row kind: ``+I``, ``-U``, ``+U`` or ``-D``.
 
     Attributes
     ----------
     kind : str
-        What has happened to the row.
+        The row kind.
     values : tuple
-        The values of its columns.
+        The values of the columns.
     words : tuple of str or None
-        The same as Spark casts them to text, ``None`` for NULL.
+        The values as Spark casts them to strings, ``None`` for NULL.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Change:
 
     @property
     def accumulates(self) -> bool:
-        """Whether the row is there after the change."""
+        """Whether the change adds its row, as ``+I`` and ``+U`` do."""
         return self.kind in ("+I", "+U")
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Change:
 
 
 def split(text: str) -> tuple[str, list[str | None]]:
-    """Read the kind of a change and its values, as text; ``NULL`` is None.
+    """Split the text of a change into the row kind and the values, with None for ``NULL``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def split(text: str) -> tuple[str, list[str | None]]:
 
 
 def checked_kind(kind: str, change: object) -> str:
-    """Return the symbol of a kind that is given by symbol or by Spark's word."""
+    """Return the symbol of a row kind, given as a symbol or as Spark's word."""
     symbol = KINDS.get(kind, kind)
     if symbol not in KINDS.values():
         raise ValueError(f"{change!r} does not begin with one of +I, -U, +U, -D")
@@ -80,7 +80,7 @@ def _value(match: re.Match[str]) -> str | None:
 
 
 def written(word: str | None) -> str:
-    """Write a value so that `split` reads it.
+    """Write a value in the form read by `split`.
 
     Examples
     --------
@@ -95,12 +95,12 @@ def written(word: str | None) -> str:
 
 
 def ordered(changes: Iterable[Change]) -> list[Change]:
-    """Return what goes, then what comes: within a batch the order of rows means nothing."""
+    """Sort changes: retractions first. The order of rows within a batch has no meaning."""
     return sorted(changes, key=lambda change: (change.accumulates, str(change)))
 
 
 def comparable(row: Sequence[Any]) -> Values:
-    """Make rows equal when Spark holds them equal: NaN is NaN, and -0.0 is 0.0.
+    """Return a row in a form that compares as in Spark: NaN equals NaN, and -0.0 equals 0.0.
 
     Examples
     --------

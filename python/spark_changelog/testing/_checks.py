@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The checks that tests call."""
+"""The functions `check` and `check_query`."""
 
 from __future__ import annotations
 
@@ -42,44 +42,47 @@ def check(
     seed: int | None = None,
     prepare: Prepare | None = None,
 ) -> list[list[Change]]:
-    """Check a query with the changes it must emit, both written as text.
+    """Check a query against expected changes and batch Spark, with a text as input.
 
-    The query runs over the feeds batch by batch. After each batch it must have emitted just the
-    changes that the text says, and all changes so far, replayed into an empty table, must make
-    the rows that batch Spark answers to the same SQL over all that has arrived. Then it runs
-    again, over the same changes cut into batches at random and with restarts, and must still
-    make those rows.
+    The query runs over the feeds batch by batch. Each batch must emit exactly the expected
+    changes. After each batch, the changes so far are replayed into an empty table. The rows must
+    equal the result of the SQL in batch Spark, over the input delivered so far.
+
+    Then the input is divided into batches at random, and the query runs again, with restarts. The
+    rows must again equal batch Spark's result after each batch.
 
     Parameters
     ----------
     spark : SparkSession
-        A session made with `configure`, or the fixture ``changelog_session``. Queries run in
-        sessions of their own, with its settings.
+        A session made with `configure`, or the fixture ``changelog_session``. Each run of the
+        query has a new session with the settings of this session.
     scenario : str or Scenario
-        The feeds, the query and the changes; `Scenario` says how they are written.
+        The feeds, the query and the changes. `Scenario` describes the text.
     cuts : int, optional
-        How often the changelog is cut at random: once, or what the environment variable
-        ``CHANGELOG_TEST_CUTS`` says.
+        The number of runs over random batches, by default the environment variable
+        ``CHANGELOG_TEST_CUTS``, or 1.
     seed : int, optional
-        What the first cut is drawn from, and the next ones from the numbers that follow: what
-        ``CHANGELOG_TEST_SEED`` says, or another one each time. A failure tells it.
+        The random seed of the first run over random batches. Each later run adds 1. By default
+        the environment variable ``CHANGELOG_TEST_SEED``, or a new random seed. A failure prints
+        the seed.
     prepare : callable, optional
-        Called with each session that the query runs in, when it has the feeds as views: to
-        register functions, or to make further views.
+        A function called with the session of each run, after the feeds are registered as views.
+        Use it to register functions, or to create further views.
 
     Returns
     -------
     list of list of Change
-        What each batch has emitted.
+        The changes emitted by each batch.
 
     Raises
     ------
     ChangelogError
-        An `AssertionError` that says which batch is wrong and how.
+        If a batch is wrong. The message of this `AssertionError` shows the batch and the
+        differences.
 
     See Also
     --------
-    check_query : for queries that are data frames, and for rows of Python.
+    check_query : for queries as data frames, and for rows as Python values.
 
     Examples
     --------
@@ -128,42 +131,45 @@ def check_query(
 ) -> list[list[Change]]:
     """Check a query against batch Spark after every batch.
 
-    No changes need be written that it must emit. Nothing may be taken back that was not there,
-    no batch may say more than has changed, and all changes so far, replayed into an empty table,
-    must make the rows that batch Spark answers.
+    A test needs no expected changes. The checks of each batch are:
+
+    - Each retraction must match an existing row.
+    - A batch must not retract and insert the same row.
+    - The changes so far, replayed into an empty table, must equal batch Spark's result.
 
     Parameters
     ----------
     spark : SparkSession
         A session made with `configure`, or the fixture ``changelog_session``.
     query : str or callable
-        SQL that reads the feeds by their names, or a function that takes their tables as data
-        frames, in order, and returns one.
+        SQL that reads the feeds by name, or a function from the feeds' tables, as data frames in
+        order, to a data frame.
     feeds : sequence of Feed
-        The tables that change.
+        The changing tables.
     batches : sequence of mapping
-        What arrives together, by the names of feeds: changes as text, such as ``"+I Oslo 5"``, or
-        rows whose first value is the kind, such as ``("+I", "Oslo", 5)``.
+        The changes of each batch, by feed name. A change is a string such as ``"+I Oslo 5"``, or
+        a row with the row kind as its first value, such as ``("+I", "Oslo", 5)``.
     mode, key
-        As `to_changelog` takes them.
+        As in `to_changelog`.
     restart : bool
-        Whether the query is stopped after every batch as they are written, and goes on from its
-        checkpoint.
+        Whether the first run, over the batches as written, restarts from the checkpoint after
+        every batch.
     cuts, seed, prepare
-        As `check` takes them.
+        As in `check`.
     compare : bool
-        Whether what batch Spark answers is compared. A query whose result depends on when rows
-        arrive has no such answer.
+        Whether to compare with batch Spark. Pass False for a query whose result depends on the
+        arrival time of rows, as batch Spark has no such times.
 
     Returns
     -------
     list of list of Change
-        What each batch has emitted.
+        The changes emitted by each batch.
 
     Raises
     ------
     ChangelogError
-        An `AssertionError` that says which batch is wrong and how.
+        If a batch is wrong. The message of this `AssertionError` shows the batch and the
+        differences.
 
     Examples
     --------
@@ -196,13 +202,13 @@ def _subject(
     prepare: Prepare | None,
     compares: bool = True,
 ) -> tuple[Subject, list[int]]:
-    """Return the query with all changes in order, and after how many of them each batch ends."""
+    """Return the query with its input changes in order, and the end position of each batch."""
     check_session(spark)
     unknown = {name for batch in batches for name in batch} - {feed.name for feed in feeds}
     if unknown:
         raise ValueError(f"there is no feed {', '.join(sorted(unknown))}")
     session = batch_session(spark)
-    session.conf.set("spark.sql.ansi.enabled", "true")  # a text that is no value is an error
+    session.conf.set("spark.sql.ansi.enabled", "true")  # fail for text without a valid value
     read: dict[str, list[Arrival]] = {}
     for feed in feeds:
         given: list[Any] = [change for batch in batches for change in batch.get(feed.name, ())]
@@ -219,7 +225,7 @@ def _subject(
 
 
 def _check_feeds(feeds: Sequence[Feed], batches: Sequence[Sequence[Arrival]]) -> None:
-    """Fail where a feed takes back what never comes, or gives a key twice."""
+    """Raise ValueError if a feed retracts a missing row or inserts a key twice."""
     tables = {feed.name: FeedTable(feed, schema_of(feed).names) for feed in feeds}
     for batch in batches:
         for change in batch:
@@ -239,7 +245,7 @@ def _check(
 ) -> list[list[Change]]:
     __tracebackhide__ = True
     if subject.mode == "upsert" and not subject.key:
-        raise ValueError("to check mode upsert, the key is needed that rows are written by")
+        raise ValueError("mode upsert needs a key: name the key columns of the consumer")
     with tempfile.TemporaryDirectory(prefix="changelog-test-batch-") as home:
         answers = BatchAnswers(subject, Path(home))
         emitted = _run(subject, written, answers, expected)
@@ -255,7 +261,7 @@ def _run(
     expected: Sequence[Sequence[str]] | None = None,
 ) -> list[list[Change]]:
     __tracebackhide__ = True
-    again = f"to run just this: {SEED}={way.seed} {CUTS}=1, or seed={way.seed}, cuts=1"
+    again = f"to run these batches: {SEED}={way.seed} {CUTS}=1, or seed={way.seed}, cuts=1"
     try:
         return Run(subject, way, answers).check(expected)
     except ChangelogError as error:
@@ -265,7 +271,7 @@ def _run(
     except Exception as error:
         if way.seed is None:
             raise
-        raise ChangelogError(f"failed when run {way}\n{again}\n{error}") from error
+        raise ChangelogError(f"the query failed, run {way}\n{again}\n{error}") from error
 
 
 def _ways(size: int, cuts: int | None, seed: int | None) -> list[Way]:
@@ -286,7 +292,7 @@ def _check_refused(subject: Subject, scenario: Scenario) -> None:
             if condition == scenario.error and wanted.items() <= parameters.items():
                 return
             raise ChangelogError(
-                f"expected to be refused with {scenario.error} {wanted}\n"
-                f"but it was with {condition} {parameters}"
+                f"the query must fail with {scenario.error} {wanted}\n"
+                f"but fails with {condition} {parameters}"
             ) from error
-    raise ChangelogError(f"expected to be refused with {scenario.error}, but the query runs")
+    raise ChangelogError(f"the query must fail with {scenario.error}, but runs")

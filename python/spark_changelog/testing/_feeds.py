@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables that changes keep: the test kit's own, simple reading of them."""
+"""Changing tables, with a simple implementation independent of the engine."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from spark_changelog.functions import Input
 from spark_changelog.testing._changes import Values, comparable
 
 Batch = Mapping[str, Sequence["str | Sequence[Any]"]]
-"""What arrives together, by the names of feeds."""
+"""The changes of one batch, by feed name."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """A table kept by changes, which a query reads by its name.
+    """A changing table as an input of a query.
 
     Attributes
     ----------
     name : str
-        What the query calls it.
+        The name of the table in the query.
     columns : str or StructType
-        Its columns, as DDL.
+        The columns, as DDL or as a schema.
     key : str or sequence of str, optional
-        Columns that are unique in the table; without them rows may occur several times.
+        Columns that are unique in the table. Without a key, equal rows may occur several times.
     input : {"retract", "upsert"}
-        Whether changes come with the full row before them, or only the newest row of a key.
+        ``"retract"`` for changes with before images, ``"upsert"`` for the newest row of each key.
     sequence_by : str or sequence of str, optional
         Columns that order the changes of one key of an ``"upsert"`` feed.
     insert_only : bool
-        Whether rows only come, and have no kind of change.
+        Whether the feed is append-only, with rows without a row kind.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Feed:
 
 @dataclass(frozen=True)
 class Arrival:
-    """One change of a feed, as it was given and as the source reads it."""
+    """One change of a feed, as given by the test and as JSON for the source."""
 
     feed: str
     kind: str
@@ -68,7 +68,7 @@ class Arrival:
 
 
 class FeedTable:
-    """The rows that the changes of a feed have left, each as the line of JSON that was read."""
+    """The current rows of a feed's table, each as a line of JSON."""
 
     def __init__(self, feed: Feed, fields: Sequence[str]) -> None:
         self._feed = feed
@@ -81,27 +81,27 @@ class FeedTable:
 
     @property
     def rows(self) -> list[str]:
-        """The rows that are there."""
+        """The current rows."""
         if self._feed.input == "upsert":
             return [new.json for new in self._newest.values() if new.kind in ("+I", "+U")]
         return [line for lines in self._rows.values() for line in lines]
 
     def add(self, change: Arrival) -> None:
-        """Apply a change. A row that is taken back before it comes never comes."""
+        """Apply a change. A retraction before the insert of its row cancels the insert."""
         if self._feed.insert_only and change.kind != "+I":
-            raise ValueError(f"'{change}': rows of {self._feed.name} only come")
+            raise ValueError(f"'{change}': {self._feed.name} is INSERT ONLY")
         if self._feed.input == "upsert":
             self._upsert(change)
         else:
             self._retract(change, comparable(change.values))
 
     def check_all(self) -> None:
-        """Fail where a row was taken back that never came: a wrong input proves nothing."""
+        """Raise ValueError for a retraction without an insert: the test's input is wrong."""
         for changes in filter(None, self._awaited.values()):
-            raise ValueError(f"'{changes[0]}' takes back a row that never comes")
+            raise ValueError(f"'{changes[0]}' retracts a row never inserted")
 
     def check_batch(self) -> None:
-        """Fail where a key that is unique has several rows when all of a batch has come."""
+        """Raise ValueError if a key has several rows at the end of a batch."""
         if self._key and self._feed.input == "retract":
             twice = [key for key, count in self._keys.items() if count > 1]
             if twice:
@@ -126,7 +126,7 @@ class FeedTable:
             self._newest[self._key_of(change)] = change
 
     def _is_newer(self, change: Arrival, known: Arrival) -> bool:
-        """Of equal sequences the later counts, and an update's old row is the older."""
+        """Compare by sequence. For equal sequences the later change is newer, except ``-U``."""
         new, old = self._order(change), self._order(known)
         return new > old or (new == old and not (self._sequence and change.kind == "-U"))
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table that emitted changes keep."""
+"""The replay of emitted changes into a table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ ALLOWED: dict[Mode, set[str]] = {
 
 
 class ChangelogError(AssertionError):
-    """An emitted change doesn't fit what was emitted before it."""
+    """A query emitted a wrong change or a wrong result."""
 
 
 @dataclass
 class Replay:
-    """Replays changes batch by batch, and checks that they fit.
+    """A table built by replaying changes batch by batch, with checks.
 
-    Nothing is taken back that is not there, and nothing is said that did not change.
+    Each retraction must match an existing row, and a batch must not retract and insert the same
+    row.
     """
 
     mode: Mode = "retract"
@@ -38,7 +39,7 @@ class Replay:
         """Apply one batch."""
         self._check_kinds(changes)
         self._check_minimal(changes)
-        # Inside a batch the order of rows means nothing: retractions first.
+        # The order of rows within a batch has no meaning: apply retractions first.
         for change in sorted(changes, key=lambda change: change.accumulates):
             if self.mode == "upsert":
                 self._upsert(change)
@@ -49,7 +50,7 @@ class Replay:
 
     def _take(self, change: Change) -> None:
         if self.rows[change.values] <= 0:
-            raise ChangelogError(f"'{change}' takes back a row that is not there")
+            raise ChangelogError(f"'{change}' retracts a missing row")
         self.rows[change.values] -= 1
         if not self.rows[change.values]:
             del self.rows[change.values]
@@ -61,7 +62,7 @@ class Replay:
         if change.accumulates:
             self.rows[change.values] += 1
         elif not present:
-            raise ChangelogError(f"'{change}' deletes a key that is not there")
+            raise ChangelogError(f"'{change}' deletes a missing key")
 
     def _key_of(self, row: Values) -> Values:
         return tuple(row[position] for position in self.key)
@@ -69,15 +70,15 @@ class Replay:
     def _check_kinds(self, changes: Sequence[Change]) -> None:
         kinds = Counter(change.kind for change in changes)
         if not kinds.keys() <= ALLOWED[self.mode]:
-            raise ChangelogError(f"mode {self.mode} does not allow all of {dict(kinds)}")
+            raise ChangelogError(f"mode {self.mode} does not allow these kinds: {dict(kinds)}")
         if self.mode == "retract" and kinds["-U"] != kinds["+U"]:
-            raise ChangelogError(f"an update has only one half: {dict(kinds)}")
+            raise ChangelogError(f"-U and +U differ in number: {dict(kinds)}")
 
     def _check_minimal(self, changes: Sequence[Change]) -> None:
         came = {change.values for change in changes if change.accumulates}
         both = [change for change in changes if not change.accumulates and change.values in came]
         if both:
-            raise ChangelogError(f"'{both[0]}' and the same row given again in one batch")
+            raise ChangelogError(f"'{both[0]}' retracts a row inserted in the same batch")
         if self.mode == "upsert":
             keys = Counter(self._key_of(change.values) for change in changes)
             twice = [key for key, count in keys.items() if count > 1]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs a query under test in one way, and compares it with batch Spark after every batch."""
+"""One run of a query under test, compared with batch Spark after every batch."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from spark_changelog.testing._sessions import (
 Query = str | Callable[..., DataFrame]
 
 MOST_BATCHES = 8
-"""Into how many batches a changelog is cut at most."""
+"""The maximum number of batches in a run over random batches."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How changes come: where batches end, and after which the query is begun anew.
+    """A division of the input changes into batches, with restarts in between.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Way:
 
     @classmethod
     def of(cls, size: int, seed: int) -> Way:
-        """Cut ``size`` changes at random."""
+        """Divide ``size`` changes into batches at random."""
         chance = random.Random(seed)
         number = chance.randint(1, min(size, MOST_BATCHES)) if size else 0
         cuts = sorted(chance.sample(range(1, size), number - 1)) if number else []
@@ -70,7 +70,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Subject:
-    """A query under test, with everything that it needs."""
+    """A query under test, with its feeds, input changes and mode."""
 
     spark: SparkSession
     query: Query
@@ -82,7 +82,7 @@ class Subject:
     compares: bool = True
 
     def result(self, session: SparkSession, tables: Sequence[DataFrame]) -> DataFrame:
-        """Make the query from its text, over tables."""
+        """Return the query's result over ``tables``, one table per feed."""
         for feed, table in zip(self.feeds, tables, strict=True):
             table.createOrReplaceTempView(feed.name)
         if self.prepare is not None:
@@ -90,7 +90,7 @@ class Subject:
         return session.sql(self.query) if isinstance(self.query, str) else self.query(*tables)
 
     def start(self, folder: Path, collector: Callable[[DataFrame, int], None]) -> None:
-        """Run the query in a session of its own until it has read all that has arrived."""
+        """Run the query in a new session until every available file is read."""
         session = new_session(self.spark)
         changes = to_changelog(
             self.result(session, [_stream(session, feed, folder) for feed in self.feeds]),
@@ -122,7 +122,7 @@ def _stream(session: SparkSession, feed: Feed, folder: Path) -> DataFrame:
 
 
 class BatchAnswers:
-    """What batch Spark answers to the query after so many changes."""
+    """The results of the query in batch Spark, cached by the number of input changes."""
 
     def __init__(self, subject: Subject, folder: Path) -> None:
         self._subject = subject
@@ -131,7 +131,7 @@ class BatchAnswers:
         self._known: dict[int, list[Change]] = {}
 
     def after(self, size: int) -> list[Change]:
-        """Return the rows, each as an insert."""
+        """Return the result over the first ``size`` changes, each row as an insert."""
         if size not in self._known:
             self._known[size] = self._ask(size)
         return self._known[size]
@@ -151,7 +151,7 @@ class BatchAnswers:
 
 
 class Run:
-    """One life of a query: what it emits in each batch, and what that makes of the result."""
+    """A run of a query over batches, with its emitted changes and the replayed result."""
 
     def __init__(self, subject: Subject, way: Way, answers: BatchAnswers) -> None:
         self._subject = subject
@@ -162,7 +162,7 @@ class Run:
         self._replay: Replay | None = None
 
     def check(self, expected: Sequence[Sequence[str]] | None = None) -> list[list[Change]]:
-        """Run it, and return the changes of each batch, or fail at the first wrong one."""
+        """Run the query and return each batch's changes. Raise at the first wrong batch."""
         __tracebackhide__ = True
         batches: list[list[Change]] = []
         with tempfile.TemporaryDirectory(prefix="changelog-test-") as home:
@@ -177,7 +177,7 @@ class Run:
         return batches
 
     def _lives(self) -> list[list[int]]:
-        """Return the numbers of the batches from one start to the next."""
+        """Return the batch numbers, grouped by start of the query."""
         lives: list[list[int]] = [[]]
         for number in range(len(self._way.ends)):
             if number in self._way.restarts:
@@ -189,7 +189,7 @@ class Run:
         return (self._way.ends[number - 1] if number else 0), self._way.ends[number]
 
     def _deliver(self, home: Path, number: int) -> None:
-        """Put one file for each feed: the files of a number make one batch."""
+        """Write one file per feed. The files with the same number are one batch."""
         start, end = self._bounds(number)
         for feed in self._subject.feeds:
             folder = home / feed.name
@@ -204,7 +204,7 @@ class Run:
         self._emitted[batch_id] = collect(batch)
 
     def _by_batch(self, number: int) -> list[list[Change]]:
-        """Return what was emitted, with what batches without news have given at the last one."""
+        """Return the changes of each batch. Batches without input count to the last batch."""
         given = [self._emitted[batch_id] for batch_id in sorted(self._emitted)]
         given += [[] for _ in range(number - len(given))]
         last = [change for changes in given[number - 1 :] for change in changes]
@@ -238,7 +238,7 @@ class Run:
             raise self._failure(
                 number,
                 changes,
-                "the changes so far do not make the rows that batch Spark answers:",
+                "the changes so far do not give batch Spark's rows:",
                 *[f"  missing    {_row(row)}" for row in (wanted - has).elements()],
                 *[f"  unexpected {_row(row)}" for row in (has - wanted).elements()],
             )
@@ -269,7 +269,7 @@ class Run:
 
 
 def rounded(rows: Counter[Values]) -> Counter[Values]:
-    """Forget the last digits of floating point: sums differ there with the order of addition."""
+    """Round floats to nine digits, since sums depend on the order of addition."""
     result: Counter[Values] = Counter()
     for row, count in rows.items():
         result[tuple(float(f"{v:.9g}") if isinstance(v, float) else v for v in row)] += count

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads queries with the changes they must emit."""
+"""Scenarios: queries with input changes and expected changes, read from text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = {"feed", "query", "mode", "error"}
 
 @dataclass(frozen=True)
 class Step:
-    """What arrives together, as text by feed, and the changes that must come of it."""
+    """The input changes of one batch, as pairs of feed and text, and the expected changes."""
 
     changes: Sequence[tuple[str, str]]
     expected: Sequence[str] = ()
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A query over changing tables, with the changes that it must emit.
+    """A query over changing tables, with input changes and expected changes.
 
     A scenario is written as text::
 
@@ -50,19 +50,18 @@ class Scenario:
         -> -D Oslo 5
         -> +I Rome 5
 
-    - The comment at the top is the title. A line that begins with a blank goes on with the one
-      before.
-    - After a feed's columns: ``KEY (…)``, ``SEQUENCE BY (…)``, and ``INSERT ONLY`` or
-      ``UPSERT``, as `Feed` has them. ``mode`` is that of `to_changelog`, ``retract`` if it is
-      left out.
-    - Each change is a batch of its own, unless it begins with ``&``: then it comes in the same
-      batch as the one before. Values are separated by blanks and read as by ``CAST``; ``NULL``
-      is NULL, and ``'New York'`` a text with a blank, ``''`` one without anything.
-    - The lines with ``->`` below are all changes that the query must emit for the batch, in any
-      order. In a text without any such line changes are not compared, but only what batch Spark
-      answers.
-    - Instead of changes: ``error CONDITION``, with lines ``name: value`` of its parameters that
-      begin with a blank, for a query that must be refused when it is started.
+    - The comment at the top is the title. An indented line continues the previous line.
+    - ``KEY (…)``, ``SEQUENCE BY (…)``, ``INSERT ONLY`` and ``UPSERT`` after a feed's columns are
+      the attributes of `Feed`.
+    - ``mode`` is the changelog mode of `to_changelog`, by default ``retract``.
+    - Each change is a batch. ``&`` at the start of a line puts the change into the previous
+      batch.
+    - Values are separated by blanks and parsed by ``CAST``. ``NULL`` is NULL, ``'New York'`` a
+      string with a blank, and ``''`` the empty string.
+    - The lines with ``->`` after a batch are the expected changes, complete, in any order. A text
+      without ``->`` is compared with batch Spark only.
+    - ``error CONDITION`` in place of changes means: the query must fail at its start. Indented
+      lines ``name: value`` are the expected parameters of the condition.
 
     Examples
     --------
@@ -87,7 +86,7 @@ class Scenario:
 
     @property
     def tells_changes(self) -> bool:
-        """Whether the text says what must be emitted."""
+        """Whether the text has expected changes."""
         return any(step.expected for step in self.steps)
 
     @classmethod
@@ -100,7 +99,7 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str) -> Scenario:
-        """Read a scenario from its text, which may be indented as a whole."""
+        """Read a scenario from text. The text as a whole may be indented."""
         lines = [line for line in textwrap.dedent(text).splitlines() if line.strip()]
         title = [
             line.removeprefix("--").strip()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""The sessions in which queries under test run, and what goes in and out of them."""
+"""Sessions for queries under test, and the conversion of their input and output."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from spark_changelog.testing._changes import Change, checked_kind, comparable, s
 from spark_changelog.testing._feeds import Arrival, Feed
 
 KIND = "_kind"
-"""The column of a feed's file that tells the kind of a change."""
+"""The column with the row kind in a feed's files."""
 
 EXACTLY = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "ignoreNullFields": "false",
 }
-"""Options by which JSON holds all of a value."""
+"""Options to write values as JSON without loss."""
 
-# Batch queries over a few rows: compiling code takes longer than they do.
+# Batch queries over a few rows run faster without code generation.
 _BATCH_SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -44,18 +44,18 @@ _BATCH_SETTINGS = {
 
 
 def check_session(spark: SparkSession) -> None:
-    """Fail where queries can't be tested, and say what to do."""
+    """Raise an error with a remedy if the session can't test queries."""
     if is_remote():
-        raise NotImplementedError("queries are tested in a classic session, not by Spark Connect")
+        raise NotImplementedError("the test kit needs a classic session, not Spark Connect")
     if EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise ValueError(
-            "the session was made without spark_changelog.configure(builder), or the fixture "
-            "changelog_session"
+            "the session has no spark-changelog extension: create the session with "
+            "spark_changelog.configure(builder), or use the fixture changelog_session"
         )
 
 
 def new_session(spark: SparkSession) -> SparkSession:
-    """Return a session that nothing has run in, with the settings of ``spark``."""
+    """Return a new session with the settings of ``spark``."""
     session = spark.newSession()
     has = session.conf.getAll
     for name, value in spark.conf.getAll.items():
@@ -65,7 +65,7 @@ def new_session(spark: SparkSession) -> SparkSession:
 
 
 def batch_session(spark: SparkSession) -> SparkSession:
-    """Return one for small batch queries."""
+    """Return a new session for small batch queries."""
     session = new_session(spark)
     for name, value in _BATCH_SETTINGS.items():
         session.conf.set(name, value)
@@ -86,9 +86,9 @@ def raw_schema(feed: Feed) -> StructType:
 
 
 def arrivals(session: SparkSession, feed: Feed, given: Sequence[Any]) -> list[Arrival]:
-    """Read changes that are given as text or as rows whose first value is the kind.
+    """Read changes from strings, or from rows with the row kind as first value.
 
-    Spark itself casts texts, and writes values as JSON.
+    Spark casts the strings, and writes the values as JSON.
     """
     as_text = [index for index, change in enumerate(given) if isinstance(change, str)]
     as_rows = [index for index, change in enumerate(given) if not isinstance(change, str)]
@@ -141,7 +141,7 @@ def _texts(session: SparkSession, rows: Sequence[Sequence[str | None]], size: in
 def canonical(
     session: SparkSession, schema: StructType, changes: Sequence[str]
 ) -> list[tuple[str, tuple[str | None, ...]]]:
-    """Write expected changes as Spark writes the values: ``1.50`` for ``1.5`` of two digits."""
+    """Write expected changes as Spark does: ``1.50`` for ``1.5`` as a decimal of scale 2."""
     pairs = [split(text) for text in changes]
     for text, (_, words) in zip(changes, pairs, strict=True):
         if len(words) != len(schema):
@@ -161,7 +161,7 @@ def canonical(
 
 
 def collect(frame: DataFrame) -> list[Change]:
-    """Return the rows of a data frame as changes: by its last column ``_change_type``, if any."""
+    """Return a data frame's rows as changes, with kinds from a last column ``_change_type``."""
     has_kind = frame.columns[-1:] == ["_change_type"]
     size = len(frame.columns) - has_kind
     renamed = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])

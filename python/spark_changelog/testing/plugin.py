@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fixtures and options for pytest, which finds this module by itself."""
+"""Fixtures and options for pytest, found through the package's entry point."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say how often changelogs are cut at random, and from which seed."""
+    """Add the options for runs over random batches."""
     group = parser.getgroup("changelog", "tests of changelog queries")
     group.addoption(
         "--changelog-cuts",
         type=int,
         metavar="N",
-        help="how often each changelog is cut into batches at random (default: 1)",
+        help="number of runs of each query over random batches (default: 1)",
     )
     group.addoption(
-        "--changelog-seed", type=int, metavar="N", help="what the first cut is drawn from"
+        "--changelog-seed", type=int, metavar="N", help="random seed of the first such run"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the options to the checks, which tests may call by themselves."""
+    """Set the options as environment variables, for tests that call the checks directly."""
     for name in "cuts", "seed":
         given = config.getoption(f"changelog_{name}")
         if given is not None:
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def changelog_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start a small local session with the extension; it is stopped at the end."""
+    """Start a small local session with the extension, and stop the session at the end."""
     from pyspark.sql import SparkSession
 
     from spark_changelog import configure
