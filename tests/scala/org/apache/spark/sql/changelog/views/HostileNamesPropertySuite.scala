@@ -136,8 +136,7 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
     must(s"CREATE SAVEPOINT $saved OF $v")
     must(s"WHY $v WHERE $first IS NOT NULL")
     must(s"DESCRIBE EXTENDED $v")
-    must(
-      s"SHOW MATERIALIZED VIEWS IN ${quoted(spark.sessionState.catalog.getCurrentDatabase)}")
+    must(s"SHOW MATERIALIZED VIEWS IN ${quoted(spark.sessionState.catalog.getCurrentDatabase)}")
     assert(must(s"SHOW MATERIALIZED VIEWS '${view.take(3)}*'").nonEmpty)
     assert(must(s"SHOW REFRESHES OF ${quoted(view)}").size == 2)
     val other = s"SELECT $value AS $alias, max($key) AS m FROM $source GROUP BY $value"
@@ -212,9 +211,7 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
   }
 
   /** A topic, whose records are read as a table by the columns of `feed`. */
-  private def topicOf(
-      feed: Feed,
-      key: String): (String, Map[String, String], () => DataFrame) = {
+  private def topicOf(feed: Feed, key: String): (String, Map[String, String], () => DataFrame) = {
     numTopics += 1
     val topic = s"hostile_$numTopics"
     createTopic(topic)
