@@ -138,11 +138,11 @@ class ChangelogConf:
     views_state = Entry(
         "spark.sql.changelog.views.state",
         str,
-        "When the state of a materialized view is computed, which refreshes by changes need. 'late': "
-        "CREATE and REFRESH FULL compute the rows alone, at the cost of a batch query, and the next "
-        "incremental refresh computes the state first. 'early': CREATE and REFRESH FULL compute "
-        "both. Views that can't be recomputed, or whose refresh policy is not AUTO, always compute "
-        "it early. A view keeps the setting of the session that created it.",
+        "When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL "
+        "compute only the rows, at the cost of a batch query. The next incremental refresh "
+        "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view that "
+        "can't be recomputed, or has another refresh policy than AUTO, always computes its "
+        "state early. A view keeps the setting of the session that created it.",
     )
     aggregate_distinct_split = Entry(
         "spark.sql.changelog.aggregate.distinctSplit.enabled",

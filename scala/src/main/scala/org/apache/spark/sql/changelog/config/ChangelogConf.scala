@@ -161,11 +161,12 @@ object ChangelogConf {
     .createWithDefaultString("60s")
 
   val VIEW_STATE: ConfigEntry[String] = Setting("spark.sql.changelog.views.state")
-    .doc("When the state of a materialized view is computed, which refreshes by changes need. 'late': CREATE and " +
-      "REFRESH FULL compute the rows alone, at the cost of a batch query, and the next incremental " +
-      "refresh computes the state first. 'early': CREATE and REFRESH FULL compute both. Views that " +
-      "can't be recomputed, or whose refresh policy is not AUTO, always compute it early. A view " +
-      "keeps the setting of the session that created it.")
+    .doc(
+      "When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL " +
+      "compute only the rows, at the cost of a batch query. The next incremental refresh " +
+      "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view that " +
+      "can't be recomputed, or has another refresh policy than AUTO, always computes its " +
+      "state early. A view keeps the setting of the session that created it.")
     .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))

@@ -9,12 +9,12 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.{EvolveCheckpoint, RescaleCheckpoint}
 import org.apache.spark.sql.changelog.explain.dryrun.{DryRunCommand, Sample}
+import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
 import org.apache.spark.sql.changelog.explain.{
   ExplainChangelogCommand,
   ExplainFormat,
   ExplainQueryCommand
 }
-import org.apache.spark.sql.changelog.explain.lineage.WhyCommand
 import org.apache.spark.sql.changelog.savepoints._
 import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.commands._
