@@ -163,10 +163,10 @@ object ChangelogConf {
   val VIEW_STATE: ConfigEntry[String] = Setting("spark.sql.changelog.views.state")
     .doc(
       "When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL " +
-      "compute only the rows, at the cost of a batch query. The next incremental refresh " +
-      "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view that " +
-      "can't be recomputed, or has another refresh policy than AUTO, always computes its " +
-      "state early. A view keeps the setting of the session that created it.")
+        "compute only the rows, at the cost of a batch query. The next incremental refresh " +
+        "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view that " +
+        "can't be recomputed, or has another refresh policy than AUTO, always computes its " +
+        "state early. A view keeps the setting of the session that created it.")
     .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))

@@ -90,7 +90,9 @@ private class DeltaBatches(
   }
 
   private def filesOf(rows: DataFrame): Seq[Path] =
-    rows.queryExecution.analyzed.collect { case DeltaRelation(table) => table.snapshot.files }.flatten
+    rows.queryExecution.analyzed.collect { case DeltaRelation(table) =>
+      table.snapshot.files
+    }.flatten
 
   private def exists(path: Path): Boolean =
     path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.delta.actions.DeletionVectorDescriptor.INLINE_DV_MARKER
 import org.apache.spark.sql.delta.actions.{
   Action,
   AddCDCFile,
@@ -18,7 +19,6 @@ import org.apache.spark.sql.delta.actions.{
   RemoveFile,
   SetTransaction
 }
-import org.apache.spark.sql.delta.actions.DeletionVectorDescriptor.INLINE_DV_MARKER
 import org.apache.spark.sql.delta.commands.cdc.CDCReader
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.delta.{DeltaColumnMapping, DeltaConfigs, Snapshot}
