@@ -5,9 +5,22 @@ package org.apache.spark.sql.changelog.views
 
 import org.apache.spark.sql.Row
 
+import org.apache.spark.sql.changelog.config.ChangelogConf
+
 /** Tells a suite what who follows a view sees of a statement. */
 trait FollowedViewTest extends ViewTest {
   protected val counts = "SELECT n, count(*) AS customers, sum(total) AS total FROM v GROUP BY n"
+
+  /** With state from the first, so that each refresh reads what has changed and no more. */
+  override def beforeEach(): Unit = {
+    super.beforeEach()
+    spark.conf.set(ChangelogConf.VIEW_STATE.key, "early")
+  }
+
+  override def afterEach(): Unit = {
+    spark.conf.unset(ChangelogConf.VIEW_STATE.key)
+    super.afterEach()
+  }
 
   protected def version: Long = facts("DESCRIBE EXTENDED MATERIALIZED VIEW v")("Version").toLong
 

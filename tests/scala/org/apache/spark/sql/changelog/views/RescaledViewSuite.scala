@@ -66,6 +66,7 @@ class RescaledViewSuite extends AnyFunSuite with RevenueView {
 
     test(s"$provider: a savepoint brings its number back") {
       run(s"CREATE MATERIALIZED VIEW v USING $provider AS $revenue")
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
       val before = partitions
       run("CREATE SAVEPOINT few OF MATERIALIZED VIEW v")
       run("ALTER MATERIALIZED VIEW v SET PARTITIONS 5")
@@ -91,6 +92,7 @@ class RescaledViewSuite extends AnyFunSuite with RevenueView {
       run("ALTER MATERIALIZED VIEW v SET PARTITIONS 3")
       run("REFRESH MATERIALIZED VIEW v FULL")
       check()
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL")
       assert(partitions == Set(3))
       run("UPDATE orders SET amount = 3 WHERE id = 1")
       run("REFRESH MATERIALIZED VIEW v")
