@@ -45,6 +45,7 @@ private[evolution] class StoppedQuery(
         s"batch $begun was begun and is not done; start the query once more as it was, so that it ends")
     }
     if (logs.isActive) refuse("the query it is of is running; stop that first")
+    if (batches.isWithoutState) refuse("its state has not been computed; start it once as it was")
     done
   }
 
