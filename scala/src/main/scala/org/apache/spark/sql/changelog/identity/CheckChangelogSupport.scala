@@ -74,8 +74,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val hadoopConf = classic.sessionState.newHadoopConf()
     val file = new QueryRecordFile(checkpoint, hadoopConf)
     lazy val current = QueryRecord(query, classic.sessionState.conf)
-    // a view's rows may be there before its query has run
-    if (logs.lastDone.isDefined && !logs.isWithoutState) {
+    if (logs.lastDone.isDefined) {
       CheckSameQuery(checkpoint.toString, file.read(), current)
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(

@@ -13,7 +13,7 @@ import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 
-import org.apache.spark.sql.changelog.checkpoint.TextFile
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, TextFile}
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.microbatch._
@@ -21,13 +21,17 @@ import org.apache.spark.sql.changelog.microbatch._
 /**
  * A query that begins, or begins again, when the first batch of a run is planned.
  *
- * While no batch is done there is nothing to protect, and the query is written down anew.
+ * While no batch is done there is nothing to protect, and the query is written down anew. A view's query whose first
+ * rows were computed without state is recorded with no operators yet.
  */
 private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch) {
   private val conf = session.sessionState.conf
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val file = new QueryRecordFile(batch.checkpoint, hadoopConf)
-  private val recorded = if (batch.batchId == 0) None else Some(file.read())
+  private val recorded =
+    if (batch.batchId == 0 && !new BatchLogs(session, batch.checkpoint).isWithoutState) None
+    else Some(file.read())
+  private val hasOperators = batch.batchId > 0 || recorded.exists(_.operators.nonEmpty)
   private val current = QueryRecord(batch.query, conf)
   private val begun = recorded.fold(current)(current.begunAs)
 
@@ -53,13 +57,13 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   /** Refuses another query than the recorded one, and goes on with the settings of that. */
   def begin(): Unit = {
     RunningStream(session).foreach(_.findLatestOffsets())
-    recorded match {
-      case Some(record) =>
-        CheckSameQuery(batch.checkpoint.toString, record, current)
-        RecordedSettings.use(record.settings, conf)
-      case None =>
-        conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
-        conf.setConf(ChangelogConf.SPREADING_SALTS, Some(SpreadingSalts.text(session)))
+    recorded.foreach { record =>
+      CheckSameQuery(batch.checkpoint.toString, record, current)
+      RecordedSettings.use(record.settings, conf)
+    }
+    if (!hasOperators) {
+      conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
+      conf.setConf(ChangelogConf.SPREADING_SALTS, Some(SpreadingSalts.text(session)))
     }
     // rows that operators without state have shuffled are not shuffled again for those with state
     conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))
@@ -69,7 +73,9 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
     val settings = RecordedSettings.valuesIn(conf)
     val next = begun.copy(settings = settings, operators = operators)
-    recorded.foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
+    recorded
+      .filter(_ => hasOperators)
+      .foreach(CheckSameQuery.operators(batch.checkpoint.toString, _, operators))
     if (!recorded.contains(next)) file.write(next)
   }
 }

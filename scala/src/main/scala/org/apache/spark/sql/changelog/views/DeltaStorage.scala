@@ -14,7 +14,8 @@ import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaCommits}
-import org.apache.spark.sql.changelog.sinks.table.EmptyPartitions
+import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
+import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 
 /**
  * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
@@ -75,6 +76,12 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
   override def sink(view: KeptView): (String, Map[String, String]) =
     ("changelog-table", Map("table" -> view.sql, "countRows" -> "true"))
+
+  override def check(view: KeptView, input: SinkInput): Unit = {
+    val (format, options) = sink(view)
+    new TableSink(new SinkOptions(format, options)).accept(input)
+    ()
+  }
 
   override def stagingSink(view: KeptView): (String, Map[String, String]) = {
     val path = view.definition.rows.toString

@@ -42,11 +42,15 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   /** Its changes, in the form its storage takes them. */
   def changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
 
-  /** Refuses what can't be kept, as starting it would. */
-  def check(): Unit = {
-    val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
+  /** Its changes as a sink gets them. Refuses a query that can't be kept, as starting it would. */
+  def sinkInput: SinkInput = {
+    val root = this.changes.queryExecution.analyzed.collectFirst { case root: ToChangelog =>
+      root
+    }
     val input = optimized(root.get)
-    SinkInput(kind.toString, input.output, input).keyOrNone(None)
+    val changes = SinkInput(kind.toString, input.output, input)
+    changes.keyOrNone(None)
+    changes
   }
 
   private def toChangelog(mode: OutputMode): ToChangelog = ToChangelogFunction(plan, mode, Nil)

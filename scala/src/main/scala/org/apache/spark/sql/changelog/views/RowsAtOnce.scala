@@ -17,6 +17,7 @@ import org.apache.spark.sql.classic.{DataFrame, Dataset}
 import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.compat.{RunningStream, StreamLogs}
+import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile}
 import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMode}
 import org.apache.spark.sql.changelog.sources.StreamRows
 
@@ -47,7 +48,8 @@ private[views] class RowsAtOnce(query: ViewQuery) {
    *   a new one, of the query
    */
   def compute(checkpoint: Path)(write: (DataFrame, String) => Unit): Boolean = {
-    val streams = StreamRows.in(query.changes.queryExecution.analyzed)
+    val analyzed = query.changes.queryExecution.analyzed
+    val streams = StreamRows.in(analyzed)
     var isWritten = false
     StreamRows.read(session, streams, checkpoint) { delivered =>
       val plan = RowsAtOnce.over(RowsAtOnce.withoutChanges(query.analyzed), delivered)
@@ -59,7 +61,13 @@ private[views] class RowsAtOnce(query: ViewQuery) {
       }
       isWritten = true
     }
-    if (isWritten) new BatchLogs(session, checkpoint).leaveOutState()
+    if (isWritten) {
+      // the rows are of this query, whatever its names mean when the state is computed
+      val hadoopConf = session.sessionState.newHadoopConf()
+      val record = QueryRecord(analyzed, session.sessionState.conf)
+      new QueryRecordFile(checkpoint, hadoopConf).write(record)
+      new BatchLogs(session, checkpoint).leaveOutState()
+    }
     isWritten
   }
 }

@@ -13,7 +13,9 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.views.files.{
+  FilesSink,
   FilesSinkProvider,
   SnapshotVersions,
   Snapshots,
@@ -59,6 +61,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def sink(view: KeptView): (String, Map[String, String]) = {
     val (format, options) = stagingSink(view)
     (format, options + ("view" -> view.sql))
+  }
+
+  override def check(view: KeptView, input: SinkInput): Unit = {
+    val (format, options) = sink(view)
+    new FilesSink(new SinkOptions(format, options), (_, _) => ()).accept(input)
+    ()
   }
 
   override def stagingSink(view: KeptView): (String, Map[String, String]) = (

@@ -25,6 +25,7 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
+import org.apache.spark.sql.changelog.sinks.SinkInput
 import org.apache.spark.sql.changelog.sources.ArrivalDependence
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.tables.FollowedWay
@@ -117,7 +118,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       else if (definition.policy.isIncremental) Right(query)
       else
         try {
-          query.check()
+          query.sinkInput
           Right(query)
         } catch { case error: AnalysisException => Left(Seq(error.getMessage)) }
     }
@@ -183,9 +184,12 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   /** Its rows, now; only of a query that reads no stream. */
   def rows: DataFrame = Dataset.ofRows(session, analyzed)
 
+  /** Its changes as a sink gets them. */
+  def sinkInput: SinkInput = kept.sinkInput
+
   /** Refuses a query that can't be kept, as starting it would. */
   def check(): this.type = {
-    if (isStreaming) kept.check()
+    if (isStreaming) sinkInput
     else if (definition.kind == ViewKind.StreamingTable || definition.policy.isIncremental) {
       throw notIncremental(definition.kind.toString)
     } else rows.queryExecution.assertAnalyzed()

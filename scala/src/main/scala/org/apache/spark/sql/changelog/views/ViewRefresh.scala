@@ -112,11 +112,18 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Whether rows that are computed from nothing are computed without state. */
-  private lazy val computesLate: Boolean =
-    query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
-      view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
-      query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
+  /**
+   * Whether rows that are computed from nothing are computed without state. Refuses a query whose changes could not be
+   * kept later.
+   */
+  private lazy val computesLate: Boolean = {
+    val isLate =
+      query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
+        view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
+        query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
+    if (isLate) storage.check(view, query.sinkInput)
+    isLate
+  }
 
   /** Whether the rows that are shown were computed without state. */
   private def isWithoutState: Boolean =

@@ -15,6 +15,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.savepoints.Savepoints
+import org.apache.spark.sql.changelog.sinks.SinkInput
 import org.apache.spark.sql.changelog.views.files.SnapshotVersions
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
@@ -32,6 +33,9 @@ trait ViewStorage {
 
   /** The sink that keeps the view current, and its options. */
   def sink(view: KeptView): (String, Map[String, String])
+
+  /** Refuses changes that the sink can't keep. */
+  def check(view: KeptView, input: SinkInput): Unit
 
   /** The sink that fills a generation which is not shown yet. */
   def stagingSink(view: KeptView): (String, Map[String, String])
