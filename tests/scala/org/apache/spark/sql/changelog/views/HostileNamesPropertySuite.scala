@@ -278,6 +278,8 @@ private object HostileNamesPropertySuite {
     "CHANGELOG_SINK_NAME_TOO_LONG",
     "CHANGELOG_VIEW_CLAUSE_NOT_SUPPORTED",
     "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
+    // as of a table called ../
+    "DELTA_TABLE_NOT_FOUND",
     // of a database
     "INVALID_ATTRIBUTE_NAME_SYNTAX",
     "INVALID_SCHEMA_OR_RELATION_NAME")

@@ -121,6 +121,17 @@ class ViewWithoutStateSuite extends AnyFunSuite with ViewSession with BeforeAndA
       assert(run("SELECT sum(n) FROM v") == Seq(Row(100)))
     }
 
+    test(s"another query is computed, since there is no state to keep: $format") {
+      val larger = query.replace("GROUP BY", "WHERE f.id > 3 GROUP BY")
+      create(format)
+      assert(run(s"EXPLAIN ALTER MATERIALIZED VIEW v AS $larger").isEmpty)
+      run(s"ALTER MATERIALIZED VIEW v AS $larger")
+      check(larger)
+      change()
+      run("REFRESH MATERIALIZED VIEW v INCREMENTAL STRICT")
+      check(larger)
+    }
+
     test(s"views over views without state: $format") {
       val sums = "SELECT n % 2 AS odd, sum(total) AS total FROM v GROUP BY n % 2"
       create(format)
@@ -135,6 +146,13 @@ class ViewWithoutStateSuite extends AnyFunSuite with ViewSession with BeforeAndA
       run("REFRESH MATERIALIZED VIEW w WITH UPSTREAM")
       check(sums, "w")
     }
+  }
+
+  test("what the sink can't keep is refused before there is a view") {
+    val maps =
+      "SELECT DISTINCT map(customer, n) AS m FROM (SELECT customer, count(*) AS n FROM facts GROUP BY customer)"
+    intercept[SparkThrowable](create("delta", maps))
+    assert(run("SHOW MATERIALIZED VIEWS").isEmpty)
   }
 
   test("versions that are gone before there is state") {

@@ -7,6 +7,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.StatePlan
 import org.apache.spark.sql.changelog.views._
@@ -28,7 +29,8 @@ case class AlterViewQuery(name: Seq[String], query: String) extends ViewCommand 
 }
 
 /**
- * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator.
+ * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator. Returns no rows for a
+ * view without state, which is recomputed.
  */
 case class ExplainAlteredView(name: Seq[String], query: String) extends ViewCommand {
   override val output: Seq[Attribute] = StatePlan.columns
@@ -36,8 +38,11 @@ case class ExplainAlteredView(name: Seq[String], query: String) extends ViewComm
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)
     val altered = AlterViewQuery.altered(session, view, query)
-    val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view)
-    evolution.operators.map(_.toRow)
+    if (new BatchLogs(session, view.definition.checkpoint).isWithoutState) Nil
+    else {
+      val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view)
+      evolution.operators.map(_.toRow)
+    }
   }
 }
 
