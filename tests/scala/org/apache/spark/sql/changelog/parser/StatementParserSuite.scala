@@ -108,6 +108,13 @@ class StatementParserSuite
       "CREATE SAVEPOINT ^a.b OF MATERIALIZED VIEW v".replace("^a.", "a^."),
       "a name of one part",
       "CREATE SAVEPOINT s")
+    // it names a folder
+    Seq("../../x", "a/b", ".").foreach { name =>
+      isWrong(
+        s"DROP SAVEPOINT ^`$name` OF MATERIALIZED VIEW v",
+        "a name of letters, digits and underscores",
+        "DROP SAVEPOINT ")
+    }
   }
 
   test("a statement that only this extension has needs its verb alone to be known") {
@@ -296,7 +303,7 @@ class StatementParserSuite
       "| `[a \\| b]…` | any number of them |",
       "| `KIND`, `KINDS` | `MATERIALIZED VIEW` or `STREAMING TABLE`, and the plural |",
       "| `v`, `w`, `table`, `database` | a name, such as `catalog.schema.v` |",
-      "| `s` | a name of one part |",
+      "| `s` | a name of letters, digits and underscores |",
       "| `n` | a number |",
       "| `'text'` | a text in single or double quotes |",
       "",

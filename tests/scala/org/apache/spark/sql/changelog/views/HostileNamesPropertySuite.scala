@@ -135,7 +135,7 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
     must(s"REFRESH $v")
     compare(query)
     val saved = word(random)
-    must(s"CREATE SAVEPOINT $saved OF $v")
+    must(s"CREATE SAVEPOINT ${quoted(saved)} OF $v")
     must(s"WHY $v WHERE $first IS NOT NULL")
     must(s"DESCRIBE EXTENDED $v")
     must(s"SHOW MATERIALIZED VIEWS IN ${quoted(spark.sessionState.catalog.getCurrentDatabase)}")
@@ -149,16 +149,16 @@ class HostileNamesPropertySuite extends SeedSuite(numSeeds = 24) with KafkaTopic
       must(s"REFRESH $v FULL")
       compare(other)
     }
-    must(s"RESTORE $v TO SAVEPOINT $saved")
+    must(s"RESTORE $v TO SAVEPOINT ${quoted(saved)}")
     val renamed = named(table, view)
     if (done(s"ALTER $v RENAME TO ${quoted(renamed)}"))
       must(s"ALTER MATERIALIZED VIEW ${quoted(renamed)} RENAME TO ${quoted(view)}")
-    must(s"CREATE MATERIALIZED VIEW forked FROM ${quoted(view)} AT SAVEPOINT $saved")
+    must(s"CREATE MATERIALIZED VIEW forked FROM ${quoted(view)} AT SAVEPOINT ${quoted(saved)}")
     must(s"COMPARE MATERIALIZED VIEW forked WITH ${quoted(view)}")
     must(s"ALTER $v SWAP WITH forked")
     must(s"REFRESH $v")
     compare(query)
-    must(s"DROP SAVEPOINT $saved OF $v")
+    must(s"DROP SAVEPOINT ${quoted(saved)} OF $v")
     Seq("forked", quoted(view)).foreach(name => must(s"DROP MATERIALIZED VIEW $name"))
   }
 

@@ -48,10 +48,14 @@ private[parser] final class ReadStatement(
     }
   }
 
-  /** Returns a name that must have one part. */
+  /** Returns a name of one part, without anything that means more in a path. */
   def word(slot: String): String = {
     val parts = name(slot)
-    if (parts.size > 1) throw error(found.parts(slot)._1 + 1, Seq("a name of one part"))
+    val first = found.parts(slot)._1
+    if (parts.size > 1) throw error(first + 1, Seq("a name of one part"))
+    if (parts.head.isEmpty || !parts.head.forall(c => c.isLetterOrDigit || c == '_')) {
+      throw error(first, Seq("a name of letters, digits and underscores"))
+    }
     parts.head
   }
 
