@@ -44,13 +44,11 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
   /** Its changes as a sink gets them. Refuses a query that can't be kept, as starting it would. */
   def sinkInput: SinkInput = {
-    val root = this.changes.queryExecution.analyzed.collectFirst { case root: ToChangelog =>
-      root
-    }
-    val input = optimized(root.get)
-    val changes = SinkInput(kind.toString, input.output, input)
-    changes.keyOrNone(None)
-    changes
+    val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
+    val plan = optimized(root.get)
+    val input = SinkInput(kind.toString, plan.output, plan)
+    input.keyOrNone(None)
+    input
   }
 
   private def toChangelog(mode: OutputMode): ToChangelog = ToChangelogFunction(plan, mode, Nil)

@@ -50,11 +50,11 @@ private[views] class RowsAtOnce(query: ViewQuery) {
   def compute(checkpoint: Path)(write: (DataFrame, String) => Unit): Boolean = {
     val analyzed = query.changes.queryExecution.analyzed
     val streams = StreamRows.in(analyzed)
+    val logs = new BatchLogs(session, checkpoint)
     var isWritten = false
     StreamRows.read(session, streams, checkpoint) { delivered =>
       val plan = RowsAtOnce.over(RowsAtOnce.withoutChanges(query.analyzed), delivered)
-      val time = new BatchLogs(session, checkpoint).timeOf(0)
-      val timed = time.fold(plan)(ResolvePassingTime.at(plan, _))
+      val timed = logs.timeOf(0).fold(plan)(ResolvePassingTime.at(plan, _))
       val id = new StreamLogs(session, checkpoint).queryId.get
       RunningStream.outside(session.sparkContext) {
         session.withActive(write(Dataset.ofRows(session, timed), id))
@@ -66,7 +66,7 @@ private[views] class RowsAtOnce(query: ViewQuery) {
       val hadoopConf = session.sessionState.newHadoopConf()
       val record = QueryRecord(analyzed, session.sessionState.conf)
       new QueryRecordFile(checkpoint, hadoopConf).write(record)
-      new BatchLogs(session, checkpoint).leaveOutState()
+      logs.leaveOutState()
     }
     isWritten
   }

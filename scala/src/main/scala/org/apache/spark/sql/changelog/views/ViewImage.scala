@@ -102,7 +102,7 @@ object ViewImage {
     if (!path.getFileSystem(session.sessionState.newHadoopConf()).exists(path)) {
       throw ViewErrors.hasNoBatches(view.name, "it has not been refreshed by changes yet")
     }
-    new ViewRefresh(session, view).computeState()
+    ViewRefresh.computeState(session, view)
     val checkpoint = new ForkableCheckpoint(query.session, path, shown(view))
     val checked = checkpoint.checked(batch)
     val id = new StreamLogs(query.session, path).queryId.getOrElse("")

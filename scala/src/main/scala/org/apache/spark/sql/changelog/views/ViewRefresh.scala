@@ -89,7 +89,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       if (!mayCompute) throw refused(ViewErrors.notBegun(view.name), policy)
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(Replacement.OfAll, report)
-    } else if (wasRefreshed && isWithoutState) {
+    } else if (wasRefreshed && ViewRefresh.isWithoutState(session, view)) {
       val changed = cheaper.changed
       changed.foreach(report.isExpectedToCost)
       if (mayCompute && changed.exists(cheaper.isMost)) {
@@ -112,28 +112,25 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
+  /** Whether rows that are computed from nothing are computed without state. */
+  private lazy val computesLate: Boolean =
+    query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
+      view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
+      query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
+
   /**
-   * Whether rows that are computed from nothing are computed without state. Refuses a query whose changes could not be
-   * kept later.
+   * Computes rows without state, and hands them to `write` with the id of the query. Returns false if there is nothing
+   * to read, or state is wanted at once. Refuses a query whose changes could not be kept later.
    */
-  private lazy val computesLate: Boolean = {
-    val isLate =
-      query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
-        view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
-        query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
-    if (isLate) storage.check(view, query.sinkInput)
-    isLate
-  }
-
-  /** Whether the rows that are shown were computed without state. */
-  private def isWithoutState: Boolean =
-    new BatchLogs(session, view.definition.checkpoint).isWithoutState
-
-  /** Computes the first rows without state; false if there is nothing to read, or state is wanted at once. */
-  private def fill(report: RefreshReport): Boolean =
-    computesLate && new RowsAtOnce(query).compute(view.definition.checkpoint) { (rows, queryId) =>
-      new ReplaceRows(session, storage, report).fill(view, rows, queryId)
+  private def computeLate(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
+    computesLate && {
+      storage.check(target, query.sinkInput)
+      new RowsAtOnce(query).compute(target.definition.checkpoint)(write)
     }
+
+  /** Computes the first rows without state, if that is possible. */
+  private def fill(report: RefreshReport): Boolean =
+    computeLate(view)(new ReplaceRows(session, storage, report).fill(view, _, _))
 
   private def followChanges(policy: RefreshPolicy, report: RefreshReport): Unit =
     try catchUp(view, storage.sink(view), report)
@@ -169,12 +166,10 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     !checkpoint.getFileSystem(session.sessionState.newHadoopConf()).exists(checkpoint)
   }
 
-  /** Computes the state of rows that were computed without it; the rows stay as they are. */
-  def computeState(): Unit =
-    if (isWithoutState) ViewTurns.of(session, view) {
-      if (isWithoutState) runOnce(view, storage.sink(view), new RefreshReport, OneBatch.Only)
-      ()
-    }
+  private def computeState(): Unit = {
+    runOnce(view, storage.sink(view), new RefreshReport, OneBatch.Only)
+    ()
+  }
 
   /** Keeps the view up to date until it is stopped. */
   def start(): StreamingQuery = {
@@ -266,10 +261,9 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
     val replaceRows = new ReplaceRows(session, storage, report)
-    def isReplaced = computesLate && how.isOfAll &&
-      new RowsAtOnce(query).compute(staged.definition.checkpoint) { (rows, queryId) =>
-        replaceRows(staged, rows, how, Some(queryId))
-      }
+    def isReplaced = how.isOfAll && computeLate(staged) { (rows, queryId) =>
+      replaceRows(staged, rows, how, Some(queryId))
+    }
     try {
       if (!query.isStreaming) replaceRows(staged, query.rows, how)
       else {
@@ -359,8 +353,18 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     query.session.createDataFrame(java.util.List.of[Row](), schema)
 }
 
-private object ViewRefresh {
+object ViewRefresh {
+
+  /** Whether the rows that a view shows were computed without state. */
+  def isWithoutState(session: SparkSession, view: KeptView): Boolean =
+    new BatchLogs(session, view.definition.checkpoint).isWithoutState
+
+  /** Computes the state of rows that were computed without it; the rows stay as they are. */
+  def computeState(session: SparkSession, view: KeptView): Unit =
+    if (isWithoutState(session, view)) ViewTurns.of(session, view) {
+      if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()
+    }
 
   /** How many batches of a refresh are counted. */
-  val MostBatches = 10000
+  private val MostBatches = 10000
 }

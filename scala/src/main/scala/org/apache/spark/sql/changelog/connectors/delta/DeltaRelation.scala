@@ -5,20 +5,21 @@ package org.apache.spark.sql.changelog.connectors.delta
 
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types.StructType
 
 /** A relation of a plan that reads a Delta table. */
-private[changelog] final class DeltaRelation(location: FileIndex, table: Option[CatalogTable]) {
+private[changelog] final class DeltaRelation(
+    private[delta] val relation: LogicalRelation,
+    private[delta] val location: FileIndex) {
 
   /** Whether the query names the version to read. */
   def isTimeTravel: Boolean = DeltaSnapshots.isTimeTravel(location)
 
   /** The version that the relation reads. */
-  def snapshot: DeltaSnapshot = DeltaSnapshots.of(location, table)
+  def snapshot: DeltaSnapshot = DeltaSnapshots.of(location, relation.catalogTable)
 }
 
 private[changelog] object DeltaRelation {
@@ -30,7 +31,7 @@ private[changelog] object DeltaRelation {
     case logical: LogicalRelation =>
       logical.relation match {
         case files: HadoopFsRelation if files.location.getClass.getName == FileIndexClass =>
-          Some(new DeltaRelation(files.location, logical.catalogTable))
+          Some(new DeltaRelation(logical, files.location))
         case _ => None
       }
     case _ => None

@@ -33,5 +33,5 @@ private[changelog] object DeltaWriter {
       application: String): Option[DeltaWriter] =
     DeltaRelation
       .find(session, table)
-      .flatMap(_ => DeltaWrites.find(session, table, identity, application))
+      .flatMap(DeltaWrites.find(session, table, _, identity, application))
 }

@@ -7,7 +7,6 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.StatePlan
 import org.apache.spark.sql.changelog.views._
@@ -38,7 +37,7 @@ case class ExplainAlteredView(name: Seq[String], query: String) extends ViewComm
   override protected def runIn(session: SparkSession): Seq[Row] = {
     val view = find(session, name)
     val altered = AlterViewQuery.altered(session, view, query)
-    if (new BatchLogs(session, view.definition.checkpoint).isWithoutState) Nil
+    if (ViewRefresh.isWithoutState(session, view)) Nil
     else {
       val evolution = new ViewEvolution(new ViewQuery(session, altered.definition), view)
       evolution.operators.map(_.toRow)

@@ -28,7 +28,7 @@ case class RescaleView(name: Seq[String], numPartitions: Int) extends ViewComman
       RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
       val storage = ViewStorage(session, view.definition.provider)
       storage.settle(view)
-      new ViewRefresh(session, view).computeState()
+      ViewRefresh.computeState(session, view)
       val checkpoint = view.definition.checkpoint
       Rescaling.check(checkpoint, numPartitions)
       val files = checkpoint.getFileSystem(session.sessionState.newHadoopConf())

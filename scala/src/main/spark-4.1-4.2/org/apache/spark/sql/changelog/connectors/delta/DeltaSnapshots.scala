@@ -33,7 +33,7 @@ private[delta] object DeltaSnapshots {
   def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot =
     new LoggedSnapshot(indexOf(location).getSnapshot, table)
 
-  private def indexOf(location: FileIndex): TahoeLogFileIndex = location match {
+  def indexOf(location: FileIndex): TahoeLogFileIndex = location match {
     case index: TahoeLogFileIndex => index
     case other => throw new IllegalStateException(s"not a Delta table: $other")
   }

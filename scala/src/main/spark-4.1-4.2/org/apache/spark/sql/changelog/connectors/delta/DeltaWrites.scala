@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.connectors.delta
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{And, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.Filter
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, quoteIdentifier}
@@ -18,7 +19,7 @@ import org.apache.spark.sql.delta.commands.{
   DeletionVectorWriter
 }
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
-import org.apache.spark.sql.delta.files.{TahoeBatchFileIndex, TahoeLogFileIndex}
+import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
 import org.apache.spark.sql.delta.{
   ColumnWithDefaultExprUtils,
@@ -29,7 +30,7 @@ import org.apache.spark.sql.delta.{
   OptimisticTransaction,
   Snapshot
 }
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -63,15 +64,21 @@ private[delta] class DeltaWrites private (
 
   /** Writes a batch, unless it is there; false if the rows that it concerns are too many. */
   private def commit(changes: RowChanges, batch: Long): Boolean = {
-    val (relation, index) = DeltaWrites.relationOf(session, table).getOrElse {
+    val found = DeltaRelation.find(session, table).getOrElse {
       throw new IllegalStateException(s"not a Delta table: $table")
     }
+    val (relation, index) = (found.relation, DeltaSnapshots.indexOf(found.location))
     index.deltaLog.withNewTransaction(relation.catalogTable, Some(index.getSnapshot)) { txn =>
       val isDone = txn.txnVersion(application) >= batch || {
-        val files = candidates(txn, relation, changes)
+        val conditions =
+          if (changes.mayRemove)
+            changes.conditions(relation.output, txn.metadata.partitionColumns)
+          else Nil
+        val files =
+          if (changes.mayRemove) txn.filterFiles(conditions, keepNumRecords = true) else Nil
         val isCounted = files.forall(_.numPhysicalRecords.isDefined)
-        val found = if (isCounted) find(txn, relation, files, changes) else None
-        found.map(changes.outcome).exists { outcome =>
+        val rows = if (isCounted) find(txn, relation, files, conditions, changes) else None
+        rows.map(changes.outcome).exists { outcome =>
           val note = SetTransaction(application, batch, Some(System.currentTimeMillis()))
           val actions = remove(txn, files, outcome) ++ add(txn, outcome)
           val query = application.takeWhile(_ != '/')
@@ -85,26 +92,13 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** The files that may hold rows to remove. */
-  private def candidates(
-      txn: OptimisticTransaction,
-      relation: LogicalRelation,
-      changes: RowChanges): Seq[AddFile] =
-    if (changes.mayRemove)
-      txn.filterFiles(conditions(txn, relation, changes), keepNumRecords = true)
-    else Nil
-
-  private def conditions(
-      txn: OptimisticTransaction,
-      relation: LogicalRelation,
-      changes: RowChanges): Seq[Expression] =
-    changes.conditions(relation.output, txn.metadata.partitionColumns)
-
+  /** The rows of some files that changes concern; none if they are too many. */
   private def find(
       txn: OptimisticTransaction,
       relation: LogicalRelation,
       files: Seq[AddFile],
-      changes: RowChanges) =
+      conditions: Seq[Expression],
+      changes: RowChanges): Option[Seq[InternalRow]] =
     if (files.isEmpty) Some(Nil)
     else {
       val log = txn.deltaLog
@@ -114,9 +108,7 @@ private[delta] class DeltaWrites private (
         DMLWithDeletionVectorsHelper
           .createTargetDfForScanningForMatches(session, relation, index))
       val plan = scan.queryExecution.analyzed
-      val filtered = conditions(txn, relation, changes)
-        .reduceOption(And(_, _))
-        .fold(plan)(Filter(_, plan))
+      val filtered = conditions.reduceOption(And(_, _)).fold(plan)(Filter(_, plan))
       val columns = identity.columns.fieldNames.toSeq.map(name => col(quoteIdentifier(name))) ++
         Seq(col("_metadata.file_path"), col("_metadata.row_index"))
       changes.find(Dataset.ofRows(session, filtered).select(columns: _*).queryExecution.toRdd)
@@ -188,26 +180,13 @@ private[delta] object DeltaWrites extends Logging {
   def find(
       session: SparkSession,
       table: String,
+      found: DeltaRelation,
       identity: RowIdentity,
-      application: String): Option[DeltaWriter] =
-    relationOf(session, table).flatMap { case (_, index) =>
-      val obstacle = obstacleIn(index.getSnapshot, identity)
-      obstacle.foreach(why => logDebug(s"Batches are merged into $table: $why"))
-      Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
-    }
-
-  private def relationOf(
-      session: SparkSession,
-      table: String): Option[(LogicalRelation, TahoeLogFileIndex)] =
-    session.table(table).queryExecution.analyzed.collectFirst {
-      case relation @ LogicalRelation(
-            HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _),
-            _,
-            _,
-            _,
-            _) =>
-        relation -> index
-    }
+      application: String): Option[DeltaWriter] = {
+    val obstacle = obstacleIn(DeltaSnapshots.indexOf(found.location).getSnapshot, identity)
+    obstacle.foreach(why => logDebug(s"Batches are merged into $table: $why"))
+    Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
+  }
 
   /** Why batches can't be written without `MERGE`. */
   private def obstacleIn(snapshot: Snapshot, identity: RowIdentity): Option[String] = {

@@ -10,6 +10,7 @@ private[delta] object DeltaWrites {
   def find(
       session: SparkSession,
       table: String,
+      found: DeltaRelation,
       identity: RowIdentity,
       application: String): Option[DeltaWriter] = None
 }
