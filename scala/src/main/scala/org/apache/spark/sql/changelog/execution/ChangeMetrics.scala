@@ -10,17 +10,17 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Counts what an operator emits and what it does to its state. Changes are counted so that the number
- * of each kind is known, with no more to be done for a change than is needed for that.
+ * Counts the changes that an operator emits, by row kind, and the records of its state that it writes or
+ * removes. The number of each row kind follows from these counters, with few additions per change.
  *
  * @param emitted
- *   changes of all kinds
+ *   changes of all row kinds
  * @param retracted
- *   those of them that take a row back
+ *   retractions among the emitted changes
  * @param postimages
- *   those of them that are the new row of an update
+ *   after images (`+U`) among the emitted changes
  * @param deletes
- *   those of them that take a row back for good
+ *   deletes (`-D`) among the emitted changes
  * @param updated
  *   state records written
  * @param removed
@@ -34,7 +34,7 @@ final case class ChangeMetrics(
     updated: SQLMetric,
     removed: SQLMetric) {
 
-  /** Counts a change that is emitted. */
+  /** Counts an emitted change. */
   def emit(kind: Byte): Unit = {
     emitted += 1
     if (RowKind.retracts(kind)) {
@@ -44,11 +44,11 @@ final case class ChangeMetrics(
   }
 }
 
-/** Takes note of retractions of rows that were never given. */
+/** Records unmatched retractions: retractions of rows never inserted. */
 trait UnmatchedRetractions extends Serializable {
   def apply(count: Long, key: => String): Unit
 
-  /** Takes note of those by which a row is taken back more often than it was given, if any. */
+  /** Records the unmatched retractions of a batch that changes a row's count from `before` to `after`. */
   final def note(before: Long, after: Long, key: => String): Unit = {
     val missing = UnmatchedRetractions.count(before, after)
     if (missing > 0) apply(missing, key)
@@ -58,28 +58,29 @@ trait UnmatchedRetractions extends Serializable {
 object UnmatchedRetractions {
 
   /**
-   * How many retractions of a batch find no row, if a row was there `before` times and is there
-   * `after` times: below 0 if it is taken back more often than it was given. Below 0 itself if rows
-   * have come for such retractions.
+   * Returns the number of unmatched retractions in a batch, for a row with the count `before` before the batch
+   * and `after` after it. A count is below 0 if the row was retracted more often than inserted. The result is
+   * negative if inserts have arrived for earlier unmatched retractions.
    */
   def count(before: Long, after: Long): Long = math.max(0L, -after) - math.max(0L, -before)
 }
 
 /**
- * Emits, for one key after the other, the difference between the key's old and new row.
+ * Emits the difference between the old and the new row of each key.
  *
  * {{{
  *   old   new        emitted
+ *
  *   -     n          +I n
  *   o     -          -D o
  *   o     o          nothing
  *   o     n          -U o, +U n       (only +U n if the consumer does not ask for -U)
  * }}}
  *
- * The rows are emitted as they are, with their kind set in place.
+ * The iterator returns the rows themselves and sets the row kind in place.
  *
  * @param kindOrdinal
- *   where the row kind stands; `+I` in the rows handed in
+ *   the ordinal of the row kind; the rows passed in have `+I`
  */
 abstract class DifferenceIterator(
     kindOrdinal: Int,
@@ -90,7 +91,7 @@ abstract class DifferenceIterator(
   private var first: UnsafeRow = _
   private var second: UnsafeRow = _
 
-  /** Goes to the next key; false if there is none. */
+  /** Moves to the next key. Returns false after the last key. */
   protected def nextKey(): Boolean
 
   /** The key's row before this batch, or null. */

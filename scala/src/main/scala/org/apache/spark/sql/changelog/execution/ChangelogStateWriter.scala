@@ -50,45 +50,46 @@ import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, BatchTime}
 import org.apache.spark.sql.changelog.plans.StoredResult
 
 /**
- * An operator that keeps one state store per partition.
+ * An operator with one state store per partition.
  *
- * Spark's own metrics, state schema, operator metadata and restart checks apply. An operator only
- * says how its state looks and what to do with the rows of a partition. One with a single input is
- * a [[UnaryChangelogStateWriter]].
+ * Spark's own metrics, state schema, operator metadata and restart checks apply. An operator declares the
+ * layout of its state and processes the rows of a partition. An operator with a single input is a
+ * [[UnaryChangelogStateWriter]].
  */
 trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
-  /** Columns a state entry is looked up by. */
+  /** The columns by which a state entry is looked up. */
   def stateKeySchema: StructType
 
-  /** Columns kept per entry. */
+  /** The columns stored per entry. */
   def stateValueSchema: StructType
 
-  /** Whether entries are also scanned by a prefix of their key. */
+  /** How the store encodes keys. The encoder decides whether entries can be scanned by a prefix of the key. */
   def keyEncoder: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(stateKeySchema)
 
-  /** In which partition each entry of the state is. */
+  /** Declares the partition of each state entry. */
   def placement: EntryPlacement
 
-  /** The columns of the state's key that an event time, and so a watermark, can be among. */
+  /** The columns of the state's key that may include an event time with a watermark. */
   def timedColumns: Seq[Attribute] = Nil
 
-  /** How a watermark bounds the state, in the batch that runs. */
+  /** How a watermark bounds the state in the running batch. */
   protected final lazy val eventTimeBound: Option[EventTimeBound] =
     EventTimeBound(timedColumns, batchTime)
 
   protected final lazy val batchTime: BatchTime =
     AssignStateInfo.time(castToImpl(session), inputWatermark(_))
 
-  /** The watermark that bounds the state, in ms, where that of the query is `origin`. */
+  /** Returns the watermark that bounds the state, in ms. `origin` is the query's watermark. */
   protected def inputWatermark(origin: Long): Option[Long] = OperatorWatermark.below(this, origin)
 
-  /** How long a hint lets entries be kept that nothing changes, in ms. */
+  /** The state TTL given by a hint, in ms. */
   def ttl: Option[Long] = None
 
   /**
-   * How long entries are kept that nothing changes, in ms, 0 for ever: all of them, or each kind,
-   * whose number the key begins with. Not for those that a watermark bounds.
+   * The state TTLs of the operator, in ms. 0 means for ever. A single TTL applies to all entries. With several,
+   * each kind of entry has its own TTL, and the key's first column is the number of the kind. Entries bounded
+   * by a watermark have no TTL.
    */
   protected lazy val ttls: Seq[Long] =
     Seq(
@@ -103,30 +104,36 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     expiry.map(_.storedSchema).getOrElse(stateValueSchema),
     keyEncoder)
 
-  /** The watermark by which it is decided what is emitted once, as it is closed. */
+  /** The watermark that decides which rows an emit-on-close operator emits. */
   protected def closingBound: Option[EventTimeBound] = eventTimeBound
 
-  /** Whether something is emitted once, when the watermark has passed it. */
+  /** Whether the operator emits rows once, after the watermark has passed them. */
   def emitsClosed: Boolean = false
 
-  /** A watermark that moves on closes groups, and time does what it does, without any change. */
+  /**
+   * Returns whether a batch without input has work to do. A watermark closes groups, and passing time expires
+   * rows, without any change in the input.
+   */
   final override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean = {
     val watermark = inputWatermark(AssignStateInfo.nextWatermark(castToImpl(session)))
     watermark.exists(closesMoreAt) ||
     changesAt(AssignStateInfo.nextTimestamp(castToImpl(session)))
   }
 
-  /** Whether something is emitted when the watermark has come to `watermark`. */
+  /** Returns whether the operator emits rows once the watermark reaches `watermark`, in ms. */
   protected def closesMoreAt(watermark: Long): Boolean =
     emitsClosed && closingBound.exists(watermark > _.over.getOrElse(0L))
 
-  /** Whether something is emitted when the next batch is begun at `time`, in ms, for that alone. */
+  /** Returns whether the operator emits rows in a batch that starts at `time`, in ms, without input. */
   protected def changesAt(time: Long): Boolean = false
 
-  /** Whether a partition without input rows emits nothing and expires no state, as most of a small batch. */
+  /**
+   * Whether a partition without input rows emits nothing and expires no state. In a small batch this is true
+   * for most partitions.
+   */
   protected def isNoOpWithoutInput: Boolean = false
 
-  /** Leaves out rows that come too late for the watermark, and counts them. */
+  /** Drops late rows and counts them. */
   protected def withoutLate(
       rows: Iterator[InternalRow],
       columns: Seq[Attribute],
@@ -136,33 +143,33 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       case None => rows
     }
 
-  /** Rows that agree on `key` together; all of them, if it has no columns. */
+  /** Places the rows with equal `key` in one partition. With an empty `key`, all rows are in one partition. */
   protected def clusteredBy(key: Seq[Expression]): Distribution =
     StatePlacement.clusteredBy(key, getStateInfo.numPartitions, conf)
 
-  /** When entries of the state are over, or are to be looked at, if a watermark says so. */
+  /** When a watermark makes entries expire or need a check; None if no watermark does. */
   protected def entryTimes: Option[EntryTimes] = None
 
-  /** When entries are over whose key has the columns `key`. */
+  /** Returns when entries expire, for a state whose key has the columns `key`. */
   protected def timesOfKey(key: Seq[Attribute]): Option[EntryTimes] =
     eventTimeBound.map(bound => EntryTimes.ofKey(bound.column, key))
 
-  /** Removes what no further change can reach. */
+  /** Removes expired entries, which no further change can reach. */
   protected def removeOver(store: StateStore): Unit =
     entriesOver(store).foreach { entry =>
       store.remove(entry.key)
       longMetric("numRemovedStateRows") += 1
     }
 
-  /** The entries no further change can reach; removing them meanwhile is fine. */
+  /** Returns the expired entries, which no further change can reach. The caller may remove entries while iterating. */
   protected def entriesOver(
       store: StateStore,
       bound: Option[EventTimeBound] = eventTimeBound): Iterator[UnsafeRowPair] =
     bound.flatMap(_.moved).map(entriesDue(store, _)).getOrElse(Iterator.empty)
 
   /**
-   * The entries that are due when the watermark has come to `watermark`, in ms; all have to be gone
-   * through.
+   * Returns the entries to expire or check at the watermark `watermark`, in ms. The caller must exhaust the
+   * iterator.
    */
   protected def entriesDue(store: StateStore, watermark: Long): Iterator[UnsafeRowPair] =
     store match {
@@ -171,8 +178,8 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     }
 
   /**
-   * Without a logical plan to lean on, Spark leaves adaptive execution off for the query, as it
-   * does for its own stateful operators: state lives in a fixed number of partitions.
+   * None, so that Spark leaves adaptive execution off for the query. Spark does the same for its own stateful
+   * operators, because state lives in a fixed number of partitions.
    */
   override def logicalLink: Option[LogicalPlan] = None
 
@@ -189,7 +196,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       "numExpiredStateRows",
       "number of state rows forgotten for their age"))
 
-  /** Spark's numbers, and how many rows have come and of which kinds others have gone on. */
+  /** Adds the number of input rows, and of output rows by row kind, to Spark's progress. */
   override def getProgress(): StateOperatorProgress = {
     val progress = super.getProgress()
     val emitted = longMetric("numOutputRows").value
@@ -222,7 +229,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
         stateSchemaVersion))
   }
 
-  /** Fails if the file with the columns of the state can't be read. An attempt that was never committed leaves one. */
+  /**
+   * Fails if the file with the state's columns cannot be read. In batch 0 the file comes from an uncommitted
+   * attempt and is deleted.
+   */
   private def checkColumnsFile(hadoopConf: Configuration, batchId: Long): Unit = {
     val file = StateStores.columnsFile(getStateInfo)
     val files = CheckpointFileManager.create(file, hadoopConf)
@@ -232,12 +242,12 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     }
   }
 
-  /** Lets whoever spreads the state over another number of partitions know where its entries belong. */
+  /** Records the partition of each entry in the checkpoint, for moving the state to another number of partitions. */
   private def notePlacement(hadoopConf: Configuration): Unit = {
     val folder = new Path(getStateInfo.checkpointLocation)
     val file = EntryPlacement.file(folder, getStateInfo.operatorId, hadoopConf)
     val text = placement.toJson
-    // one that can't be read is as good as none
+    // an unreadable file is written again
     if (!Try(file.find()).toOption.flatten.contains(text)) file.write(text)
   }
 
@@ -246,7 +256,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
       stateSchemaPaths: List[List[String]] = Nil): OperatorStateMetadata =
     StateStores.metadata(getStateInfo, shortName, keyEncoder)
 
-  /** The rows of several inputs, with those of one partition together. */
+  /** Returns the rows of several inputs by partition, one iterator per input. */
   protected def zipped(inputs: Seq[RDD[InternalRow]]): RDD[Seq[Iterator[InternalRow]]] = {
     val firstTwo: RDD[Seq[Iterator[InternalRow]]] =
       SparkRDDs.zip(inputs(0), inputs(1))((first, second) =>
@@ -256,10 +266,13 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     }
   }
 
-  /** Gives each partition of `input` its store, commits that and notes metrics at the end. */
+  /**
+   * Passes each partition of `input` its state store. At the end of the partition the store is committed and
+   * the metrics are set.
+   */
   protected def executeWithStore[T: ClassTag](input: RDD[T])(
       process: (StateStore, Iterator[T]) => Iterator[InternalRow]): RDD[InternalRow] = {
-    // initialized on the driver
+    // initialized here, on the driver
     metrics
     eventTimeBound
     closingBound
@@ -297,13 +310,13 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   }
 
   /**
-   * All rows of the result there are, as the state tells it, each as an insert. Called on executors, of
-   * operators of which [[org.apache.spark.sql.changelog.optimizer.rewrite.KnownResult]] says that it can.
+   * Returns all rows of the result, read from the state, as inserts. Called on executors, and only for
+   * operators that [[org.apache.spark.sql.changelog.optimizer.rewrite.KnownResult]] accepts.
    */
   protected def storedResult(store: StateStore): Iterator[InternalRow] =
     throw SparkException.internalError(s"$shortName does not keep its result")
 
-  /** Counts what the operator emits and what it does to its state. */
+  /** Returns the counters of emitted changes and changed state. */
   protected def changeMetrics: ChangeMetrics = ChangeMetrics(
     longMetric("numOutputRows"),
     longMetric("numRetractions"),
@@ -312,7 +325,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     longMetric("numUpdatedStateRows"),
     longMetric("numRemovedStateRows"))
 
-  /** Applies the session's policy to retractions of rows that were never given. */
+  /** Applies the session's policy to unmatched retractions. */
   protected def unmatchedRetractions(): UnmatchedRetractions = {
     val policy = UnmatchedRetraction.fromConf(conf)
     val counter = longMetric("numUnmatchedRetractions")
@@ -341,10 +354,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   }
 }
 
-/** An operator with one input that keeps one state store per partition. */
+/** An operator with one input and one state store per partition. */
 trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter {
 
-  /** Turns a partition's rows of one batch into the changes to emit. Called on executors. */
+  /** Processes a partition's rows of one batch and returns the changes to emit. Called on executors. */
   protected def processPartition(
       store: StateStore,
       rows: Iterator[InternalRow]): Iterator[InternalRow]

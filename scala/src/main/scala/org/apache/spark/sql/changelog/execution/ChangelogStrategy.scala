@@ -203,10 +203,13 @@ class ChangelogStrategy(session: SparkSession) extends SparkStrategy {
     case _ => Nil
   }
 
-  /** How many partitions the query's operators have. */
+  /** The number of partitions of the query's operators. */
   private def numPartitions: Int = AssignStateInfo.numPartitions(castToImpl(session))
 
-  /** The state of an operator whose rows are placed by some columns, or are all in one partition. */
+  /**
+   * Returns the state of an operator whose rows are placed by the columns `placedBy`. With no columns, all rows
+   * are in one partition.
+   */
   private def stateOf(operatorId: Long, placedBy: Seq[Expression]): StatefulOperatorStateInfo =
     AssignStateInfo.placed(AssignStateInfo(castToImpl(session), operatorId), placedBy)
 

@@ -5,31 +5,31 @@ package org.apache.spark.sql.changelog.execution
 
 import java.util.{ArrayList, Collections, Comparator, PriorityQueue}
 
-/** The entries that are not in a head, each with a signed count. */
+/** The tail: the entries outside a head, each with a signed count. */
 trait CountedTail[T] {
 
-  /** The count of `entry`, 0 if it is not kept. */
+  /** Returns the count of `entry`, 0 if the entry is not stored. */
   def count(entry: T): Long
 
-  /** Keeps `entry` with a count; a count of 0 forgets it. */
+  /** Stores `entry` with a count. A count of 0 removes the entry. */
   def update(entry: T, count: Long): Unit
 
-  /** Visits all entries kept. */
+  /** Visits all stored entries. */
   def foreach(visit: (T, Long) => Unit): Unit
 }
 
 /**
- * The best few of a key's entries while entries come and go.
+ * Keeps the best entries of a key at hand while entries are inserted and removed.
  *
- * The best entries, with their counts, are the *head*; it is small and lives in one record. All
- * others are the *tail*, one record each, all of them worse than every entry of the head. Most keys
- * have no tail. A head that has lost too many is refilled by one scan of the tail.
+ * The best entries, with their counts, are the *head*. The head is small and lives in one record. All worse
+ * entries are the *tail*, one record each. Most keys have no tail. A head with too few entries is refilled by
+ * one scan of the tail.
  *
- * Counts are signed: an entry whose count is not positive is kept, since its insert may still
- * come, but nobody sees it.
+ * Counts are signed. An entry with a negative count is stored, because its insert may arrive later, but is not
+ * visible.
  *
  * @param order
- *   compares entries, the better one first; equal only if they are the same
+ *   compares entries, the better entry first; returns 0 only for identical entries
  */
 abstract class CountedHead[T](order: Comparator[T]) {
   private val entries = new ArrayList[T]
@@ -37,23 +37,23 @@ abstract class CountedHead[T](order: Comparator[T]) {
   private var tailSize = 0L
   private var changed = false
 
-  /** How many entries the head is refilled with; it spills at twice as many. */
+  /** The number of entries to refill the head with. The head spills to the tail at twice this number. */
   protected def capacity: Int
 
-  /** How many entries the tail holds. */
+  /** The number of entries in the tail. */
   def numTailEntries: Long = tailSize
 
-  /** How many entries the head holds. */
+  /** The number of entries in the head. */
   def size: Int = entries.size
 
-  /** Whether the record of the key is no longer what was read. */
+  /** Whether the key's record differs from the record in the store. */
   def isChanged: Boolean = changed
 
   def entry(index: Int): T = entries.get(index)
 
   def count(index: Int): Long = counts.get(index)
 
-  /** Starts over with the head and the size of the tail of another key. */
+  /** Starts with an empty head for the next key, which has `numTailEntries` entries in the tail. */
   def reset(numTailEntries: Long): Unit = {
     entries.clear()
     counts.clear()
@@ -95,11 +95,11 @@ abstract class CountedHead[T](order: Comparator[T]) {
   /** The count of `entry`, which the head holds. */
   def countOf(entry: T): Long = counts.get(Collections.binarySearch(entries, entry, order))
 
-  /** Whether `entry`, if it is kept at all, is in the tail. */
+  /** Returns whether the tail is the place of `entry`. */
   def isBeyond(entry: T): Boolean =
     tailSize > 0 && (entries.isEmpty || order.compare(entry, entries.get(entries.size - 1)) > 0)
 
-  /** Takes note that the count of an entry of the tail has changed. */
+  /** Updates the size of the tail after the count of one of its entries changed. */
   def changeTail(before: Long, after: Long): Unit = {
     if (before == 0 && after != 0) tailSize += 1
     if (before != 0 && after == 0) tailSize -= 1
@@ -107,13 +107,13 @@ abstract class CountedHead[T](order: Comparator[T]) {
     changed ||= before == 0 || after == 0
   }
 
-  /** Takes all copies of `entry` out of the head, if it is there. */
+  /** Removes all copies of `entry` from the head. */
   protected def discard(entry: T): Unit = {
     val found = Collections.binarySearch(entries, entry, order)
     if (found >= 0) removeAt(found)
   }
 
-  /** Keeps only the first `size` entries of the head, the last of them with this count. */
+  /** Keeps only the first `size` entries of the head, and sets the count of the last entry to `lastCount`. */
   protected def truncate(size: Int, lastCount: Long): Unit = {
     while (entries.size > size) removeAt(entries.size - 1)
     if (size > 0 && count(size - 1) != lastCount) {
@@ -128,7 +128,7 @@ abstract class CountedHead[T](order: Comparator[T]) {
     changed = true
   }
 
-  /** Brings up the best entries of the tail. */
+  /** Moves the best entries of the tail into the head. */
   protected def refill(tail: CountedTail[T]): Unit = {
     val worstFirst = new PriorityQueue[(T, Long)](
       capacity + 1,
@@ -145,12 +145,12 @@ abstract class CountedHead[T](order: Comparator[T]) {
       append(entry, count)
       tail.update(entry, 0)
     }
-    // entries of a tail may have been forgotten for their age
+    // entries of a tail may have expired
     tailSize = numVisited - taken.size
     changed = true
   }
 
-  /** Forgets all entries. */
+  /** Removes all entries. */
   def clear(tail: CountedTail[T]): Unit = {
     if (tailSize > 0) {
       val left = new ArrayList[T]
@@ -168,7 +168,7 @@ abstract class CountedHead[T](order: Comparator[T]) {
     before
   }
 
-  /** Makes room in a head that has grown too large. */
+  /** Moves entries from a full head to the tail. */
   protected def spill(tail: CountedTail[T]): Unit = {
     changed = true
     while (entries.size > capacity) {

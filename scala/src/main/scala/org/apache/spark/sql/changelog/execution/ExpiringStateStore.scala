@@ -17,50 +17,53 @@ import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 
 /**
- * How long an operator keeps an entry of its state that nothing changes.
+ * The TTL of an operator's state entries.
  *
  * @param schema
  *   the operator's columns of an entry
  * @param ttls
- *   in ms, 0 for ever: of all entries, or of each kind of them, whose number the key begins with
+ *   in ms, 0 for ever: one TTL for all entries, or one per kind, whose number is the key's first column
  */
 final class StateExpiry(schema: StructType, ttls: Seq[Long]) extends Serializable {
   private val columns = toAttributes(schema)
   private val changed = AttributeReference("changed at", LongType, nullable = false)()
 
-  /** The columns of an entry in the store: the operator's, then when it was written. */
+  /** The columns of an entry in the store: the operator's columns, then the time of the last write. */
   val storedSchema: StructType =
     StructType(schema :+ StructField(changed.name, LongType, nullable = false))
 
-  /** Where the time an entry was written stands. */
+  /** The ordinal of the time of the last write. */
   private val changedOrdinal: Int = schema.size
 
-  /** Adds the time to an entry. */
+  /** Returns a projection that appends the time to an entry. */
   def stamp(): UnsafeProjection =
     UnsafeProjection.create(columns :+ changed, columns :+ changed)
 
-  /** Takes it off again. */
+  /** Returns a projection that removes the time from an entry. */
   def unstamp(): UnsafeProjection =
     UnsafeProjection.create(columns, columns :+ changed)
 
-  /** Whether an entry is too old to be seen. */
+  /** Returns whether an entry is expired and so not visible. */
   def isExpired(key: UnsafeRow, value: UnsafeRow, now: Long): Boolean = {
     val ttl = if (ttls.size == 1) ttls.head else ttls(key.getByte(0).toInt)
     ttl > 0 && value.getLong(changedOrdinal) + ttl <= now
   }
 
-  /** How often the store is searched for old entries, so that they hold a tenth more at most. */
+  /**
+   * The time between two scans for expired entries, in ms: a tenth of the shortest TTL. The store thus holds an
+   * entry for at most a tenth longer.
+   */
   def interval: Long = math.max(ttls.filter(_ > 0).min / 10, 1L)
 }
 
 /**
- * A state store that forgets entries nothing has changed for some time.
+ * Wraps a state store with a TTL: entries expire that have not changed for the TTL.
  *
- * An operator sees its own columns only. Old entries are invisible at once, and removed by a
- * search of the whole store now and then.
+ * An operator sees its own columns only. Expired entries are invisible at once. A scan of the whole store
+ * removes expired entries at intervals.
  *
  * @param time
- *   says how old an entry is: the time of batches, so that a batch that is run again sees the same
+ *   the times of this batch and the batch before; a rerun of the batch sees the same times
  */
 final class ExpiringStateStore(
     store: StateStore,
@@ -76,7 +79,7 @@ final class ExpiringStateStore(
   private def isExpired(key: UnsafeRow, value: UnsafeRow): Boolean =
     expiry.isExpired(key, value, time.timestamp)
 
-  /** Removes all old entries, if that is due. */
+  /** Removes all expired entries, if a scan is due. */
   def forgetExpired(): Unit =
     if (time.timestamp / expiry.interval != time.previousTimestamp / expiry.interval) {
       val entries = store.iterator(StateStore.DEFAULT_COL_FAMILY_NAME)

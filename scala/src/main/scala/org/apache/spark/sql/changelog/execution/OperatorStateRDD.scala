@@ -28,11 +28,11 @@ import org.apache.spark.sql.changelog.compat.{RunningStream, StateStores}
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /**
- * Gives each partition of `input` its state store of the batch, and what `process` makes of both.
+ * Opens the state store of each partition of `input` and runs `process` on the store and the rows.
  *
- * In Spark's own one each operator sends Hadoop's settings to executors again in each batch, and has
- * its function cleaned, for which Spark reads class files. Here a run sends the settings once, and
- * functions of operators need no cleaning.
+ * Spark's own RDD sends Hadoop's settings to executors again for each operator and batch. Spark also cleans the
+ * operator's function, which reads class files. Here a run sends the settings once, and functions of operators
+ * need no cleaning.
  */
 private[execution] final class OperatorStateRDD[T: ClassTag](
     @transient session: SparkSession,
@@ -49,12 +49,12 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
 
   override protected def getPartitions: Array[Partition] = input.partitions
 
-  /** Where the store was in the batch before. */
+  /** Returns the executor that held the store in the previous batch. */
   override protected def getPreferredLocations(partition: Partition): Seq[String] =
     coordinator.getLocation(StateStores.idOf(state, partition.index)).toSeq
 
   override def compute(partition: Partition, context: TaskContext): Iterator[InternalRow] = {
-    // operators below it in the task open their stores, and end, before it
+    // operators further down in the task open their stores, and complete, before this operator
     val rows = input.iterator(partition, context)
     val id = StateStores.idOf(state, partition.index)
     val failures = new StateReadFailures(id.storeId, state.storeVersion, hadoopConf.value.value)
@@ -63,7 +63,7 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
     if (storeConf.unloadOnCommit) {
       context.addTaskCompletionListener[Unit](_ => StateStore.doMaintenanceAndUnload(id))
     }
-    // called before the one above
+    // called before the listener above
     context.addTaskCompletionListener[Unit](_ => if (!store.hasCommitted) store.abort())
     failures.whileReading(process(store, rows))
   }
@@ -71,11 +71,11 @@ private[execution] final class OperatorStateRDD[T: ClassTag](
 
 private object OperatorStateRDD {
 
-  // kept as long as the last batch of a run is
+  // a weak value lives as long as the last batch of a run
   private val hadoopConfs: Cache[UUID, Broadcast[SerializableConfiguration]] =
     CacheBuilder.newBuilder().weakValues().build()
 
-  /** Hadoop's settings, as a run of a query has them from its start. */
+  /** Returns Hadoop's settings as they were at the start of a run. */
   def hadoopConf(session: SparkSession, run: UUID): Broadcast[SerializableConfiguration] =
     hadoopConfs.get(
       run,
@@ -85,8 +85,8 @@ private object OperatorStateRDD {
 }
 
 /**
- * Says where state is that can't be read, of which files, and what to do. Spark's providers give
- * the error of whatever reads them.
+ * Turns errors from reading state into an error that names the operator, the files and the way out. Spark's own
+ * providers throw the plain I/O or parser error.
  */
 private[changelog] class StateReadFailures(
     id: StateStoreId,
@@ -98,7 +98,7 @@ private[changelog] class StateReadFailures(
     try open
     catch { case error: Exception if isOfFiles(error) => throw notReadable(error) }
 
-  /** RocksDB reads its files as rows are asked for. */
+  /** Checks each row. RocksDB reads its files only while rows are iterated. */
   def whileReading[T](rows: => Iterator[T]): Iterator[T] = {
     val checked = checking(rows)
     new Iterator[T] {
@@ -121,7 +121,10 @@ private[changelog] class StateReadFailures(
       error)
   }
 
-  /** Ours say all that; who was told to end, or waits in vain for another task, has read none. */
+  /**
+   * Returns whether reading state files caused `error`. The project's own errors already name the file.
+   * Interrupted and killed tasks, and tasks that waited too long for another task's store, have read no file.
+   */
   private def isOfFiles(error: Exception): Boolean =
     CheckpointFileErrors.causes(error).forall {
       case _: ChangelogRuntimeException | _: InterruptedException | _: InterruptedIOException |
@@ -132,7 +135,7 @@ private[changelog] class StateReadFailures(
       case _ => true
     }
 
-  /** The newest snapshot up to the version that is there, and the changes since. */
+  /** The newest snapshot not newer than the version, and the change files after the snapshot. */
   private def filesOfVersion: Seq[String] = {
     val folder = id.storeCheckpointLocation()
     val files =
@@ -155,6 +158,6 @@ private[changelog] class StateReadFailures(
 private object StateReadFailures {
   private val Snapshots = Set("snapshot", "zip")
 
-  /** The ids of the files of this attempt, if attempts write separate files. */
+  /** A file name may contain the id of the task attempt that wrote the file. */
   private val StateFile = """(\d+)(?:_.*)?\.(snapshot|zip|delta|changelog)""".r
 }

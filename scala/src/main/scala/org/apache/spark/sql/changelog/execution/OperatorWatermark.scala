@@ -19,26 +19,26 @@ import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 
 /**
- * How far a watermark has come where an operator stands.
+ * Simulates the watermark at an operator.
  *
  * {{{
  *   aggregate        11:40
- *   +- join          12:00, its rows come up to 20 minutes after the watermark has passed them
+ *   +- join          12:00, emits rows up to 20 minutes older than the watermark
  *      :- watermark  12:00
  *      +- watermark  12:00
  * }}}
- * The same as in Spark's own simulation, which doesn't look into what is read once more.
+ * Spark's own simulation is the same, but looks neither through shared parts nor through reused exchanges.
  */
 private[execution] object OperatorWatermark {
 
   /**
-   * The watermark of what `operator` reads, in ms, where that of the query is `origin`; none if none is
-   * set below.
+   * Returns the watermark of the input of `operator`, in ms; None if no watermark is set below. `origin` is the
+   * query's watermark.
    */
   def below(operator: SparkPlan, origin: Long): Option[Long] =
     simulate(operator, origin, _.produceOutputWatermark(_))
 
-  /** The watermark of the sources below, as if none of our operators held any row up. */
+  /** Returns the watermark of the sources below, ignoring the delays of changelog operators. */
   def ofSources(operator: SparkPlan, origin: Long): Option[Long] = simulate(
     operator,
     origin,
@@ -64,31 +64,31 @@ private[execution] object OperatorWatermark {
 }
 
 /**
- * How a watermark bounds a state whose key holds an event time, or a window of one: nobody will
- * change what is older than it.
+ * Bounds a state by the watermark on the event time, or time window, in the state's key. No further row changes
+ * entries older than the watermark.
  *
  * @param column
  *   the event time
  * @param late
- *   the watermark, in ms, at and below which a change comes too late: that of the batch before
+ *   the watermark, in ms, that makes rows late: the watermark of the previous batch
  * @param over
- *   the watermark, in ms, at and below which an entry is over after this batch
+ *   the watermark, in ms, at and below which entries expire after this batch
  */
 final case class EventTimeBound(column: Attribute, late: Option[Long], over: Option[Long]) {
 
-  /** Tells of a row, of the columns `input`, whether it comes too late; none if no row can. */
+  /** Returns a predicate for late rows of the columns `input`; None if no row can be late. */
   def isLate(input: Seq[Attribute]): Option[BasePredicate] =
     WatermarkSupport
       .watermarkExpression(Some(column), late)
       .map(Predicate.create(_, input))
 
-  /** The watermark of this batch, in ms, if it is another than that of the batch before. */
+  /** The watermark of this batch, in ms; None if the watermark has not moved since the previous batch. */
   def moved: Option[Long] = BatchTime.moved(late, over)
 }
 
 object EventTimeBound {
 
-  /** The bound of a state with the columns `key`, if there is an event time among them. */
+  /** Returns the bound of a state with the columns `key`; None without an event time among the columns. */
   def apply(key: Seq[Attribute], time: => BatchTime): Option[EventTimeBound] =
     EventTime
       .firstOf(key)
@@ -96,13 +96,13 @@ object EventTimeBound {
 }
 
 /**
- * Tells how many rows an operator was given in a batch: as many as what is below it has counted. So
- * nothing needs to be counted a second time. Rows count before they are combined for the operator, or
- * copied for several functions of it.
+ * Counts the input rows of an operator in a batch, from the metrics of the nodes below. No row is counted a
+ * second time. Rows count before Spark combines rows for the operator, and before an expand copies rows for
+ * several functions.
  */
 object InputRows {
 
-  /** None if not everything below counts. Called on the driver, when the batch is done. */
+  /** Returns the number of input rows; None if a node below has no count. Called on the driver after the batch. */
   def apply(operator: SparkPlan): Option[Long] = counted(operator.children)
 
   private def counted(plans: Seq[SparkPlan]): Option[Long] = {

@@ -32,7 +32,8 @@ import org.apache.spark.sql.changelog.compat.SparkRDDs
 import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
 
 /**
- * Lets the stages of a query that computes changes do, and be sent, no more than a batch needs.
+ * Reduces the stages of a changelog query to the work and the serialized data that a batch needs.
+ *
  * {{{
  *   ChangelogJoin                        ChangelogJoin
  *   :- Sort                              :- LazySort
@@ -42,7 +43,7 @@ import org.apache.spark.sql.changelog.execution.output.ChangelogOutputExec
  *      +- Exchange                       +- NoRows
  *         +- Scan of no rows
  * }}}
- * Runs when exchanges are in place, before code is generated.
+ * Runs after Spark has added exchanges and before code generation.
  */
 object PrepareStages extends ColumnarRule {
 
@@ -65,7 +66,7 @@ object PrepareStages extends ColumnarRule {
     private def noRows(plan: SparkPlan): SparkPlan =
       NoRowsExec(plan.output, plan.outputPartitioning, plan.outputOrdering)
 
-    /** Whether a plan gives no rows, and does nothing that is to be done without any. */
+    /** Returns whether a plan emits no rows and has no side effect without rows. */
     private def isEmpty(plan: SparkPlan): Boolean = plan match {
       case LocalTableScanExec(_, rows, _) => rows.isEmpty
       case _: NoRowsExec => true
@@ -80,31 +81,31 @@ object PrepareStages extends ColumnarRule {
 }
 
 /**
- * Stands above a shuffle, so that tasks get no more of what is below than its columns.
+ * Stands above a shuffle, so that a serialized task holds only the columns of the plan below.
  *
- * An operator that goes to tasks, as many do, Spark's sorts and aggregates among them, takes along
- * all that is below it, down to the sources. So what is written and read for a stage of a batch
- * would grow with the query, and of a small batch it would be a large part of the work.
+ * A serialized operator, including Spark's sorts and aggregates, takes along its whole child plan down to the
+ * sources. Without this node, the serialized size of a stage would grow with the query. In a small batch that
+ * would be a large part of the work.
  */
 case class StageInputExec(child: SparkPlan) extends PassesRows {
 
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 
-  /** What is written, as Java's serialization asks for it. */
+  /** Returns the node that Java serializes in place of this node. */
   private def writeReplace(): AnyRef = InputColumns(output)
 
   override protected def withNewChildInternal(newChild: SparkPlan): StageInputExec =
     copy(child = newChild)
 }
 
-/** Stands for the input of a stage in its tasks. */
+/** Replaces the input of a stage in its serialized tasks. */
 case class InputColumns(output: Seq[Attribute]) extends LeafExecNode {
 
   override protected def doExecute(): RDD[InternalRow] =
     throw SparkException.internalError(s"$nodeName is executed")
 }
 
-/** Stands for a shuffle to which nothing comes in a batch: its partitions, without rows. */
+/** Replaces a shuffle without rows in a batch: the same partitions, all empty. */
 case class NoRowsExec(
     output: Seq[Attribute],
     override val outputPartitioning: Partitioning,
@@ -115,7 +116,7 @@ case class NoRowsExec(
     SparkRDDs.empty(sparkContext, outputPartitioning.numPartitions)
 }
 
-/** A node whose rows are those of its child, where and in the order that they are there. */
+/** A node that passes the rows of its child on, in the same partitions and order. */
 trait PassesRows extends UnaryExecNode {
 
   override def output: Seq[Attribute] = child.output
@@ -126,10 +127,10 @@ trait PassesRows extends UnaryExecNode {
 }
 
 /**
- * Sorts the rows of each partition as Spark does, and makes what that needs when there is something to sort.
+ * Sorts the rows of each partition as Spark does, but creates the sorter only for two or more rows.
  *
- * Most partitions of a small batch have one row or none. A sorter, its comparison and its prefixes, for
- * which code is looked up by its text, would cost them more than all they do besides.
+ * Most partitions of a small batch have at most one row. A sorter, its comparator and its prefix comparator,
+ * whose code is looked up by source text, would cost more than the rest of the partition's work.
  */
 case class LazySortExec(sortOrder: Seq[SortOrder], child: SparkPlan) extends UnaryExecNode {
 
@@ -163,7 +164,7 @@ case class LazySortExec(sortOrder: Seq[SortOrder], child: SparkPlan) extends Una
     SparkRDDs.map(child.execute()) { rows =>
       if (!rows.hasNext) Iterator.empty
       else {
-        // to ask for a second row may overwrite it
+        // reading a second row may overwrite the first
         val first = rows.next().copy()
         if (rows.hasNext) sorted(Iterator.single(first) ++ rows) else Iterator.single(first)
       }

@@ -15,19 +15,19 @@ import org.apache.spark.sql.execution.{GroupedIterator, SortPrefixUtils}
 import org.apache.spark.sql.types._
 
 /**
- * Rows of one key after the other, out of rows in the order that [[RowsByKey.order]] asks for.
+ * Groups rows that are sorted in the order of [[RowsByKey.order]] by key.
  *
- * Spark sorts by one column that fits into 8 bytes with a radix sort, several times as fast as by
- * anything else. No operator cares which key comes first, so other keys are sorted by their hash
- * alone. Rows of keys with the same hash may then be mixed: those of other keys wait until the first
- * has had all of its own.
+ * Spark sorts by one column of up to 8 bytes with a radix sort, several times as fast as any other sort.
+ * Operators do not depend on the order of keys. Keys that do not fit are therefore sorted by their hash alone.
+ * Rows of different keys with the same hash may be mixed. Rows of the other keys wait until the first key has
+ * no more rows.
  *
- * A row, and a key, is overwritten when the next one is looked for.
+ * The next row or key overwrites the previous one.
  *
  * @param keyOf
- *   gives the key of a row; keys are the same if their bytes are
+ *   returns the key of a row; keys are equal if their bytes are equal
  * @param hashOf
- *   gives what rows are sorted by, in its first column; none where they are sorted by the key
+ *   returns the sort column, a row with one long; None if the rows are sorted by the key
  */
 private[execution] final class RowsByKey(
     rows: Iterator[InternalRow],
@@ -37,7 +37,7 @@ private[execution] final class RowsByKey(
   private var key: UnsafeRow = _
   private var hash = 0L
 
-  // where the rows of the key come from: all rows, or those that waited
+  // the source of the key's rows: all rows, or the rows that waited
   private var source = rows
   private var waiting = new ArrayList[InternalRow]
   // the first row with another hash
@@ -63,7 +63,7 @@ private[execution] final class RowsByKey(
   private def emptyLike(row: UnsafeRow): UnsafeRow =
     UnsafeRow.createFromByteArray(row.getSizeInBytes, row.numFields)
 
-  /** Leaves out what nobody has asked for of the rows of the key. */
+  /** Skips the key's remaining rows. */
   private def finish(): Unit = if (current != null) {
     while (current.hasNext) current.next()
     current = null
@@ -113,15 +113,15 @@ private[execution] final class RowsByKey(
 
 private[execution] object RowsByKey {
 
-  /** A sort order that groups equal keys; the order of keys is arbitrary. */
+  /** Returns a sort order that groups equal keys. The order of keys is arbitrary. */
   def order(keys: Seq[Expression]): Seq[SortOrder] =
     hash(keys).map(Seq(_)).getOrElse(keys).map(SortOrder(_, Ascending))
 
   /**
-   * Rows of one key after the other.
+   * Groups rows by key.
    *
    * @param rows
-   *   those of columns `input`, ordered by [[order]]
+   *   rows of the columns `input`, sorted by [[order]]
    */
   def apply(
       rows: Iterator[InternalRow],
@@ -141,7 +141,7 @@ private[execution] object RowsByKey {
     case _ => None
   }
 
-  /** Whether values are equal only if their bytes are, and have a hash. */
+  /** Returns whether equal values of the type always have equal bytes, and the type has a hash. */
   private def isExact(dataType: DataType): Boolean =
     UnsafeRowUtils.isBinaryStable(dataType) && !dataType.existsRecursively {
       case FloatType | DoubleType | _: MapType | _: VariantType | _: UserDefinedType[_] => true
@@ -150,12 +150,12 @@ private[execution] object RowsByKey {
 }
 
 /**
- * A fixed order of rows, the same in every batch: as wanted, and equals by their columns. What is
- * left, such as zeros of either sign, is ordered by its bytes.
+ * A fixed total order of rows, the same in every batch: the requested order, then the remaining columns. Rows
+ * that are still equal, such as zeros of either sign, are ordered by their bytes.
  */
 object RowOrder {
 
-  /** The part of that order that Spark can sort by. */
+  /** The part of the order that Spark can sort by. */
   def apply(order: Seq[SortOrder], columns: Seq[Attribute]): Seq[SortOrder] =
     order ++
       columns
@@ -163,14 +163,14 @@ object RowOrder {
         .filterNot(column => order.exists(_.child.semanticEquals(column)))
         .map(SortOrder(_, Ascending))
 
-  /** The whole order, given what Spark can sort by: only rows that are the same are equal. */
+  /** Extends the order that Spark sorts by to the total order: only identical rows are equal. */
   def total(sorted: Comparator[InternalRow]): Comparator[UnsafeRow] = { (left, right) =>
     val compared = sorted.compare(left, right)
     if (compared != 0) compared else Arrays.compareUnsigned(left.getBytes, right.getBytes)
   }
 }
 
-/** The distinct rows of an iterator, which may reuse one row object. */
+/** Returns the distinct rows of an iterator that may reuse one row object. */
 private[execution] object DistinctRows {
   def apply(rows: Iterator[UnsafeRow]): Array[UnsafeRow] = {
     val found = mutable.LinkedHashSet.empty[UnsafeRow]
@@ -182,17 +182,17 @@ private[execution] object DistinctRows {
 /**
  * Names the columns of a state record.
  *
- * State is read back by name, so that the names must differ: of several columns called `sum`, the
- * second is `sum_1`.
+ * Spark reads state by column name, so the names must be unique. Of several columns called `sum`, the second is
+ * `sum_1`.
  */
 object StateColumns {
 
-  /** The columns of keys, which are told apart by their bytes, whatever a collation finds equal. */
+  /** Returns the columns of keys. Strings lose their collation, because keys are compared by their bytes. */
   def ofKey(columns: Seq[Attribute]): StructType = apply(columns.map { column =>
     column.name -> column.dataType.transformRecursively { case _: StringType => StringType }
   })
 
-  /** The entry's key as shown in errors, without NULLs. */
+  /** Returns the entry's key as shown in errors, without NULLs. */
   def keyText(columns: Seq[Attribute], key: InternalRow): String =
     columns
       .zip(key.toSeq(columns.map(_.dataType)))

@@ -12,16 +12,16 @@ import org.apache.spark.sql.changelog.execution.aggregate.signed.SignedFunction
 import org.apache.spark.sql.changelog.inference.DescribeNode
 
 /**
- * The smallest or largest of a group's values, where values can be taken back.
+ * The smallest or largest value of a group, over an input with retractions.
  *
  * @param valueIndex
- *   which of the layout's values
+ *   the index of the value among the layout's values
  * @param largest
- *   whether the largest is wanted
+ *   whether the function returns the largest value
  * @param ordersAnother
- *   whether values are pairs, of what is compared and of what is the result, as of `max_by`
+ *   whether values are pairs of a compared value and a result, as for `max_by`
  * @param comparedAs
- *   the values' type with its collations; the values themselves are kept as their bytes
+ *   the values' type with collations; the state holds the values as bytes
  * @param result
  *   the function's result column
  */
@@ -33,11 +33,11 @@ final case class Extremum(
     result: Attribute)
 
 /**
- * Says what a group aggregate keeps per group, and in which columns.
+ * The state of a group aggregate: contents and columns.
  *
  * Functions whose buffers merge by addition are `buffered`: Spark's own over insert-only input,
- * [[SignedFunction]]s over retracting input. `min` and `max` over retracting input are `extrema`
- * over counted `values`; several functions of one argument share the counting.
+ * [[SignedFunction]]s over retracting input. `min` and `max` over retracting input are `extrema` over counted
+ * `values`. Several functions of the same argument share its counts.
  *
  * {{{
  *   key    group columns                       | table, group columns, one column per value
@@ -50,10 +50,9 @@ final case class Extremum(
  * @param buffered
  *   functions with mergeable buffers
  * @param rowCount
- *   the buffer column that counts a group's rows; none over insert-only input, where a group
- *   never disappears
+ *   the buffer column with a group's number of rows; empty over insert-only input, where no group disappears
  * @param values
- *   the arguments of all extrema, NULL where a FILTER leaves the row out
+ *   the arguments of all extrema, NULL if a FILTER excludes the row
  * @param extrema
  *   `min` and `max` over retracting input
  */
@@ -68,15 +67,15 @@ final case class AggregateLayout(
   val buffers: Seq[AttributeReference] =
     buffered.flatMap(_.aggregateFunction.aggBufferAttributes)
 
-  /** The buffers' columns as they arrive from the batch. */
+  /** The columns of the buffers in the operator's input. */
   val inputBuffers: Seq[AttributeReference] =
     buffered.flatMap(_.aggregateFunction.inputAggBufferAttributes)
 
-  /** Which table of the state a row belongs to; 0 holds the groups. */
+  /** The number of a state entry's table. Table 0 holds the groups, the others hold values. */
   val table: AttributeReference =
     AttributeReference("table", IntegerType, nullable = false)()
 
-  /** The number of rows of a batch that have a given value, in rows of a value's table. */
+  /** The number of a batch's rows with a given value, in rows of a value's table. */
   def inputRowCount: Attribute = inputBuffers(buffers.indexWhere(_.exprId == rowCount.get.exprId))
 
   def hasExtrema: Boolean = extrema.nonEmpty
@@ -100,7 +99,7 @@ final case class AggregateLayout(
     StateColumns(buffered.flatMap(AggregateLayout.bufferColumns) ++ heads)
   }
 
-  /** The best values of an extremum with their counts, best first. */
+  /** The type of the head: the best values of an extremum with their counts, best first. */
   def headType(extremum: Extremum): ArrayType = {
     val value = StructField("value", values(extremum.valueIndex).dataType, nullable = false)
     ArrayType(
@@ -111,14 +110,14 @@ final case class AggregateLayout(
 
 object AggregateLayout {
 
-  /** A function's buffer columns are called after the call, so that state can't be mistaken. */
+  /** Names a function's buffer columns after the call, so that the state schema check notices another call. */
   def bufferColumns(call: AggregateExpression): Seq[(String, DataType)] = {
     val function = call.aggregateFunction match {
       case signed: SignedFunction => signed.name
       case other => DescribeNode.expression(other)
     }
     val filter = call.filter.map(filter => s" where ${DescribeNode.expression(filter)}").mkString
-    // a DISTINCT call's own filter is in the name of its values
+    // for a DISTINCT call, the filter is part of the name of its values
     val name = if (call.isDistinct) s"DISTINCT $function" else s"$function$filter"
     val columns = call.aggregateFunction.aggBufferAttributes
     columns.map { column =>

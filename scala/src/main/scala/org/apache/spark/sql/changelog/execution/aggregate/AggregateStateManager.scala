@@ -14,12 +14,12 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.changelog.execution.CountedTail
 
 /**
- * Reads and writes the groups of one partition, in the columns [[AggregateLayout]] describes.
+ * Reads and writes the groups of a partition, in the columns of [[AggregateLayout]].
  *
- * A group is touched once per batch: [[load]] it, change it, [[save]] or [[remove]] it.
+ * An operator touches each group once per batch: [[load]], change, then [[save]] or [[remove]].
  *
  * @param headSize
- *   how many values the head of an extremum is refilled with
+ *   the number of values to refill the head of an extremum with
  */
 private[aggregate] class AggregateStateManager(
     layout: AggregateLayout,
@@ -31,7 +31,7 @@ private[aggregate] class AggregateStateManager(
   private val extrema = layout.extrema.toArray
   private val groupSize = layout.groupSchema.size
   private val valueTypes = layout.values.map(_.dataType).toArray
-  // made once: reading a column by its type alone looks up the session's settings every time
+  // created once: reading a column by type alone looks up the session's settings for each value
   private val valueOf = valueTypes.map(InternalRow.getAccessor(_, nullable = false))
 
   private val keyTypes = layout.keySchema.map(_.dataType)
@@ -49,14 +49,14 @@ private[aggregate] class AggregateStateManager(
     })
   private val headColumns = new GenericInternalRow(2 * extrema.length)
   private val groupRow = new JoinedRow
-  // count and group, one of which is there
+  // count and group; exactly one of the two is set
   private val value = new GenericInternalRow(2)
 
-  /** The extrema of the group loaded last. */
+  /** The heads of the extrema, for the last loaded group. */
   val heads: Array[ExtremumHead] =
     extrema.map(extremum => new ExtremumHead(comparator(extremum), headSize))
 
-  /** The values of the group loaded last, of each kind. */
+  /** The values of the last loaded group, by kind. */
   val values: Array[ExtremumValues] = valueTypes.indices.map { valueIndex =>
     val ofValue = heads.zip(extrema).collect {
       case (head, extremum) if extremum.valueIndex == valueIndex => head
@@ -66,7 +66,7 @@ private[aggregate] class AggregateStateManager(
 
   private var group: UnsafeRow = _
 
-  /** The record of a group, or null; [[heads]] and [[values]] are then this group's. */
+  /** Returns the record of a group, or null, and sets [[heads]] and [[values]] to the group's. */
   def load(key: UnsafeRow): UnsafeRow = {
     group = key
     val stored = store.get(stateKey(key))
@@ -84,7 +84,7 @@ private[aggregate] class AggregateStateManager(
     }
   }
 
-  /** Writes the record of the group loaded last. */
+  /** Writes the record of the last loaded group. */
   def save(newBuffers: UnsafeRow): Unit =
     if (extrema.isEmpty) store.put(group, newBuffers)
     else {
@@ -99,7 +99,7 @@ private[aggregate] class AggregateStateManager(
       store.put(stateKey(group), valueProjection(value))
     }
 
-  /** Removes all there is of the group loaded last. */
+  /** Removes all entries of the last loaded group. */
   def remove(): Unit = {
     values.foreach(_.clear())
     store.remove(stateKey(group))
@@ -160,14 +160,14 @@ private[aggregate] class AggregateStateManager(
     else order.thenComparing(byBytes(dataType))
   }
 
-  /** Tells values apart that compare as equal, as texts of a collation may. */
+  /** Returns an order by bytes, for values that compare as equal, such as texts with a collation. */
   private def byBytes(dataType: DataType): Comparator[Any] = {
     val projection = UnsafeProjection.create(Array(dataType))
     def bytes(value: Any): Array[Byte] = projection(InternalRow(value)).getBytes.clone()
     (left: Any, right: Any) => Arrays.compare(bytes(left), bytes(right))
   }
 
-  /** The values of one kind of the group loaded last that are in no head. */
+  /** The values of a kind in no head, for the last loaded group. */
   private class Table(valueIndex: Int) extends CountedTail[Any] {
     private val tableNumber = valueIndex + 1
     private val keyOrdinal = 1 + layout.grouping.size + valueIndex

@@ -15,25 +15,25 @@ import org.apache.spark.sql.changelog.inference.{AggregateForm, DescribeNode}
 import org.apache.spark.sql.changelog.plans.GroupValue
 
 /**
- * The calls of a group aggregate, by what keeps them up to date.
+ * The function calls of a group aggregate, by the way each is maintained.
  *
  * @param combined
- *   functions whose buffers a batch's rows are combined in
+ *   functions with buffers, in which a batch's rows are combined
  * @param rowCount
- *   the buffer among them that counts a group's rows; none over insert-only input
+ *   the buffer with a group's number of rows; empty over insert-only input
  * @param extremumValues
  *   the arguments of `extrema`
  * @param extrema
  *   `min`, `max`, `min_by` and `max_by` over retracting input
  * @param distinctValues
- *   the arguments of `distinct`, NULL where a FILTER leaves a row out
+ *   the arguments of `distinct`, NULL if a FILTER excludes the row
  * @param distinctShared
- *   for each of `distinctValues` the first whose entries it shares: with its own where rows go;
- *   where they only come, with those of other FILTERs too
+ *   for each kind of `distinctValues`, the first kind with the same state entries. Over retracting input each
+ *   kind has its own entries. Over insert-only input, kinds that differ only in their FILTER share entries
  * @param distinct
  *   DISTINCT functions, over the rows of [[ChangelogDistinctExec]]
  * @param sign
- *   the column of those rows that says whether a value appears or disappears
+ *   the sign column of those rows: whether a value appears or disappears
  */
 private[aggregate] final case class CallsByForm(
     combined: Seq[AggregateExpression],
@@ -45,17 +45,17 @@ private[aggregate] final case class CallsByForm(
     distinct: Seq[AggregateExpression],
     sign: Attribute) {
 
-  /** All values that are told apart when a batch's rows are combined, each in a table of its own. */
+  /** The values to combine a batch's rows by, in addition to the group. Each has its own table. */
   def values: Seq[NamedExpression] = extremumValues ++ distinctValues
 
-  /** Whether what some function makes of rows depends on their order. */
+  /** Whether the result of a function depends on the order of rows. */
   def isOrderSensitive: Boolean =
     combined.exists(_.aggregateFunction match {
       case _: SignedFunction => false
       case function => AggregateForm.seesOrder(function)
     })
 
-  /** The buffers over one row alone; none if a function can't say them in expressions. */
+  /** The buffers over a single row; empty if a function's buffers are not expressions. */
   lazy val buffersOfRow: Option[Seq[NamedExpression]] = {
     val buffers = combined.map(CallsByForm.buffersOfRow)
     if (buffers.forall(_.isDefined)) Some(buffers.flatten.flatten) else None
@@ -95,7 +95,7 @@ private[aggregate] object CallsByForm {
       call.copy(aggregateFunction = signed, filter = Some(IsNotNull(column)))
     }
 
-    // below the copies made for values, every column a function reads may be NULL
+    // the copies made for values have NULL in every column that a function reads
     val readable = if (best.isEmpty && distinct.isEmpty) plain else plain.map(allowNulls)
     val (combined, rowCount) = inputKind match {
       case None =>
@@ -142,7 +142,7 @@ private[aggregate] object CallsByForm {
       case _ => None
     }
 
-  /** Whether it is a `count(*)`, which the query's own count of a group's rows can be. */
+  /** Returns whether a call is a `count(*)`, which can also serve as the count of a group's rows. */
   private def countsRows(call: AggregateExpression): Boolean = call.aggregateFunction match {
     case SignedCount(values, _) => call.filter.isEmpty && values.forall(isConstant)
     case _ => false
@@ -159,7 +159,10 @@ private[aggregate] object CallsByForm {
       case other => SignedFunction(other, sign)
     }
 
-  /** The best of what `call` looks for: a value, or one with what it orders; NULL never is. */
+  /**
+   * Returns the compared argument of `call`: a value, or the pair of an order and a value. NULL is never the
+   * result.
+   */
   private def extremumArgument(call: AggregateExpression): Expression =
     call.aggregateFunction match {
       case by: MaxMinBy =>
@@ -169,20 +172,26 @@ private[aggregate] object CallsByForm {
       case other => other.children.head
     }
 
-  /** Texts that a collation finds equal are different values: they come and go one by one. */
+  /**
+   * Removes a collation, because each text is inserted and retracted by its bytes, even if a collation finds
+   * texts equal.
+   */
   private def asBytes(value: Expression): Expression =
     if (UnsafeRowUtils.isBinaryStable(value.dataType)) value
     else {
       Cast(value, value.dataType.transformRecursively { case _: StringType => StringType })
     }
 
-  /** The arguments of a DISTINCT call; only the value if NULLs are ignored. */
+  /**
+   * Returns the arguments of a DISTINCT call as one value: the bare argument if the function ignores NULL, else
+   * a struct.
+   */
   private def distinctArgument(call: AggregateExpression): Expression = {
     val inputs = distinctInputs(call.aggregateFunction)
     if (skipsNull(call.aggregateFunction, inputs)) inputs.head else CreateStruct(inputs)
   }
 
-  /** `function` over a column of distinct values. */
+  /** Returns `function` over a column of distinct values. */
   private def overValues(function: AggregateFunction, column: Attribute): AggregateFunction = {
     val inputs = distinctInputs(function)
     def read(child: Expression): Expression = inputs.indexWhere(_.semanticEquals(child)) match {
@@ -223,7 +232,7 @@ private[aggregate] object CallsByForm {
     }
   }
 
-  /** For each value the first that is the same wherever neither is left out. */
+  /** Returns for each value the index of the first value that is equal apart from FILTERs. */
   private def sharing(values: Seq[Expression]): Seq[Int] = {
     val whole = values.map {
       case If(_, value, Literal(null, _)) => value
@@ -233,7 +242,7 @@ private[aggregate] object CallsByForm {
     values.indices.map { index =>
       val same = whole.indices.filter(other => whole(other).semanticEquals(whole(index)))
       val place = same.indexOf(index)
-      // a value that is never the same twice is not even the same as itself
+      // a nondeterministic value is not semantically equal to itself
       if (place < 0) index else same(place - place % DistinctLayout.MostShared)
     }
   }

@@ -26,18 +26,18 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 /**
  * Groups a changelog and emits each group's change.
  *
- *   - in: one row of combined buffers per group of the batch; where `min` or `max` take values back
- *     one per task instead, and beside them rows of changed values (see [[PlanChangelogAggregate]])
- *   - out: `+I` when a group appears, `-U +U` when its result moves, `-D` when it empties
- *   - state: the buffers of each group, its best values for `min` and `max`, and the values behind
- *     these where they may be taken back; see [[AggregateLayout]]. A group that empties leaves none
+ *   - in: one row of combined buffers per group of the batch. Over retractable `min` or `max`: one such row per
+ *     group and task, and rows of changed values (see [[PlanChangelogAggregate]])
+ *   - out: `+I` for a new group, `-U +U` for a changed result, `-D` for an emptied group
+ *   - state: the buffers of each group, the best values for `min` and `max`, and the values behind these if the
+ *     input retracts; see [[AggregateLayout]]. An emptied group leaves no state
  *   - law: replaying `out` into an empty table gives the batch query over all input
  *
- * A group whose result does not move emits nothing. Without group columns there is always exactly
- * one row, over no input too, as in batch.
+ * A group with an unchanged result emits nothing. Without group columns there is always exactly one row, even
+ * over empty input, as in batch.
  *
  * @param layout
- *   what is kept per group
+ *   the state of a group
  * @param resultExpressions
  *   the result columns, over group columns and function results
  */
@@ -126,14 +126,14 @@ case class ChangelogAggregateExec(
       unmatchedRetractions())
   }
 
-  /** The group that an entry is of. */
+  /** Returns the group of an entry. */
   private def groupOf: UnsafeProjection =
     UnsafeProjection.create(layout.grouping, layout.keyColumns)
 
-  /** Whether an entry is a group's, and not that of one of its values. */
+  /** Returns whether an entry is a group's record, and not one of its values. */
   private def isGroup(key: InternalRow): Boolean = !layout.hasExtrema || key.getInt(0) == 0
 
-  /** Emits what became of one group after the other, then looks for those that are over. */
+  /** Emits the change of each group, then expires groups below the watermark. */
   private abstract class Groups(processor: ChangelogAggregateProcessor, store: StateStore)
       extends DifferenceIterator(
         output.size - 1,
@@ -149,12 +149,12 @@ case class ChangelogAggregateExec(
 
     override protected def after: UnsafeRow = if (emitsClosed) closed else processor.after
 
-    /** Goes to the next group that changes; false if there is none. */
+    /** Moves to the next changed group. Returns false after the last group. */
     protected def nextGroup(): Boolean
 
     override protected def nextKey(): Boolean = nextGroup() || nextClosed()
 
-    /** Forgets groups that are over, up to one that is to be emitted. */
+    /** Removes expired groups, up to the next group to emit. */
     private def nextClosed(): Boolean = {
       closed = null
       while (closed == null && over.hasNext) {
@@ -173,7 +173,7 @@ case class ChangelogAggregateExec(
     }
   }
 
-  /** Groups that come as one row each, in any order. */
+  /** Processes groups with a single input row each, in any order. */
   private class SingleRows(
       processor: ChangelogAggregateProcessor,
       store: StateStore,
@@ -190,7 +190,7 @@ case class ChangelogAggregateExec(
     }
   }
 
-  /** Groups that come together, each with rows of its own and rows of changed values. */
+  /** Processes groups with several input rows, sorted by group: rows of buffers and rows of changed values. */
   private class GroupsOfRows(
       processor: ChangelogAggregateProcessor,
       store: StateStore,
@@ -211,7 +211,8 @@ case class ChangelogAggregateExec(
         processor.begin(key.asInstanceOf[UnsafeRow])
         changes.foreach { row =>
           if (row.getInt(tableOrdinal) == 0) processor.add(row)
-          // the values of other tables are NULL; a row of a single change may have all its values
+          // a row of a table has NULL in other tables' values; a row of an uncombined change may have all its
+          // values
           var index = 0
           while (index < valueOf.length) {
             val ordinal = tableOrdinal + 1 + index
@@ -225,7 +226,7 @@ case class ChangelogAggregateExec(
         end()
         true
       } else if (nothingChanged && layout.grouping.isEmpty) {
-        // no change at all, but there is always one row
+        // without any input there is still exactly one row
         nothingChanged = false
         processor.begin(new UnsafeRow(0))
         end()

@@ -12,11 +12,11 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
 /**
- * Merges a batch's changes into one group after the other and tells how each group changed.
+ * Merges a batch's changes into each group and returns the group's old and new result.
  *
- * For each group: [[begin]] with the group's combined buffers, [[addValue]] for each of its
- * counted values, then [[end]]; afterwards [[before]] and [[after]] hold the group's old and new
- * result row, null where the group was or is not there.
+ * Call for each group: [[begin]], [[add]] with combined buffers, [[addValue]] for each counted value, then
+ * [[end]]. Afterwards [[before]] and [[after]] hold the group's old and new result row, null for a missing
+ * group.
  *
  * @param layout
  *   the columns of groups and state
@@ -41,7 +41,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       .map(count => layout.buffers.indexWhere(_.exprId == count.exprId))
       .getOrElse(-1)
 
-  // a stored record begins with the buffers and goes on with heads, which no expression reads
+  // a stored record holds the buffers, then heads, which no expression reads
   private val record: Seq[Attribute] = layout.buffers ++
     layout.groupSchema.drop(layout.buffers.size).map { field =>
       AttributeReference(field.name, field.dataType)()
@@ -57,7 +57,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       dataType.isInstanceOf[IntegralType] || dataType.isInstanceOf[DecimalType]
     }
 
-  /** The name of an imperative function's buffer column after merging. */
+  /** The names of imperative functions' buffer columns after merging. */
   private val mergedElsewhere =
     AttributeMap(imperative.bufferAttributes.map(column => column -> column.newInstance()))
   private val mergedColumns: Seq[Expression] = {
@@ -70,7 +70,7 @@ private[aggregate] class ChangelogAggregateProcessor(
   private val merge = UnsafeProjection.create(
     mergedColumns,
     record ++ input ++ imperative.bufferAttributes.map(mergedElsewhere))
-  // two in turn, since a projection may not read the row it writes
+  // two projections in turn, because a projection must not read the row that it writes
   private lazy val mergeMore = Array.fill(2)(
     UnsafeProjection.create(
       mergedColumns,
@@ -100,19 +100,19 @@ private[aggregate] class ChangelogAggregateProcessor(
   private var group: UnsafeRow = _
   private val kept = UnsafeRow.createFromByteArray(initial.getSizeInBytes, record.size)
   private var oldBuffers: UnsafeRow = _
-  // null as long as nothing has happened to the group
+  // null until the group's first change
   private var newBuffers: UnsafeRow = _
   private var countBefore = 1L
   private var wasStored = false
   private var isStored = false
 
-  /** The group's result before the batch, with kind `+I`; null if it was not there. */
+  /** The group's result before the batch, with kind `+I`; null if the group did not exist. */
   var before: UnsafeRow = _
 
-  /** The group's result after the batch, with kind `+I`; null if it is gone. */
+  /** The group's result after the batch, with kind `+I`; null if the group no longer exists. */
   var after: UnsafeRow = _
 
-  /** Starts a group as it is stored. */
+  /** Starts a group with its stored state. */
   def begin(key: UnsafeRow): Unit = {
     group = key
     val stored = state.load(key)
@@ -121,7 +121,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       if (!wasStored) initial
       else if (extrema.isEmpty) stored
       else {
-        // another record may be read before it is merged
+        // the store may reuse the row before the merge
         kept.copyFrom(stored)
         kept
       }
@@ -133,7 +133,7 @@ private[aggregate] class ChangelogAggregateProcessor(
       else result(resultBefore, oldBuffers)
   }
 
-  /** Adds combined buffers to the group's. */
+  /** Merges combined buffers into the group's. */
   def add(combined: InternalRow): Unit = {
     imperative.merge(combined)
     imperative.serialize()
@@ -168,8 +168,8 @@ private[aggregate] class ChangelogAggregateProcessor(
   }
 
   /**
-   * Whether no row of the group is left, where its count is 0. A row may also be there beside one that was taken back
-   * before it comes. Only exact buffers tell: others may differ from 0 by what they have rounded.
+   * Returns whether a group with the count 0 has no rows. An unmatched retraction and a row also have the count
+   * 0 together. Only exact buffers are compared with 0, because others may keep a rounding error.
    */
   private def holdsNothing: Boolean =
     state.heads.forall(head => head.size == 0 && head.numTailEntries == 0) &&
@@ -182,7 +182,7 @@ private[aggregate] class ChangelogAggregateProcessor(
         }
       }
 
-  /** The result of a group nothing happens to; null if it isn't there. */
+  /** Returns the stored result of a group; null if the group does not exist. */
   def resultOf(key: UnsafeRow): UnsafeRow = {
     begin(key)
     before
@@ -191,7 +191,7 @@ private[aggregate] class ChangelogAggregateProcessor(
   /** Whether the group's record was written in this batch. */
   def updated: Boolean = isStored
 
-  /** Whether the group's record went with this batch. */
+  /** Whether the group's record was removed in this batch. */
   def removed: Boolean = wasStored && !isStored
 
   private def countUnmatched(before: Long, after: Long): Unit =
@@ -207,7 +207,7 @@ private[aggregate] class ChangelogAggregateProcessor(
     projection(resultInput(group, results))
   }
 
-  /** Results over group columns, a record that begins with the buffers, and extrema. */
+  /** Returns a projection to the results, over group columns, a record that starts with the buffers, and extrema. */
   private def resultProjection(record: Seq[Attribute]): UnsafeProjection = {
     val evaluated = AttributeMap(layout.buffered.collect {
       case call if call.aggregateFunction.isInstanceOf[DeclarativeAggregate] =>

@@ -18,27 +18,27 @@ import org.apache.spark.sql.changelog.execution.{StateColumns, UnaryChangelogSta
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
- * Tells when a group gets a value it did not have, and when it loses the last of one.
+ * Emits a row when a group gets a new distinct value or loses the last copy of a value.
  *
- *   - in: one row per group of the batch, and one per changed value of a group with the number of
- *     rows that came less those that went (see [[PlanChangelogAggregate]])
- *   - out: the rows of groups as they are; of the values' rows those whose value appears, with a
- *     sign of +1, or disappears, with -1, as rows of the group. One row per change comes out with
- *     those of its values that appear
- *   - state: how often each group has each value: `group, value -> count`. It is signed, and a value
- *     is there if its count is positive. Over insert-only input `group, value ->` of which kinds it
- *     is there, a bit each: kinds that differ in their FILTER alone share an entry
+ *   - in: one row per group of the batch, and one row per changed value of a group with the number of inserts
+ *     minus retractions (see [[PlanChangelogAggregate]])
+ *   - out: the rows of groups unchanged, and a row of the group for each value that appears (sign +1) or
+ *     disappears (sign -1). An uncombined change gives at most one row, with its new values
+ *   - state: the number of rows per group and value: `group, value -> count`. The count is signed, and a value
+ *     exists if its count is positive. Over insert-only input: `group, value -> bits`, one bit per kind of
+ *     value, and kinds that differ only in their FILTER share an entry
  *
- * Whatever is computed over `out` is then an ordinary aggregate over the values that are there. As
- * values are independent of each other, the rows of one group may be spread over partitions.
+ * An aggregate over `out` is then an ordinary aggregate over distinct values. Values are independent of each
+ * other, so the rows of a group may be spread over partitions.
  *
  * @param layout
  *   the columns of values
  * @param areCombined
- *   whether `in` is as said; if not it is one row per change, with all its values, which only
- *   come, or where these are spread one per value, the first of which is also the group's
+ *   whether `in` has the form above. If not, `in` is insert-only, with one row per change and all the change's
+ *   values. If values are spread, `in` has one row per value, and the first of a change's rows is also the
+ *   group's
  * @param clustering
- *   the columns rows are distributed by: the group's, or also the value's
+ *   the columns that distribute rows: the group's, or also the value's
  */
 case class ChangelogDistinctExec(
     layout: DistinctLayout,
@@ -60,7 +60,7 @@ case class ChangelogDistinctExec(
 
   override def producedAttributes: AttributeSet = AttributeSet(Seq(layout.newTable, layout.sign))
 
-  /** A value's row moves to its group's, so that only a distribution by group is kept. */
+  /** A value's row becomes a row of its group, so only a distribution by group is preserved. */
   override def outputPartitioning: Partitioning =
     if (clustering == layout.grouping) child.outputPartitioning
     else UnknownPartitioning(child.outputPartitioning.numPartitions)
@@ -72,7 +72,7 @@ case class ChangelogDistinctExec(
 
   override def stateKeySchema: StructType = layout.keySchema
 
-  /** The column's name tells the two distributions apart, so that one isn't read as the other. */
+  /** The column's name differs by distribution, so that the state schema check notices a changed distribution. */
   override def stateValueSchema: StructType = {
     val name = if (clustering == layout.grouping) "count" else "count of split values"
     StateColumns(Seq(name -> LongType))
@@ -124,21 +124,21 @@ case class ChangelogDistinctExec(
  * @param grouping
  *   the group columns
  * @param table
- *   whose values a row holds, 0 for a group's own row
+ *   the number of the table of the row's value, 0 for a group's own row
  * @param newTable
- *   the same afterwards, when rows of distinct values are rows of their group
+ *   the table after the operator, where rows of distinct values are rows of their group
  * @param others
- *   columns of values that are counted elsewhere; their tables come first
+ *   columns of values counted by another operator; their tables come first
  * @param values
- *   one column per kind of distinct values, NULL in rows of others
+ *   one column per kind of distinct values, NULL in rows of other tables
  * @param shared
- *   for each kind of values the first one whose entries it shares, its own number if there is none
+ *   for each kind of values, the first kind with the same entries; its own number if its entries are not shared
  * @param count
- *   how many rows with the value came less those that went; none if no row ever goes
+ *   the number of inserts with the value minus retractions; empty over insert-only input
  * @param sign
- *   +1 where a value appears, -1 where one disappears
+ *   +1 for a value that appears, -1 for a value that disappears
  * @param buffers
- *   the group's combined buffers, with their values over no input
+ *   the group's combined buffers, with their values over empty input
  */
 final case class DistinctLayout(
     grouping: Seq[Attribute],
@@ -157,16 +157,16 @@ final case class DistinctLayout(
   def output: Seq[Attribute] =
     (grouping :+ newTable) ++ (others ++ values) ++ (sign +: buffers.map(_._1))
 
-  /** The bit by which a kind is told from those it shares entries with. */
+  /** The bit of each kind of values in a shared entry. */
   val bits: Seq[Long] =
     shared.indices.map(kind => 1L << shared.take(kind).count(_ == shared(kind)))
 
-  /** Whether entries of several tables have to be told apart. */
+  /** Whether the key of an entry needs the table's number. */
   private def tellsTables: Boolean = shared.distinct.size > 1
 
   /**
-   * What an entry is found by, where equal values have equal bytes. Kinds of values are told apart
-   * by their table, and those of one type have a column together.
+   * The key of an entry, in which equal values have equal bytes. The table's number separates kinds of values.
+   * Kinds of the same type share a column.
    */
   val key: Seq[NamedExpression] =
     (if (tellsTables) Seq(tableOfEntry) else Nil) ++ grouping ++
@@ -185,12 +185,12 @@ final case class DistinctLayout(
 
   private def firstOfGroup: Int = if (tellsTables) 1 else 0
 
-  /** Where entries are whose rows are shuffled by their group. */
+  /** The placement of entries for rows shuffled by group. */
   def placedByGroup: EntryPlacement = EntryPlacement.byColumns(grouping, firstOfGroup)
 
   /**
-   * Where entries are whose rows are shuffled by group, table and all values. A hash passes over values
-   * that are NULL, so that of the entry's own is enough. Kinds that share entries have tables of their own.
+   * The placement of entries for rows shuffled by group, table and all values. A hash skips NULL, so the hash
+   * of the entry's own value is enough. Kinds that share entries keep separate tables in the shuffle.
    */
   def placedByValue: EntryPlacement =
     if (!values.forall(value => UnsafeRowUtils.isBinaryStable(value.dataType))) {
@@ -223,17 +223,17 @@ final case class DistinctLayout(
     }
   }
 
-  /** A value's row as the group's, with a sign and buffers that add nothing. */
+  /** Returns a value's row as a row of its group, with a sign and buffers over empty input. */
   def asGroup(sign: Long): Seq[Expression] =
     (grouping :+ Literal(0)) ++ (others ++ values) ++ (Literal(sign) +: buffers.map(_._2))
 
-  /** Any other row, which stays as it is. */
+  /** Returns the columns of a row that passes unchanged. */
   def asItIs: Seq[Expression] =
     (grouping :+ table) ++ (others ++ values) ++ (Literal(1L) +: buffers.map(_._1))
 }
 
 private[aggregate] object DistinctLayout {
 
-  /** So many kinds of values can share entries. */
+  /** The number of kinds of values that can share an entry: the bits of a long. */
   val MostShared: Int = 64
 }

@@ -20,8 +20,7 @@ import org.apache.spark.sql.changelog.compat.StatePlacement
 import org.apache.spark.sql.changelog.execution.PassesRows
 
 /**
- * Lets each task decide whether it combines changes by group and value, in a batch for which it is not known
- * whether that pays.
+ * Lets each task decide whether to combine changes by group and value, in a batch without a known benefit.
  *
  * {{{
  *   CombineByTaskExec             combined rows, then those of single changes
@@ -30,11 +29,11 @@ import org.apache.spark.sql.changelog.execution.PassesRows
  *         +- ChangesByTaskExec    all changes of a task, or none
  *            +- changes
  * }}}
- * A task whose first changes hardly repeat gives none to Spark's aggregate, but makes a row of each, and these come
- * after the aggregate's rows, which are none.
+ * If the first changes of a task hardly repeat, [[ChangesByTaskExec]] passes none to Spark's aggregate. Instead
+ * it projects each change to a row, and this node returns these rows after the aggregate's (empty) result.
  *
  * @param operatorId
- *   of the aggregate, tells the pair from others in the same task
+ *   the id of the aggregate, to find the task's [[ChangesByTaskExec]]
  */
 private[execution] case class CombineByTaskExec(operatorId: Long, child: SparkPlan)
     extends PassesRows {
@@ -51,12 +50,14 @@ private[execution] case class CombineByTaskExec(operatorId: Long, child: SparkPl
 }
 
 /**
+ * Passes the changes of a task to the aggregate above, or around it.
+ *
  * @param operatorId
- *   the same as that of the [[CombineByTaskExec]] above
+ *   the id of the [[CombineByTaskExec]] above
  * @param keys
- *   what a change's group and value are, for each kind of values; nothing is there if the last of them is NULL
+ *   a change's group and value, for each kind of values; if the last column is NULL, the change has no value
  * @param single
- *   the row of a change that is not combined
+ *   the row of an uncombined change
  */
 private[execution] case class ChangesByTaskExec(
     operatorId: Long,
@@ -94,7 +95,7 @@ private[execution] case class ChangesByTaskExec(
     copy(child = newChild)
 }
 
-/** The first changes of a task, and whether their values repeat. */
+/** Reads the first changes of a task and decides whether their values repeat. */
 private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow]) {
   val changes: mutable.ArrayBuffer[InternalRow] = mutable.ArrayBuffer.empty
 
@@ -109,7 +110,7 @@ private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow
         seen.add(hash)
       }
     }
-    // of so few, combining costs nothing
+    // so few changes are cheap to combine
     changes.size < FirstChanges.Most ||
     numValues - seen.size >= numValues * FirstChanges.FewestRepeated
   }
@@ -118,11 +119,11 @@ private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow
 private object FirstChanges {
   val Most = 10000
 
-  /** Of a hundred thousand values that are equally frequent, a twentieth of the first would repeat. */
+  /** With a hundred thousand equally frequent values, a twentieth of the first [[Most]] values repeats. */
   val FewestRepeated = 0.05
 }
 
-/** Samples handed from one operator to the other within a task. */
+/** Rows passed from [[ChangesByTaskExec]] to [[CombineByTaskExec]] within a task. */
 private object SingleChanges {
   private val handedOver = new ConcurrentHashMap[(Long, Long), Iterator[InternalRow]]()
 
@@ -130,7 +131,7 @@ private object SingleChanges {
     val task = TaskContext.get()
     val key = task.taskAttemptId() -> operatorId
     handedOver.put(key, rows)
-    // of a task that fails before
+    // for a task that fails before `take`
     task.addTaskCompletionListener[Unit] { _ =>
       handedOver.remove(key)
       ()
@@ -144,11 +145,10 @@ private object SingleChanges {
 }
 
 /**
- * Asks Spark for rows that are clustered as the operator above needs them, and sorted by more
- * columns than it asks for.
+ * Asks Spark for rows clustered as the operator above requires, and sorted by more columns than it requires.
  *
  * @param numPartitions
- *   how many partitions the operator's state has
+ *   the number of partitions of the operator's state
  */
 private[aggregate] case class SortedRowsExec(
     clustering: Seq[Attribute],

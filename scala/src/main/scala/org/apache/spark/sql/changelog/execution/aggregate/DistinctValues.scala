@@ -9,18 +9,18 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, UnsafeRowPair
 
 import org.apache.spark.sql.changelog.execution.{StateColumns, UnmatchedRetractions}
 
-/** Counts the values of one partition's groups, or notes of which kinds they are there. */
+/** Counts the distinct values of a partition's groups, or stores the kinds of each value as bits. */
 private[aggregate] abstract class DistinctValues(store: StateStore) {
   private val countRow = UnsafeRow.createFromByteArray(16, 1)
   countRow.setLong(0, 0L)
 
-  /** How many entries the last row wrote. */
+  /** The number of entries written for the last row. */
   var numWritten: Int = 0
 
-  /** How many entries the last row removed. */
+  /** The number of entries removed for the last row. */
   var numRemoved: Int = 0
 
-  /** What becomes of a row; null if its values are there as they were, or are not as they were. */
+  /** Returns the row to emit for an input row; null if no value appears or disappears. */
   def change(row: InternalRow): InternalRow = {
     numWritten = 0
     numRemoved = 0
@@ -29,7 +29,7 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
 
   protected def changed(row: InternalRow): InternalRow
 
-  /** Notes that a value is there of some kinds, a bit each, and tells which of them are new. */
+  /** Adds kinds, as bits, to the entry of a value. Returns the bits of the new kinds. */
   protected def add(entry: UnsafeRow, kinds: Long): Long = {
     val before = count(entry)
     val added = kinds & ~before
@@ -37,7 +37,7 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
     added
   }
 
-  /** The count of a value before, or its kinds. */
+  /** Returns the stored count of a value, or the bits of its kinds. */
   protected def count(entry: UnsafeRow): Long = {
     val stored = store.get(entry)
     if (stored == null) 0L else stored.getLong(0)
@@ -56,10 +56,10 @@ private[aggregate] abstract class DistinctValues(store: StateStore) {
 }
 
 /**
- * Rows of groups, and rows of a group's values with the number of rows that have it.
+ * Processes combined input: rows of groups, and rows of values with a number of rows.
  *
  * @param input
- *   the columns of the rows handed in
+ *   the columns of the input rows
  */
 private[aggregate] final class CombinedValues(
     layout: DistinctLayout,
@@ -106,15 +106,15 @@ private[aggregate] final class CombinedValues(
 }
 
 /**
- * Rows of a group with one value of each kind, which only come. Where values are spread, a row has
- * that of its table, and the first of a change's rows stands for the group.
+ * Processes uncombined, insert-only input: rows of a group with a value of each kind. If values are spread, a
+ * row has the value of its table, and the first of a change's rows also stands for the group.
  *
- * A row comes out with those of its values that are new.
+ * Emits a row with its new values.
  *
  * @param input
- *   the columns of the rows handed in
+ *   the columns of the input rows
  * @param forgets
- *   whether a group is forgotten when no row of it has come for long
+ *   whether the operator above expires groups by a TTL
  */
 private[aggregate] final class SingleValues(
     layout: DistinctLayout,
@@ -130,7 +130,10 @@ private[aggregate] final class SingleValues(
   private val firstOrdinal = layout.output.indexWhere(_.exprId == layout.values.head.exprId)
   private val tableOrdinal = input.indexWhere(_.exprId == layout.table.exprId)
 
-  /** Where nothing but values is computed, a group that has one was given a row before. */
+  /**
+   * If the aggregate has nothing but distinct values, a stored value proves that the group's row was emitted
+   * before.
+   */
   private val valuesSuffice = layout.buffers.isEmpty && !forgets
 
   override protected def changed(row: InternalRow): InternalRow = {
@@ -145,8 +148,8 @@ private[aggregate] final class SingleValues(
   }
 
   /**
-   * Adds the value that a kind shares with those that follow, and takes it off the result for those
-   * that had it; whether it is new to one.
+   * Adds a value shared by the kind `first` and later kinds. Sets the value to NULL in the result for the kinds
+   * that had the value before. Returns whether the value is new for a kind.
    */
   private def addShared(row: InternalRow, first: Int, result: UnsafeRow): Boolean = {
     var there = 0L
@@ -175,7 +178,7 @@ private[aggregate] final class SingleValues(
     index < ordinals.length
   }
 
-  /** The key of the value that kinds share with this one. */
+  /** Returns the projection to the key of the value that `first` shares with later kinds. */
   private def keyOf(first: Int): UnsafeProjection = {
     val others = AttributeSet(
       layout.values.zip(shared).collect { case (value, other) if other != first => value })
@@ -195,8 +198,8 @@ private[aggregate] final class SingleValues(
 }
 
 /**
- * Entries of values that several kinds share, by a bit each, on their way to other partitions. What stood in one may
- * belong to several then, and the other way round:
+ * Moves entries shared by several kinds to another number of partitions. One old entry may become several, and
+ * several old entries may become one:
  *
  * {{{
  *   partition 0   a 7 -> 11          partition 0   a 7 -> 01
@@ -207,7 +210,7 @@ private[aggregate] final class SingleValues(
  */
 object MovedDistinctValues {
 
-  /** The entry as those of each of its kinds alone. */
+  /** Splits an entry into one entry per kind. */
   def byKind(entry: UnsafeRowPair): Seq[UnsafeRowPair] = {
     val kinds = entry.value.getLong(0)
     (0 until DistinctLayout.MostShared).map(1L << _).filter(bit => (kinds & bit) != 0).map {
@@ -218,14 +221,14 @@ object MovedDistinctValues {
     }
   }
 
-  /** Takes over an entry of one kind. */
+  /** Adds an entry of a kind to the entry in `store`. */
   def add(entry: UnsafeRowPair, store: StateStore): Unit = {
     val there = store.get(entry.key, StateStore.DEFAULT_COL_FAMILY_NAME)
     if (there != null) unite(entry.value, there)
     store.put(entry.key, entry.value, StateStore.DEFAULT_COL_FAMILY_NAME)
   }
 
-  /** The kinds of both, and when the last of them was written, if that is known. */
+  /** Sets `value` to the kinds of both entries and, if entries have a time, the later time. */
   private def unite(value: UnsafeRow, there: UnsafeRow): Unit = {
     value.setLong(0, value.getLong(0) | there.getLong(0))
     (1 until value.numFields).foreach { time =>

@@ -8,20 +8,20 @@ import java.util.Comparator
 import org.apache.spark.sql.changelog.execution.{CountedHead, CountedTail}
 
 /**
- * The counted values of a group that several extrema look at, such as `min(x)` and `max(x)`.
+ * The counted values of a group, shared by several extrema, such as `min(x)` and `max(x)`.
  *
- * Each has a head of its own. A value that is in no head is in `table`, once for all of them: what
- * is tail to one head is in the table or in another's head.
+ * Each extremum has a head. A value in no head is in `table`, once for all extrema. The tail of a head thus
+ * consists of the table and the other heads.
  *
  * @param heads
  *   the best values in the order of each extremum
  * @param table
- *   the values that are in no head
+ *   the values in no head
  */
 final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) {
   private val tails = heads.map(new Tail(_))
 
-  // the value being added: where it ends up is decided when all heads have seen it
+  // the value being added; its place is known only after all heads have seen the value
   private var adding: Any = _
   private var countBefore = 0L
 
@@ -36,15 +36,15 @@ final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) 
       }
     } else addToHeads(value, delta)
 
-  /** Makes sure that each head sees its best value of all. */
+  /** Refills heads until each contains its best value. */
   def complete(): Unit = foreachHead((head, tail) => head.complete(tail))
 
-  /** Forgets all values. */
+  /** Removes all values. */
   def clear(): Unit = foreachHead((head, tail) => head.clear(tail))
 
   private def addToHeads(value: Any, delta: Long): Unit = {
     adding = value
-    // a head that it ranks in would have it
+    // every head in whose range the value lies contains it
     countBefore = heads.find(_.contains(value)).map(_.countOf(value)).getOrElse(0L)
     val after = countBefore + delta
     foreachHead((head, tail) => head.add(value, delta, tail))
@@ -60,7 +60,7 @@ final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) 
     }
   }
 
-  /** The values beyond `head`. */
+  /** The tail of `head`. */
   private final class Tail(head: ExtremumHead) extends CountedTail[Any] {
     override def count(value: Any): Long = countBefore
 
@@ -87,12 +87,12 @@ final class ExtremumValues(heads: Array[ExtremumHead], table: CountedTail[Any]) 
 }
 
 /**
- * Finds the best of a group's values while values come and go.
+ * The best values of a group for one extremum, while values are inserted and retracted.
  *
  * @param order
- *   compares values, the better one first
+ *   compares values, the better value first
  * @param capacity
- *   how many values the head is refilled with
+ *   the number of values to refill the head with
  */
 final class ExtremumHead(order: Comparator[Any], override protected val capacity: Int)
     extends CountedHead[Any](order) {
@@ -107,7 +107,7 @@ final class ExtremumHead(order: Comparator[Any], override protected val capacity
     null
   }
 
-  /** Makes sure that [[best]] sees the best value of all, head and tail. */
+  /** Refills the head until [[best]] is the best value of head and tail. */
   def complete(tail: CountedTail[Any]): Unit =
     while (best == null && numTailEntries > 0) refill(tail)
 }

@@ -8,14 +8,13 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 
 /**
- * Merges and evaluates functions that are methods rather than expressions, such as `collect_list`
- * or a Scala `Aggregator`. Their buffers may be objects, which are bytes in a record.
+ * Merges and evaluates functions implemented by methods, such as `collect_list` or a Scala `Aggregator`. Their
+ * buffers may be objects, stored as bytes.
  *
- * For each group: [[load]], which makes [[results]] those of the stored buffers, then [[merge]] for
- * each combined row; after [[serialize]], [[serialized]] holds the columns to store. What they give
- * is known when they are loaded again: an object that has grown, as the hash set of `collect_set`
- * has, may list its elements otherwise than one that is read, and what is given must be what the
- * next batch takes back.
+ * Call for each group: [[load]], which sets [[results]] to the results of the stored buffers, then [[merge]]
+ * for each combined row. After [[serialize]], [[serialized]] holds the columns to store. New results are known
+ * only after another [[load]]. A grown object, such as the hash set of `collect_set`, may list its elements in
+ * another order than a deserialized object. The next batch must retract the exact result of this batch.
  *
  * @param layout
  *   the columns of groups and state
@@ -23,7 +22,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
  *   the columns of combined rows
  */
 private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input: Seq[Attribute]) {
-  // each call with the position of its first column among all buffer columns
+  // each call with the index of its first buffer column
   private val calls = layout.buffered
     .zip(layout.buffered.scanLeft(0)(_ + _.aggregateFunction.aggBufferAttributes.size))
     .filter { case (call, _) => call.aggregateFunction.isInstanceOf[ImperativeAggregate] }
@@ -32,7 +31,7 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
   }
   private val offsets = sizes.scanLeft(0)(_ + _)
 
-  // the attributes are those of the layout: a function makes new ones when it gets to an executor
+  // buffer columns come from the layout, because a deserialized function creates new attributes
   private val stored = functions(position => position)
   private val combined = functions { position =>
     input.indexWhere(_.exprId == layout.inputBuffers(position).exprId)
@@ -61,17 +60,17 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
       }
       .toArray
 
-  /** Takes the buffers from a stored record, or empty ones from null. */
+  /** Reads the buffers of a stored record, or empty buffers for null, and evaluates the functions. */
   def load(record: InternalRow): Unit = {
     stored.foreach(_.initialize(buffers))
     if (record != null) stored.foreach(_.merge(buffers, record))
     evaluate()
   }
 
-  /** Merges in a combined row. */
+  /** Merges a combined row into the buffers. */
   def merge(row: InternalRow): Unit = combined.foreach(_.merge(buffers, row))
 
-  /** Makes [[serialized]] what is to be stored: bytes in place of objects. */
+  /** Sets [[serialized]] to the columns to store, with bytes in place of objects. */
   def serialize(): Unit = if (calls.nonEmpty) {
     System.arraycopy(buffers.values, 0, serialized.values, 0, buffers.numFields)
     stored.foreach {
@@ -91,7 +90,7 @@ private[aggregate] final class ImperativeBuffers(layout: AggregateLayout, input:
 
 private[aggregate] object ImperativeBuffers {
 
-  /** The buffer columns of `calls` over no input, as constants. */
+  /** Returns the buffer columns of `calls` over empty input, as constants. */
   def initialValues(calls: Seq[AggregateExpression]): Seq[Expression] =
     calls.map(_.aggregateFunction).flatMap {
       case function: DeclarativeAggregate => function.initialValues

@@ -17,8 +17,23 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogAggregate
 
 /**
- * Plans a group aggregate: Spark's hash aggregates combine a batch's changes, one stateful
- * operator merges them into the groups.
+ * Plans a group aggregate: Spark's hash aggregates combine a batch's changes, and a stateful operator merges
+ * them into the groups.
+ *
+ * {{{
+ *   ChangelogAggregateExec          one row per group and batch: state + buffers -> changes
+ *   +- HashAggregate (merge)        absent over retractable min and max: the operator merges
+ *      +- Exchange by group         inserted by Spark
+ *         +- HashAggregate (partial)
+ *            +- Expand              only with separate values
+ *               +- changes
+ * }}}
+ *
+ * Values are separate for retractable `min` and `max`, and for DISTINCT. The batch's changes are then combined
+ * per group *and* value, next to the group's own row. `Expand` copies each change once per kind of value
+ * (`table` 1, 2, ...) in addition to the change itself (`table` 0).
+ *
+ * DISTINCT functions are ordinary functions over the values that appear and disappear:
  *
  * {{{
  *   ChangelogAggregateExec          one row per group and batch: state + buffers -> changes
@@ -29,37 +44,20 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  *               +- changes
  * }}}
  *
- * Values are told apart where `min` or `max` must take them back, and for DISTINCT. The batch's
- * changes are then combined per group *and* value, next to the group's own row: `Expand` makes one
- * copy of each change per kind of value (`table` 1, 2, ...) beside the change itself (`table` 0).
+ * Split (`spark.sql.changelog.aggregate.distinctSplit.enabled`), the values of a hot group are spread over all
+ * partitions. Only their number and totals meet in the group's partition. The two operators share no state: one
+ * stores values, the other buffers.
  *
- * DISTINCT functions are ordinary ones over the values that appear and disappear:
+ * If values hardly repeat (see [[ValueCombining]]), changes pass the exchange uncombined. Each is a row of the
+ * group, with all its values and with buffers over that single change. In a large batch without a known
+ * benefit, each task decides for itself ([[CombineByTaskExec]]). This does not apply to DISTINCT over
+ * retracting input, which nets a value's changes before counting.
  *
- * {{{
- *   ChangelogAggregateExec
- *   +- HashAggregate (merge)          split only
- *      +- Exchange by group           split only
- *         +- HashAggregate            DISTINCT functions over values, merge of all others
- *            +- ChangelogDistinctExec     group, value -> count
- *               +- HashAggregate (merge)
- *                  +- Exchange        by group; split: by group and value
- *                     +- ...
- * }}}
+ * Order-sensitive functions over insert-only input, such as `first`, read a batch's rows sorted, after the
+ * exchange.
  *
- * Split (`spark.sql.changelog.aggregate.distinctSplit.enabled`), the values of a hot group are
- * spread over all partitions, and only their number and totals meet in the group's. The two
- * operators share nothing: values are kept by one, buffers by the other.
- *
- * Where values hardly repeat (see [[ValueCombining]]) changes go through the exchange as they are:
- * a row of the group with all its values and with buffers over that one change. Of a large batch of
- * which nothing is known yet, each task decides for itself ([[CombineByTaskExec]]). Not for DISTINCT
- * over retracting input, where a value's changes must be netted before they are counted.
- *
- * Functions over rows that only come whose results depend on the order of rows, such as `first`, see
- * those of a batch sorted, after the exchange.
- *
- * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange
- * and there is nothing to merge.
+ * With `spark.sql.changelog.twoPhase.enabled` off, the partial aggregate runs after the exchange and no merge
+ * is needed.
  */
 private[aggregate] final class PlanChangelogAggregate(
     node: ChangelogAggregate,
@@ -71,9 +69,9 @@ private[aggregate] final class PlanChangelogAggregate(
   private val twoPhase = conf.getConf(ChangelogConf.TWO_PHASE_ENABLED)
   private val splits = conf.getConf(ChangelogConf.DISTINCT_SPLIT_ENABLED)
 
-  // an exchange can be by columns only
+  // an exchange can only be by columns
   private val (grouping, child) = {
-    // named the same in every batch, as columns of the state are
+    // the same name in every batch, because state columns have these names
     val named = node.calls.grouping.map {
       case key @ Alias(computed, _) =>
         Alias(computed, DescribeNode.expression(computed))(key.exprId)
@@ -98,7 +96,7 @@ private[aggregate] final class PlanChangelogAggregate(
     calls.extremumValues,
     calls.extrema)
 
-  /** Whose value a row holds; rows of distinct values become rows of their group later. */
+  /** The number of the table of a row's value. Rows of distinct values later become rows of their group. */
   private val table: Attribute =
     if (calls.distinct.isEmpty) layout.table else layout.table.newInstance()
   private val values = calls.values.map(_.toAttribute.withNullability(true))
@@ -113,7 +111,7 @@ private[aggregate] final class PlanChangelogAggregate(
     Some(AssignStateInfo.placed(ownState, layout.grouping)),
     if (calls.distinct.isEmpty) changesOfGroups else combineDistinct)
 
-  /** Whether an aggregate merges what tasks have combined; with extrema the operator merges it. */
+  /** Whether an aggregate after the exchange merges the tasks' rows. With extrema the operator merges them. */
   private val meets = !layout.hasExtrema
 
   private def changesOfGroups: SparkPlan =
@@ -130,13 +128,13 @@ private[aggregate] final class PlanChangelogAggregate(
 
   private def inputSize: BigInt = node.child.stats.sizeInBytes
 
-  /** The row of a change that is not combined, with all its values. */
+  /** The row of an uncombined change, with all its values. */
   private def singleChange: Seq[NamedExpression] = {
     val table = Alias(Literal(0), layout.table.name)(exprId = layout.table.exprId)
     (keys :+ table) ++ calls.values ++ calls.buffersOfRow.get
   }
 
-  /** Rows of combined values from some tasks, and of single changes from others. */
+  /** Plans rows of combined values from some tasks, and of uncombined changes from others. */
   private def combineByTask: SparkPlan = {
     val id = ownState.operatorId
     val changes = ChangesByTaskExec(id, valueKeys, singleChange, child)
@@ -151,8 +149,8 @@ private[aggregate] final class PlanChangelogAggregate(
   }
 
   /**
-   * Lets functions such as `first` see a batch's rows in one order, whoever has read them and
-   * however often: another attempt at the batch must give what the first one gave.
+   * Sorts a batch's rows for functions such as `first`. A rerun of the batch must give the same result, in
+   * whatever order and partitions Spark reads the rows again.
    */
   private def combineInOrder: SparkPlan = {
     val keyIds = layout.grouping.map(_.exprId)
@@ -170,7 +168,7 @@ private[aggregate] final class PlanChangelogAggregate(
     calls.buffersOfRow.isEmpty || !twoPhase ||
       ValueCombining.pays(state, conf).getOrElse(ValueCombining.isLarge(inputSize, conf))
 
-  /** Changes that aren't combined; in some batches it is looked at whether that would pay. */
+  /** Returns the uncombined changes. Some batches sample their values, to estimate the benefit of combining. */
   private def sampled(state: StatefulOperatorStateInfo): SparkPlan =
     if (!ValueCombining.samples(state, conf)) child else ValueSampleExec(valueKeys, child)
 
@@ -183,7 +181,7 @@ private[aggregate] final class PlanChangelogAggregate(
     case other => other
   }
 
-  /** One row per group, and one per group and changed value where values are told apart. */
+  /** Plans a row per group, and with separate values also a row per group and changed value. */
   private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
     val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand(child))
     aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, meets)
@@ -220,7 +218,10 @@ private[aggregate] final class PlanChangelogAggregate(
     else SparkAggregates(grouping, functions, Some(layout.grouping), distinct)
   }
 
-  /** A row per change; where values are spread one per value, the first of which is the group's. */
+  /**
+   * Plans a row per uncombined change. If values are spread, plans a row per value, and the first also stands
+   * for the group.
+   */
   private def singleChanges(changes: SparkPlan): SparkPlan = {
     val rows = ProjectExec(keys ++ calls.values ++ calls.buffersOfRow.get, changes)
     val (own, buffers) = rows.output.drop(keys.size).splitAt(values.size)
@@ -242,8 +243,8 @@ private[aggregate] final class PlanChangelogAggregate(
   private def expandedKeys: Seq[Attribute] = (layout.grouping :+ table) ++ values
 
   /**
-   * Copies each change once per kind of value. Only the change itself carries what the combined
-   * functions read; in a copy it is NULL, and only the number of rows is of interest.
+   * Copies each change once per kind of value. Only the change itself has the columns that the combined
+   * functions read. A copy has NULL in these columns and counts the value's rows.
    */
   private def expand(child: SparkPlan): SparkPlan = {
     val read = AttributeSet(calls.combined)
@@ -262,7 +263,7 @@ private[aggregate] final class PlanChangelogAggregate(
       child)
   }
 
-  /** Combines rows by `grouping` where they are, if that is wanted, and maybe where they meet. */
+  /** Combines rows by `grouping` within each task if two-phase aggregation is on, and after the exchange if `meets`. */
   private def aggregate(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
@@ -286,10 +287,10 @@ private[aggregate] final class PlanChangelogAggregate(
 object PlanChangelogAggregate {
 
   /**
-   * The operators for `node`.
+   * Returns the operators of `node`.
    *
    * @param stateInfo
-   *   gives the state of an operator by its id
+   *   returns the state of an operator by its id
    */
   def apply(
       node: ChangelogAggregate,

@@ -20,22 +20,22 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, PassesRows}
 
 /**
- * Decides from batch to batch whether changes are combined by value before they are shuffled.
+ * Decides for each batch whether to combine changes by value before the shuffle.
  *
- * Where values repeat, few rows are left of many changes. Where they don't, the hash map over
- * copies of each change costs as much as all else. Which it is shows in the counts of the last
- * batch that was combined, or in a [[ValueSampleExec sample]] of the values of one that was not.
- * What the query gives is the same either way, so nothing of this is in the checkpoint.
+ * If values repeat, combining leaves few rows. If values do not repeat, the hash map over copies of each change
+ * costs as much as the rest of the batch. The decision uses the counts of the last combined batch, or a
+ * [[ValueSampleExec sample]] of the values of an uncombined batch. The query's result does not depend on the
+ * decision, so the checkpoint does not record it.
  */
 private[aggregate] object ValueCombining {
   private val interval = 16L
   private val fewest = 10000L
   private val remembered = 1000
 
-  /** The number of rows before and after combining in one batch. */
+  /** The number of rows before and after combining in a batch. */
   private final case class Outcome(changes: () => Long, combined: () => Long, worth: Int) {
 
-    /** A change that isn't combined is one row in the shuffle, and is cheaper to make. */
+    /** Whether combining is cheaper. An uncombined change is a single row in the shuffle and cheaper to create. */
     def pays: Boolean = changes() < fewest || combined() < changes() / 2 * worth
   }
 
@@ -45,10 +45,7 @@ private[aggregate] object ValueCombining {
         size > remembered
     })
 
-  /**
-   * Whether the batch being planned combines the values of an operator's input; none if it isn't
-   * known whether that pays.
-   */
+  /** Returns whether the planned batch combines the values of an operator's input; empty if the benefit is unknown. */
   def pays(state: StatefulOperatorStateInfo, conf: SQLConf): Option[Boolean] =
     conf.getConf(ChangelogConf.COMBINE_VALUES) match {
       case "always" => Some(true)
@@ -57,15 +54,15 @@ private[aggregate] object ValueCombining {
     }
 
   /**
-   * Whether an input may be so large that one group of it would be too much for a task.
+   * Returns whether an input may be so large that a single group would overload a task.
    *
    * @param size
-   *   how large it is at most, in bytes
+   *   the upper bound of the input, in bytes
    */
   def isLarge(size: BigInt, conf: SQLConf): Boolean =
     size > conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES)
 
-  /** Whether a batch that does not combine them looks at its values. */
+  /** Returns whether an uncombined batch samples its values. */
   def samples(state: StatefulOperatorStateInfo, conf: SQLConf): Boolean =
     conf.getConf(ChangelogConf.COMBINE_VALUES) == "auto" &&
       (state.storeVersion % interval == 0 || outcome(state).isEmpty)
@@ -74,10 +71,10 @@ private[aggregate] object ValueCombining {
     Option(outcomes.get(state.queryRunId -> state.operatorId))
 
   /**
-   * Takes note of how `input` of an operator is combined, before the batch runs.
+   * Records, before the batch runs, the metrics that will tell how well the operator's `input` combines.
    *
    * @param worth
-   *   how many combined rows cost the operator as much as a change that is not combined
+   *   the number of combined rows that cost the operator as much as an uncombined change
    */
   def note(state: StatefulOperatorStateInfo, input: SparkPlan, worth: Int): Unit =
     outcomeOf(input, worth).foreach(outcomes.put(state.queryRunId -> state.operatorId, _))
@@ -117,12 +114,11 @@ private[aggregate] object ValueCombining {
 }
 
 /**
- * Passes changes on, and estimates how many rows would be left of them if each task combined them
- * by group and value: as many as it sees different hashes of them, of which it keeps some only.
+ * Passes changes on and estimates the number of rows left if each task combined its changes by group and value.
+ * The estimate is the number of distinct hashes. The node stores a sample of the hashes.
  *
  * @param keys
- *   what a change's group and value are, for each kind of values; nothing is there if the last of
- *   them is NULL
+ *   a change's group and value, for each kind of values; if the last column is NULL, the change has no value
  */
 private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child: SparkPlan)
     extends PassesRows {
@@ -156,13 +152,13 @@ private[execution] case class ValueSampleExec(keys: Seq[Seq[Expression]], child:
 }
 
 /**
- * Hashes of the values of a change, one of each kind. Values are hashed as bytes, since those of some types have no hash
- * in Spark: equal values with other bytes only make an estimate less exact.
+ * Hashes the values of a change, one hash per kind. Hashes are computed over bytes, because some types have no
+ * hash in Spark. Equal values with different bytes only make the estimate less exact.
  */
 private[aggregate] final class ValueHashes(keys: Seq[Seq[Expression]], input: Seq[Attribute]) {
   private val keysOf = keys.map(UnsafeProjection.create(_, input)).toArray
 
-  /** Calls `use` for each kind of which `row` has a value. */
+  /** Calls `use` with the hash of each value of `row`. */
   def foreach(row: InternalRow)(use: Long => Unit): Unit = {
     var kind = 0
     while (kind < keysOf.length) {
@@ -177,7 +173,7 @@ private[aggregate] final class ValueHashes(keys: Seq[Seq[Expression]], input: Se
 
 private[aggregate] object ValueSampleExec {
 
-  /** So many hashes stand for one that is kept; a power of two. */
+  /** The number of hashes represented by each stored hash; a power of two. */
   private val oneOf = 16L
 
   private def isKept(hash: Long): Boolean = (hash & (oneOf - 1)) == 0

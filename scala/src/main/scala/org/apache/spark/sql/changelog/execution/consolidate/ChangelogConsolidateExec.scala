@@ -19,22 +19,21 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /**
- * Nets a batch's changes so that one change per key is left.
+ * Nets a batch's changes to one change per key.
  *
  *   - in: any changes
- *   - out: per key what is left after equal rows cancelled out: `+I`, `-D`, or a pair `-U +U`
- *   - state: none; a key's changes of one batch are held in memory
+ *   - out: per key, the changes left after equal rows cancel out: `+I`, `-D`, or a pair `-U +U`
+ *   - state: none; a key's changes of a batch are in memory
  *   - law: replaying `out` and replaying the input give the same table
  *
  * @param key
  *   the columns by which changes are netted
  * @param pairs
- *   whether a row that goes and one that comes under the same key are an update; not so where
- *   the key is the whole row
+ *   whether a retracted and an inserted row of the same key become an update; false if the key is the whole row
  * @param replaces
- *   whether old rows are left out, so that a `+U` alone is an update
+ *   whether before images are omitted, so that a `+U` alone is an update
  * @param inPlace
- *   whether changes stay in the tasks they are in
+ *   whether changes are netted within their tasks, without a shuffle
  */
 case class ChangelogConsolidateExec(
     key: Seq[Attribute],
@@ -104,13 +103,13 @@ case class ChangelogConsolidateExec(
     }
   }
 
-  /** The kind of a row that comes alone. */
+  /** Returns the kind of an insert or after image without a before image. */
   private def comes(kind: Byte): Byte =
     if (replaces && kind == RowKind.UpdateAfter) kind else RowKind.Insert
 
-  /** Several changes of a key. */
+  /** Nets several changes of a key. */
   private final class NetChanges {
-    // how often each row has come, and the kind it comes with if it comes alone
+    // for each row, its signed count and its kind as a change without a before image
     private val counts = new LinkedHashMap[UnsafeRow, Array[Long]]
     var numInputRows = 0L
 
@@ -125,7 +124,7 @@ case class ChangelogConsolidateExec(
       if (RowKind.Insert != comes(kind)) count(1) = kind
     }
 
-    /** The rows that are left, an update's rows next to each other. */
+    /** Returns the remaining changes. The rows of an update are adjacent. */
     def left: ArrayList[UnsafeRow] = {
       val gone = copies(-1)
       val come = copies(1)
@@ -140,7 +139,7 @@ case class ChangelogConsolidateExec(
       all
     }
 
-    /** The rows that go, or come, as often as they do. */
+    /** Returns the rows with a count of the given sign, each as often as it counts. */
     private def copies(sign: Long): ArrayList[UnsafeRow] = {
       val rows = new ArrayList[UnsafeRow]
       counts.forEach { (row, count) =>

@@ -12,19 +12,19 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProviderId}
 
 /**
- * The keys of a state that are due next, in order of time.
+ * Indexes the state keys due next, in order of time.
  *
  * {{{
  *   time       visited          horizon
  *   ───────────────┼────────────────┼─────────────▶
- *   keys    looked at      all here      not here
+ *   keys       processed      all indexed   not indexed
  * }}}
- * Only so many are held, whatever the size of the state: what is due after the horizon is found by
- * searching the state, once the watermark has come there. As a key may be removed or written anew
- * meanwhile, the one who takes it looks whether it is there and when it is due.
+ * The number of indexed keys is bounded, whatever the size of the state. Keys due after the horizon are found
+ * by a scan of the state once the watermark reaches the horizon. A key may be removed or rewritten after it was
+ * indexed. The caller of [[take]] therefore looks up the entry and its time again.
  *
  * @param capacity
- *   how many keys are held at least, if there are as many; at most it is twice that
+ *   the minimum number of indexed keys, if the state has as many; the maximum is twice this number
  */
 private[expiry] final class TimeIndex(capacity: Int) {
   import TimeIndex._
@@ -34,30 +34,30 @@ private[expiry] final class TimeIndex(capacity: Int) {
   private var last = EntryTimes.Never
   private var keyBytes = 0L
 
-  /** All keys that are due up to this time are here. */
+  /** The time up to which every due key is indexed. */
   def horizon: Long = last
 
-  /** The time up to which all that was due has been handed out. */
+  /** The time up to which every due key has been processed. */
   var visited: Long = EntryTimes.Always
 
   def size: Int = byKey.size
 
-  /** About how much memory it takes. */
+  /** The approximate memory of the index. */
   def memoryBytes: Long = keyBytes + byKey.size.toLong * BytesPerKey
 
-  /** Takes note of when a key is due. The first time counts, if there are several. */
+  /** Indexes the time of a key. With several times for a key, the earliest counts. */
   def enter(key: UnsafeRow, time: Long): Unit =
     if (time <= last && time != EntryTimes.Never && last != EntryTimes.Always) {
       val held = byKey.get(key)
       if (held == null || time < held.time) {
         val due = new Due(if (held == null) key.copy() else held.key, time)
         hold(due)
-        // entries that were entered again with an earlier time count as well
+        // the queue also holds outdated times of keys indexed again with an earlier time
         if (queue.size > 2 * capacity) keepFirst()
       }
     }
 
-  /** Takes the first key that is due at `limit` away; null if there is none. */
+  /** Removes and returns the first key due at `limit`; null if no key is due. */
   def take(limit: Long): Due = {
     var found: Due = null
     while (found == null && !queue.isEmpty && queue.peek.time <= limit) {
@@ -76,7 +76,7 @@ private[expiry] final class TimeIndex(capacity: Int) {
     queue.add(due)
   }
 
-  /** Draws the horizon nearer, so that no more keys than the capacity are before it. */
+  /** Lowers the horizon, so that at most `capacity` keys lie before the horizon. */
   private def keepFirst(): Unit = {
     queue.clear()
     queue.addAll(byKey.values)
@@ -99,25 +99,25 @@ private[expiry] object TimeIndex {
   /** The overhead of an indexed key, in bytes. */
   private val BytesPerKey = 150L
 
-  /** A key and when it is due. */
+  /** A key and its time. */
   final class Due(val key: UnsafeRow, val time: Long) extends Comparable[Due] {
     override def compareTo(other: Due): Int = java.lang.Long.compare(time, other.time)
   }
 }
 
 /**
- * Keeps the index of each partition's state from one batch to the next, in the executor's memory.
+ * Caches the index of each partition's state between batches, in the executor's memory.
  *
- * A batch takes the index that belongs to the very version it begins with, and leaves that of the version
- * it has written. One that fails leaves none: the next one searches the state. Where memory gets
- * scarce indexes go; so do those of queries that have ended.
+ * A batch takes the index of exactly the state version that the batch starts from, and caches the index of the
+ * version that it has written. A failed batch caches no index, and the next batch scans the state. Soft
+ * references free the indexes when memory runs short, and those of ended queries.
  */
 object TimeIndexes {
 
-  /** How many keys are held of few entries. */
+  /** The minimum capacity of an index. */
   private val SmallestCapacity = 10000L
 
-  /** How many are held of however many. */
+  /** The maximum capacity of an index. */
   private val LargestCapacity = 500000L
 
   private val kept = new ConcurrentHashMap[StateStoreProviderId, Kept]
@@ -132,7 +132,7 @@ object TimeIndexes {
   private final class Kept(val id: StateStoreProviderId, content: Content)
       extends SoftReference[Content](content, gone)
 
-  /** Lets entries of a store be found by their times, for one task. */
+  /** Adds a time index to a store, for one task. */
   def open(
       store: StateStore,
       times: EntryTimes,
@@ -147,7 +147,7 @@ object TimeIndexes {
     new TimedStateStore(store, times, index, capacity.max(SmallestCapacity).toInt)
   }
 
-  /** Keeps the index of a store that has been committed. */
+  /** Caches the index of a committed store. */
   def keep(store: TimedStateStore, info: StatefulOperatorStateInfo): Unit = {
     val id = idOf(store, info.queryRunId)
     val content = new Content(

@@ -16,16 +16,16 @@ import org.apache.spark.util.CompletionIterator
 import org.apache.spark.sql.changelog.compat.StateStoreWrapper
 
 /**
- * A state store that finds the entries that are due without looking at all of them.
+ * Wraps a state store with an index by time, so that due entries are found without a full scan.
  *
- * It keeps an index of those that are due next. The state is searched, and an index begun, if there
- * is none from the batch before, as after a restart, and whenever the watermark has come to the
- * horizon of the index. Nothing of it is written, so the state's files are the same with and without.
+ * A scan of the state is still needed if the previous batch has left no index, such as after a restart, and
+ * whenever the watermark reaches the index's horizon. The scan starts a new index. The index is not written, so
+ * the state's files do not depend on it.
  *
  * @param lastIndex
- *   the index after the batch before, if there is one
+ *   the index left by the previous batch
  * @param capacity
- *   how many entries an index that is begun holds
+ *   the number of entries in a new index
  */
 final class TimedStateStore private[expiry] (
     store: StateStore,
@@ -36,10 +36,10 @@ final class TimedStateStore private[expiry] (
   private var index: TimeIndex = lastIndex.orNull
   private var isHandingOut = false
 
-  /** The index for the next batch; none if due entries were not all processed. */
+  /** The index for the next batch; empty if not all due entries were processed. */
   private[expiry] def nextIndex: Option[TimeIndex] = Option(index).filterNot(_ => isHandingOut)
 
-  /** The metrics of the store, with the memory of the index. */
+  /** Returns the metrics of the store, including the memory of the index. */
   override def metrics: StateStoreMetrics = {
     val ofStore = store.metrics
     val ofIndex = nextIndex.map(_.memoryBytes).getOrElse(0L)
@@ -63,8 +63,9 @@ final class TimedStateStore private[expiry] (
   }
 
   /**
-   * The entries that have become due, which may be removed and written meanwhile. All have to be gone
-   * through, and some may come twice. The value is null of what is there no more, but bears on others.
+   * Returns the entries due at the watermark. The caller may remove and write entries meanwhile, and must
+   * exhaust the iterator. An entry may come twice. A null value means a removed entry that affects other
+   * entries' deadlines.
    *
    * @param limit
    *   the watermark, in microseconds
@@ -72,7 +73,7 @@ final class TimedStateStore private[expiry] (
   def due(limit: Long): Iterator[UnsafeRowPair] = {
     isHandingOut = true
     val before = Option(index)
-    // what is written meanwhile may draw the horizon nearer
+    // entries written meanwhile may lower the horizon
     def isAll = before.exists(limit <= _.horizon)
     val known = before.iterator.flatMap(indexed(_, limit))
     CompletionIterator[UnsafeRowPair, Iterator[UnsafeRowPair]](
@@ -100,7 +101,7 @@ final class TimedStateStore private[expiry] (
       .map(_ => pair)
   }
 
-  /** What the index doesn't know of, from a search of the state, which begins another index. */
+  /** Scans the state for due entries beyond the old index and starts a new index. */
   private def searched(before: Option[TimeIndex], limit: Long): Iterator[UnsafeRowPair] = {
     val (horizon, visited) =
       before
@@ -108,7 +109,7 @@ final class TimedStateStore private[expiry] (
         .getOrElse((EntryTimes.Always, EntryTimes.Always))
     val found = new TimeIndex(capacity)
     found.visited = visited
-    // called once the entries of the one before have been gone through
+    // called after the entries of the old index
     index = found
     val entries = store.iterator(StateStore.DEFAULT_COL_FAMILY_NAME)
     CompletionIterator[UnsafeRowPair, Iterator[UnsafeRowPair]](
@@ -120,7 +121,7 @@ final class TimedStateStore private[expiry] (
       entries.close())
   }
 
-  /** Takes note of when an entry is due that is not, or is due again if it stays. */
+  /** Indexes the next time of an entry: its time if not yet due, else its next time after `limit`. */
   private def enterAgain(
       index: TimeIndex,
       key: UnsafeRow,
@@ -133,24 +134,23 @@ final class TimedStateStore private[expiry] (
 }
 
 /**
- * Says when an operator has to look at an entry of its state, as the watermark moves on.
+ * The times at which a watermark makes entries of an operator's state due.
  *
- * Times are in microseconds: an entry is due when the watermark has come to its time.
+ * Times are in microseconds. An entry is due when the watermark reaches the entry's time.
  */
 trait EntryTimes {
 
   /**
-   * When an entry is due; [[EntryTimes.Never]] if it never is.
+   * Returns the time at which an entry is due; [[EntryTimes.Never]] if never.
    *
    * @param after
-   *   up to which time the entry has been looked at: if it can be due several times, the first one
-   *   after it is meant
+   *   the time up to which the entry has been processed; the next due time after it is returned
    */
   def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long
 
   /**
-   * Whether writing this entry, or removing it (`value` is null), can expire entries that were examined
-   * before. Then its key is handed out with those due next, whatever its time.
+   * Returns whether writing this entry, or removing it (`value` is null), can expire entries already examined.
+   * If so, its key is due at once, whatever its time.
    */
   def affectsOtherDeadlines(value: UnsafeRow): Boolean = false
 }
@@ -158,17 +158,17 @@ trait EntryTimes {
 object EntryTimes {
   val Never: Long = Long.MaxValue
 
-  /** Before all times. */
+  /** Before every time. */
   val Always: Long = Long.MinValue
 
-  /** The times of entries whose key, of the columns `key`, holds the event time `column`. */
+  /** Returns the times of entries whose key columns `key` include the event time `column`. */
   def ofKey(column: Attribute, key: Seq[Attribute]): EntryTimes = {
     val timeOf = new EventTimeOf(column, key)
     (key, _, _) => timeOf(key)
   }
 }
 
-/** Reads an event time, or the end of a window of one, from a column of a row. */
+/** Reads an event time, or the end of a time window, from a column of a row. */
 final class EventTimeOf(ordinal: Int, dataType: DataType) {
 
   def this(column: Attribute, columns: Seq[Attribute]) =
@@ -181,7 +181,7 @@ final class EventTimeOf(ordinal: Int, dataType: DataType) {
     case _ => 0
   }
 
-  /** In microseconds; never if it is NULL. */
+  /** Returns the time in microseconds; [[EntryTimes.Never]] for NULL. */
   def apply(row: InternalRow): Long =
     if (row.isNullAt(ordinal)) EntryTimes.Never
     else if (numFields == 0) row.getLong(ordinal)

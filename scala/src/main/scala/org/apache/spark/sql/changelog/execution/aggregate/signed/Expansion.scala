@@ -4,13 +4,13 @@
 package org.apache.spark.sql.changelog.execution.aggregate.signed
 
 /**
- * A number as the unevaluated sum of doubles that do not overlap, smallest first, so that sums and
- * products are exact.
+ * An exact number: the unevaluated sum of doubles that do not overlap, smallest first. Sums and products of
+ * expansions are exact.
  *
- * The algorithms are J. R. Shewchuk's ("Adaptive Precision Floating-Point Arithmetic and Fast
- * Robust Geometric Predicates", 1997, GROW-EXPANSION with zero elimination), over T. J. Dekker's
- * exact sum and product of two doubles ("A floating-point technique for extending the available
- * precision", 1971), the product by fused multiply-add.
+ * The algorithms are J. R. Shewchuk's ("Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
+ * Predicates", 1997, GROW-EXPANSION with zero elimination). They use T. J. Dekker's exact sum and product of
+ * two doubles ("A floating-point technique for extending the available precision", 1971), with the product by
+ * fused multiply-add.
  */
 private[aggregate] final class Expansion private (
     private val terms: Array[Double],
@@ -31,7 +31,7 @@ private[aggregate] final class Expansion private (
     }
   }
 
-  /** The nearest double, but for one in the last place. */
+  /** Returns a double at most one unit in the last place away from the exact number. */
   def toDouble: Double = {
     var result = 0.0
     var index = 0
@@ -45,16 +45,16 @@ private[aggregate] final class Expansion private (
 
 private[aggregate] object Expansion {
 
-  /** The sum of some doubles. */
+  /** Returns the sum of doubles. */
   def apply(terms: Double*): Expansion = sum(terms.size)(add => terms.foreach(add))
 
-  /** The rounding error of `left + right`. */
+  /** Returns the rounding error of `left + right`. */
   def sumError(left: Double, right: Double): Double = {
     val sum = left + right
     if (math.abs(left) >= math.abs(right)) (left - sum) + right else (right - sum) + left
   }
 
-  /** The rounding error of `left * right`. */
+  /** Returns the rounding error of `left * right`. */
   def productError(left: Double, right: Double, product: Double): Double =
     Math.fma(left, right, -product)
 
@@ -84,31 +84,28 @@ private[aggregate] object Expansion {
   }
 }
 
-/** Gives the functions of [[PowerSumFunctions$]] the static form generated code calls. */
+/** Gives [[PowerSumFunctions$]] static methods, as called by generated code. */
 private[aggregate] class PowerSumFunctions
 
-/**
- * The arithmetic behind [[PowerSum]]: sums of products kept in three doubles, and the moments that
- * follow from them.
- */
+/** The arithmetic of [[PowerSum]]: sums of products in three doubles each, and the moments computed from these sums. */
 object PowerSumFunctions {
 
-  /** A variance this small beside the mean square is what rounding has left of none. */
+  /** The ratio of variance to mean square at or below which the variance is a rounding error of 0. */
   private val Nothing = math.pow(2, -130)
 
-  /** Whether products of `value` stay far inside the range of doubles. */
+  /** Returns whether products of `value` stay far inside the range of doubles. */
   def isSummable(value: Double, limit: Double): Boolean = math.abs(value) < limit
 
   /**
-   * One of the three doubles of a sum, after `sign` times a product of doubles is added to it.
+   * Adds `sign` times a product of doubles to a sum of three doubles. Returns one of the three new doubles.
    *
-   * The product is exact, as up to five doubles, and each is added as by T. Ogita, S. M. Rump and
-   * S. Oishi ("Accurate Sum and Dot Product", 2005, SumK with K = 3): what the first double can't
-   * hold goes to the second, what the second can't hold to the third. So a sum has 159 bits, and a
-   * product taken back leaves nothing behind but in the very last of them.
+   * The product is exact, as up to five doubles. Each is added with SumK, K = 3 (T. Ogita, S. M. Rump and S.
+   * Oishi, "Accurate Sum and Dot Product", 2005): the rounding error of the first double goes to the second,
+   * and the second's to the third. A sum thus has 159 bits. Subtracting an added product restores the sum,
+   * except for the last bits.
    *
    * @param component
-   *   which of the three
+   *   the double to return: 0, 1 or 2
    * @param degree
    *   1 adds `x`; 2 adds `x * y`; 3 and 4 add that power of `x`
    * @param limit
@@ -141,7 +138,7 @@ object PowerSumFunctions {
     choose(component, first, second, third)
   }
 
-  /** One of the three doubles of the sum of two sums. */
+  /** Adds two sums. Returns one of the three doubles of the result. */
   def merge(
       component: Int,
       sum: Double,
@@ -248,7 +245,7 @@ object PowerSumFunctions {
 
   private def numTerms(degree: Int): Int = if (degree > 2) degree + 1 else degree
 
-  /** One of the doubles whose sum is the product. */
+  /** Returns one of the doubles that sum up to the product. */
   private def term(degree: Int, index: Int, x: Double, y: Double): Double =
     if (degree == 1) x
     else {
@@ -264,7 +261,7 @@ object PowerSumFunctions {
       }
     }
 
-  /** A product, or what it loses to rounding. */
+  /** Returns a product, or the product's rounding error. */
   private def half(left: Double, right: Double, index: Int): Double = {
     val product = left * right
     if (index == 0) product else Expansion.productError(left, right, product)

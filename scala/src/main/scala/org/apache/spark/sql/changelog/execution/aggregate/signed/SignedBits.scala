@@ -11,11 +11,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
- * `bit_and`, `bit_or` or `bit_xor` that takes rows back.
+ * `bit_and`, `bit_or` or `bit_xor` with retraction.
  *
- * Each bit of the type has a count of the values in which it is set, and two bits share a column:
- * code is generated only for rows of up to 100 columns. `bit_xor` needs no counts, as each value
- * undoes itself.
+ * Each bit of the type has a count of the values in which the bit is set. Two bits share a column, because
+ * Spark generates code only for rows of up to 100 columns. `bit_xor` needs no counts, because a second XOR with
+ * a value undoes the first.
  */
 private[aggregate] case class SignedBits(
     value: Expression,
@@ -83,7 +83,7 @@ private[aggregate] case class SignedBits(
     If(GreaterThan(count, Literal(0L)), wrap(result, dataType), Literal(null, dataType))
   }
 
-  /** The lowest bits of an integer of another size. */
+  /** Converts between integer types, keeping the lowest bits. */
   private def wrap(value: Expression, dataType: DataType): Expression =
     InType(value, dataType)
 
@@ -95,27 +95,27 @@ private[aggregate] case class SignedBits(
     copy(value = newChildren(0), sign = newChildren(1))
 }
 
-/** Gives the functions of [[SignedBitFunctions$]] the static form generated code calls. */
+/** Gives [[SignedBitFunctions$]] static methods, as called by generated code. */
 private[aggregate] class SignedBitFunctions
 
 /**
- * Two counts in one `BIGINT`: the lower modulo 2^32, the upper 2^32 times the other. Sums of such
- * pairs are pairs of sums, negative ones on the way too.
+ * Two counts in a `BIGINT`: the lower 32 bits hold the lower count modulo 2^32, the upper 32 bits hold the
+ * upper count. Sums of such pairs are pairs of sums, even if intermediate sums are negative.
  */
 object SignedBitFunctions {
   private val MostRows = (1L << 32) - 1
 
-  /** The change of the counts of two bits by one value. */
+  /** Returns the change of the counts of two bits by a value. */
   def countOfTwo(value: Long, low: Int, high: Int, sign: Long): Long =
     (((value >>> low) & 1L) | (((value >>> high) & 1L) << 32)) * sign
 
-  /** Of two bits, those set in at least one value. */
+  /** Returns those of two bits set in at least one value. */
   def bitsOfAny(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_or", rows)
     bit(lowCount(counts) != 0, low) | bit(highCount(counts) != 0, high)
   }
 
-  /** Of two bits, those set in all values. */
+  /** Returns those of two bits set in all values. */
   def bitsOfAll(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_and", rows)
     bit(lowCount(counts) == rows, low) | bit(highCount(counts) == rows, high)

@@ -12,23 +12,23 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.inference.DescribeNode
 
 /**
- * An aggregate function whose buffer takes values back: each input row adds its value times
- * `sign`, and buffers merge by addition, in any order.
+ * An aggregate function whose buffer supports retraction. Each input row adds its value times `sign`, and
+ * buffers merge by addition, in any order.
  *
- * Spark's own hash aggregates run it, so both phases are generated code.
+ * Spark's own hash aggregates run these functions, so both phases are generated code.
  */
 private[execution] trait SignedFunction extends DeclarativeAggregate {
 
-  /** +1 for a row that accumulates, -1 for one that retracts. */
+  /** +1 for a row that accumulates, -1 for a row that retracts. */
   def sign: Expression
 
-  /** The call as one would write it, such as `sum(fare)`. */
+  /** The call as written in SQL, such as `sum(fare)`. */
   def name: String
 
   protected def plus(left: Expression, right: Expression): Expression =
     Add(left, right, EvalMode.LEGACY)
 
-  /** `present` for rows whose `values` are all there. */
+  /** Returns `present` for rows with a value in each of `values`, else `otherwise`. */
   protected def ifPresent(
       values: Seq[Expression],
       present: Expression,
@@ -38,14 +38,14 @@ private[execution] trait SignedFunction extends DeclarativeAggregate {
       case None => present
     }
 
-  /** A buffer column as it arrives from another buffer. */
+  /** Returns a buffer column of the buffer to merge. */
   protected def arriving(column: Attribute): Expression =
     inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == column.exprId))
 }
 
 private[execution] object SignedFunction {
 
-  /** The form of `function` that takes values back, if it has one with a buffer of its own. */
+  /** Returns the form of `function` with retraction. */
   def apply(function: AggregateFunction, sign: Expression): SignedFunction = function match {
     case Count(values) => SignedCount(values, sign)
     case sum: Sum => SignedSum(sum.child, sign, sum)
@@ -60,8 +60,8 @@ private[execution] object SignedFunction {
   }
 
   /**
-   * The form of `function` over rows that only come. What Spark's own makes of fractions depends on
-   * the order of rows, so that another attempt at a batch would not give what the first one gave.
+   * Returns the form of `function` over insert-only input. Spark's own function over fractions depends on the
+   * order of rows, so a rerun of a batch could give another result.
    */
   def inAnyOrder(function: AggregateFunction): AggregateFunction = function match {
     case sum: Sum if isFractional(sum.child) => apply(sum, Literal(1L))
@@ -75,11 +75,11 @@ private[execution] object SignedFunction {
     case _ => false
   }
 
-  /** `function` over `values`, as one would write it. */
+  /** Returns `function` over `values`, as written in SQL. */
   private[aggregate] def describe(function: Expression, values: Seq[Expression]): String =
     DescribeNode.expression(function.withNewChildren(values))
 
-  /** A call of a static `function`, which never gets nor gives NULL. */
+  /** Returns a call of a static `function` without NULL in arguments and result. */
   private[aggregate] def invoke(
       functions: Class[_],
       dataType: DataType,
@@ -88,7 +88,7 @@ private[execution] object SignedFunction {
     StaticInvoke(functions, dataType, function, arguments, returnNullable = false)
 }
 
-/** `min` or `max` of BOOLEAN that takes rows back: `bool_and`, `bool_or` and their like. */
+/** `min` or `max` of BOOLEAN with retraction: `bool_and`, `bool_or` and similar functions. */
 private[aggregate] case class SignedBooleans(
     value: Expression,
     sign: Expression,

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.inference.DescribeNode
 
-/** `count(values)` that takes rows back. */
+/** `count(values)` with retraction. */
 private[aggregate] case class SignedCount(values: Seq[Expression], sign: Expression)
     extends SignedFunction {
   private lazy val count = AttributeReference("count", LongType, nullable = false)()
@@ -39,7 +39,7 @@ private[aggregate] case class SignedCount(values: Seq[Expression], sign: Express
     copy(values = newChildren.init, sign = newChildren.last)
 }
 
-/** `sum(value)` or `avg(value)` that takes rows back. */
+/** `sum(value)` or `avg(value)` with retraction. */
 private[aggregate] sealed abstract class SignedTotalFunction
     extends SignedFunction
     with SupportQueryContext {
@@ -75,7 +75,7 @@ private[aggregate] sealed abstract class SignedTotalFunction
   override lazy val evaluateExpression: Expression =
     If(GreaterThan(count, Literal(0L)), result, Literal(null, dataType))
 
-  /** The function's value over at least one input. */
+  /** The function's result over at least one value. */
   protected def result: Expression
 
   override def initQueryContext(): Option[QueryContext] =

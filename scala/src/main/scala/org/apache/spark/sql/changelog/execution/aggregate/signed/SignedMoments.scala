@@ -8,21 +8,21 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
 /**
- * A function of central moments that takes rows back: variance, standard deviation, skewness,
- * kurtosis, covariance, correlation and linear regression.
+ * A function of central moments with retraction: variance, standard deviation, skewness, kurtosis, covariance,
+ * correlation and linear regression.
  *
- * Spark keeps means and central moments, which can't go back without loss. Here sums of powers are
- * kept; Spark's means and moments are computed from them, and then Spark's own last step is taken,
- * so that what it says about one row or equal rows holds here.
+ * Spark's buffers hold means and central moments, which cannot be reverted without loss. These buffers hold
+ * sums of powers. The result is computed from Spark's means and moments by Spark's own last step. Special
+ * cases, such as a single row or equal rows, therefore give Spark's result.
  *
  * {{{
- *   var_pop(x)     rows kept  1, 2, 4     n = 3   x = 7   xx = 21
+ *   var_pop(x)     rows        1, 2, 4     n = 3   x = 7   xx = 21
  *   Spark's        n = 3      avg = 7/3   m2 = xx - x * x / n = 14/3
  *   last step      m2 / n
  * }}}
  *
- * Of `NaN`, infinities and values whose powers are beyond the range of doubles only their number
- * is kept. The moments are `NaN` as long as there are any, and as before when they have gone.
+ * `NaN`, infinities and values with powers beyond the range of doubles are only counted. While such a value is
+ * present, the moments are `NaN`. After its retraction, the moments are as before.
  *
  * @param values
  *   x, or x and y
@@ -40,7 +40,7 @@ private[aggregate] case class SignedMoments(
 
   private lazy val count = AttributeReference("count", LongType, nullable = false)()
 
-  /** For each value, the number of rows in which it is not summable. */
+  /** For each value, the number of rows with a value that is not summable. */
   private lazy val outliers: Seq[AttributeReference] = values.indices.map { index =>
     AttributeReference(s"${Names(index)}Outliers", LongType, nullable = false)()
   }
@@ -58,7 +58,7 @@ private[aggregate] case class SignedMoments(
 
   override def name: String = SignedFunction.describe(original, asWritten(values))
 
-  /** Functions of y and x are called with y first. */
+  /** Functions of y and x have y as their first argument. */
   private def asWritten(values: Seq[Expression]): Seq[Expression] = original match {
     case _: RegrSlope | _: RegrIntercept => values.reverse
     case _ => values
@@ -130,12 +130,12 @@ private[aggregate] object SignedMoments {
   private val LimitOfFourths = math.pow(2, 200)
 
   /**
-   * What Spark keeps in one of its buffer columns.
+   * A mean or moment: the content of a column of Spark's buffer.
    *
    * @param function
-   *   the one of [[PowerSumFunctions]] that computes it
+   *   the function of [[PowerSumFunctions]] that computes the moment
    * @param products
-   *   the sums it is computed from
+   *   the sums that the moment is computed from
    */
   final case class Moment(function: String, products: String*) {
     def degree: Int = products.map(_.length).maxOption.getOrElse(0)
@@ -155,7 +155,7 @@ private[aggregate] object SignedMoments {
     Moment("fourthMoment", "x", "xx", "xxx", "xxxx"))
   private val OfBoth = Seq(CountOfRows, MeanOfX, MeanOfY, CoMoment)
 
-  /** A function of moments: itself, its x and y, and what is in its buffer's columns. */
+  /** Matches a function of moments: the function, its x and y, and the content of its buffer's columns. */
   object MomentFunction {
     def unapply(
         function: Expression): Option[(DeclarativeAggregate, Seq[Expression], Seq[Moment])] =
@@ -174,15 +174,15 @@ private[aggregate] object SignedMoments {
 /**
  * A sum of products such as x² or xy over a group's rows, as buffer columns that merge by addition.
  *
- * It takes three doubles: with two of them, what rounding loses while many rows come and go could
- * be seen where rows remain that are all alike, whose variance is 0 and whose skewness is NULL.
+ * The sum takes three doubles. With two, the rounding errors of many inserted and retracted rows could become
+ * visible when the remaining rows are equal: their variance must be 0 and their skewness NULL.
  *
  * @param name
  *   the product, `xx` or `xy`
  * @param factors
  *   one value, two values, or one value three or four times
  * @param limit
- *   the size from which on values are left out, as their products leave the range of doubles
+ *   values of this size and above are excluded, because their products leave the range of doubles
  */
 private[aggregate] final case class PowerSum(
     name: String,
@@ -196,14 +196,14 @@ private[aggregate] final case class PowerSum(
     AttributeReference(s"$name$part", DoubleType, nullable = false)()
   }
 
-  /** The columns after `sign` times the product of one row's values is added. */
+  /** Returns the columns after adding `sign` times the product of a row's values. */
   def update(sign: Expression): Seq[Expression] = columns.indices.map { component =>
     val numbers = Seq(Literal(component), Literal(degree))
     val values = pair.map(KnownNotNull(_)) :+ Literal(limit) :+ sign
     PowerSum.invoke("add", numbers ++ columns ++ values: _*)
   }
 
-  /** The columns after another sum is added. */
+  /** Returns the columns after adding another sum. */
   def merge(other: Seq[Expression]): Seq[Expression] = columns.indices.map { component =>
     PowerSum.invoke("merge", Literal(component) +: (columns ++ other): _*)
   }
@@ -211,7 +211,7 @@ private[aggregate] final case class PowerSum(
 
 private[aggregate] object PowerSum {
 
-  /** A call of one of the [[PowerSumFunctions]] that give a number. */
+  /** Returns a call of a numeric function of [[PowerSumFunctions]]. */
   def invoke(function: String, arguments: Expression*): Expression =
     SignedFunction.invoke(classOf[PowerSumFunctions], DoubleType, function, arguments: _*)
 }

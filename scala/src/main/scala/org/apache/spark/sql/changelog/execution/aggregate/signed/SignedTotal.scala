@@ -11,11 +11,11 @@ import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.types._
 
 /**
- * A total that can take values back, as columns of an aggregation buffer that merge by addition.
+ * A total with retraction, as columns of an aggregation buffer that merge by addition.
  *
- * What makes a plain `sum` unfit is that adding `x` and later `-x` does not always restore it: a
- * `BIGINT` may overflow in between although the result fits, and `NaN` or an infinity swallows
- * everything. So each type gets columns that cannot lose anything.
+ * A plain `sum` does not support retraction, because adding `x` and then `-x` does not always restore the sum.
+ * A `BIGINT` may overflow in between although the result fits, and `NaN` or an infinity absorbs every other
+ * value. Therefore each type has columns without loss.
  *
  * @param name
  *   prefix of the buffer columns' names
@@ -25,16 +25,16 @@ private[aggregate] sealed abstract class SignedTotal(name: String) extends Seria
   /** The buffer columns. */
   def columns: Seq[AttributeReference]
 
-  /** The columns of a total of nothing. */
+  /** The columns of an empty total. */
   def zeros: Seq[Expression]
 
-  /** The change of each column by a non-null `value`, times `sign`. */
+  /** Returns the columns after adding `sign` times a non-null `value`. */
   def update(value: Expression, sign: Expression): Seq[Expression]
 
-  /** Adds the columns of another total. */
+  /** Returns the columns of the sum of two totals. */
   def merge(left: Attribute => Expression, right: Attribute => Expression): Seq[Expression]
 
-  /** The total, in the type it is summed in. */
+  /** The total, in the type of the sum. */
   def value: Expression
 
   protected def column(suffix: String, dataType: DataType): AttributeReference =
@@ -43,7 +43,7 @@ private[aggregate] sealed abstract class SignedTotal(name: String) extends Seria
 
 private[aggregate] object SignedTotal {
 
-  /** The columns for values of type `valueType` whose total has type `totalType`. */
+  /** Returns the columns for values of type `valueType` and a total of type `totalType`. */
   def apply(valueType: DataType, totalType: DataType, evalMode: EvalMode.Value): SignedTotal =
     (valueType, totalType) match {
       case (LongType, _) => new ExactTotal("total", totalType, evalMode)
@@ -57,7 +57,7 @@ private[aggregate] object SignedTotal {
       case _ => new PlainTotal("total", totalType)
     }
 
-  /** Values whose total always fits in a wider type that plain addition works on. */
+  /** The total of values that always fit into a wider type with plain addition. */
   private class PlainTotal(name: String, dataType: DataType) extends SignedTotal(name) {
     private val total = column("", dataType)
 
@@ -83,7 +83,7 @@ private[aggregate] object SignedTotal {
     }
   }
 
-  /** `BIGINT` values, summed as two halves so that no order of them overflows. */
+  /** The total of `BIGINT` values, summed as two halves, so that no order of values overflows. */
   private class ExactTotal(name: String, totalType: DataType, evalMode: EvalMode.Value)
       extends SignedTotal(name) {
     private val high = column("High", LongType)
@@ -118,7 +118,7 @@ private[aggregate] object SignedTotal {
       Multiply(left, right, EvalMode.LEGACY)
   }
 
-  /** Decimals so wide that their running total could need more than 38 digits. */
+  /** The total of decimals so wide that the sum could need more than 38 digits. */
   private class WideDecimalTotal(name: String, scale: Int) extends SignedTotal(name) {
     private val part = DecimalType(38, 0)
     private val high = column("High", part)
@@ -145,12 +145,12 @@ private[aggregate] object SignedTotal {
   }
 
   /**
-   * Floating point values: a compensated sum of the finite ones, and a count of each value that
-   * is none. Where the sum leaves the range of doubles, 2^1024 is taken off and counted, so that it
-   * comes back when the values go.
+   * The total of floating point values: a compensated sum of finite values, and a count each of NaN and both
+   * infinities. If the sum leaves the range of doubles, 2^1024 is subtracted and counted, and added again when
+   * values are retracted.
    *
-   * The compensation is Neumaier's variant of Kahan's summation (A. Neumaier, "Rundungsfehler-
-   * analyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
+   * The compensation is Neumaier's variant of Kahan's summation (A. Neumaier, "Rundungsfehleranalyse einiger
+   * Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
    */
   private class CompensatedTotal(name: String) extends SignedTotal(name) {
     private val sum = column("", DoubleType)
@@ -214,11 +214,12 @@ private[aggregate] object SignedTotal {
 }
 
 /**
- * A value in another type, or as it is if it has that already.
+ * Casts a value, unless it already has the type.
  *
- * Spark's optimizer takes casts away that cast nothing, and its generated code counts on that. One that
- * an aggregate computes several times is found to be computed once, but generates the code of its
- * input in each place: where that code is cut into functions, they lack the columns it reads.
+ * Spark's optimizer removes casts to the same type, and generated code relies on the removal. If an aggregate
+ * computes such a cast several times, subexpression elimination computes the cast once, but generates the code
+ * of its input in each place. If Spark then splits that code into functions, the functions lack the columns of
+ * the input.
  */
 private[aggregate] object InType {
   def apply(value: Expression, dataType: DataType): Expression =
@@ -226,21 +227,21 @@ private[aggregate] object InType {
     else Cast(value, dataType, None, EvalMode.LEGACY)
 }
 
-/** Gives the functions of [[SignedTotalFunctions$]] the static form generated code calls. */
+/** Gives [[SignedTotalFunctions$]] static methods, as called by generated code. */
 private[aggregate] class SignedTotalFunctions
 
-/** The arithmetic behind [[SignedTotal]] that Spark has no expression for. */
+/** The arithmetic of [[SignedTotal]] without an equivalent Spark expression. */
 object SignedTotalFunctions {
   private val Base = BigInteger.TEN.pow(18)
   private val QuarterOfCarry = math.pow(2, 1022)
 
   /**
-   * The exact total of the two halves.
+   * Returns the exact total of the two halves.
    *
    * @throws ArithmeticException
-   *   if it is not a `BIGINT` and `ansi` is set
+   *   if the total exceeds `BIGINT` and `ansi` is set
    * @return
-   *   null instead, if `try_` is set
+   *   null if the total exceeds `BIGINT` and `try_` is set
    */
   def toLong(high: Long, low: Long, ansi: Boolean, try_ : Boolean): java.lang.Long = {
     val carried = carriedHigh(high, low)
@@ -251,61 +252,62 @@ object SignedTotalFunctions {
   }
 
   /**
-   * The upper half, with what the lower half has beyond 32 bits.
+   * Returns the upper half, plus the part of the lower half beyond 32 bits.
    *
-   * Lower halves of rows are not negative, and their total takes up to 64 bits. It is negative only where rows are
-   * taken back before they come. One of the two readings at most gives a `BIGINT`.
+   * Lower halves of rows are not negative, and their total takes up to 64 bits. A negative total is only
+   * possible while unmatched retractions exist. At most one of the signed and the unsigned reading gives a
+   * `BIGINT`.
    */
   private def carriedHigh(high: Long, low: Long): Long = {
     val signed = high + (low >> 32)
     if (signed == signed.toInt) signed else high + (low >>> 32)
   }
 
-  /** The total of the two halves, rounded once. */
+  /** Returns the total of the two halves, rounded once. */
   def toDouble(high: Long, low: Long): Double = {
     val carried = carriedHigh(high, low)
     if (carried == carried.toInt) ((carried << 32) | (low & 0xffffffffL)).toDouble
     else carried.toDouble * 4294967296.0 + (low & 0xffffffffL).toDouble
   }
 
-  /** The digits of `value` above the lowest 18, with a sign. */
+  /** Returns the digits of `value` above the lowest 18, with a sign. */
   def highPart(value: Decimal, sign: Long): Decimal =
     integer(unscaled(value).divide(Base), sign)
 
-  /** The lowest 18 digits of `value`, with a sign. */
+  /** Returns the lowest 18 digits of `value`, with a sign. */
   def lowPart(value: Decimal, sign: Long): Decimal =
     integer(unscaled(value).remainder(Base), sign)
 
-  /** The total of both parts, or null if it needs more than 38 digits. */
+  /** Returns the total of both parts, or null if the total needs more than 38 digits. */
   def toDecimal(high: Decimal, low: Decimal, scale: Int): Decimal = {
     val total = unscaled(high).multiply(Base).add(unscaled(low))
     val decimal = new BigDecimal(total, scale)
     if (decimal.precision > 38) null else Decimal(decimal, 38, scale)
   }
 
-  /** `value` times `sign` if it is finite, else 0. */
+  /** Returns `value` times `sign` for a finite value, else 0. */
   def finiteTimes(value: Double, sign: Long): Double =
     if (java.lang.Double.isFinite(value)) value * sign else 0.0
 
-  /** `left + right`, less 2^1024 times [[sumCarry]]. */
+  /** Returns `left + right` minus 2^1024 times [[sumCarry]]. */
   def wrappedSum(left: Double, right: Double): Double = {
     val sum = left + right
     if (java.lang.Double.isFinite(sum)) sum
     else 4 * ((left / 4 + right / 4) - math.signum(sum) * QuarterOfCarry)
   }
 
-  /** The rounding error of [[wrappedSum]]. */
+  /** Returns the rounding error of [[wrappedSum]]. */
   def wrappedSumError(left: Double, right: Double): Double =
     if (java.lang.Double.isFinite(left + right)) Expansion.sumError(left, right)
     else 4 * Expansion.sumError(left / 4, right / 4)
 
-  /** How often 2^1024 is taken off `left + right` to keep it finite: 0, 1 or -1 times. */
+  /** Returns how often 2^1024 is subtracted from `left + right` to keep the sum finite: 0, 1 or -1 times. */
   def sumCarry(left: Double, right: Double): Long = {
     val sum = left + right
     if (java.lang.Double.isFinite(sum)) 0L else if (sum > 0) 1L else -1L
   }
 
-  /** The total of finite values and of the counted others. */
+  /** Returns the total of finite values and of counted infinities and NaN. */
   def floatingTotal(
       sum: Double,
       error: Double,
