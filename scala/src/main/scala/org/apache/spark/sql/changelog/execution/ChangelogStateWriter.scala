@@ -363,9 +363,9 @@ trait UnaryChangelogStateWriter extends UnaryExecNode with ChangelogStateWriter 
       rows: Iterator[InternalRow]): Iterator[InternalRow]
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val rests = isNoOpWithoutInput
+    val isNoOp = isNoOpWithoutInput
     executeWithStore(inputRows.head) { (store, rows) =>
-      if (rests && !rows.hasNext) Iterator.empty else processPartition(store, rows)
+      if (isNoOp && !rows.hasNext) Iterator.empty else processPartition(store, rows)
     }
   }
 }

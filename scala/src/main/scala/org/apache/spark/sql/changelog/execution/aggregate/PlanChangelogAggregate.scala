@@ -112,15 +112,15 @@ private[aggregate] final class PlanChangelogAggregate(
     if (calls.distinct.isEmpty) changesOfGroups else combineDistinct)
 
   /** Whether an aggregate after the exchange merges the tasks' rows. With extrema the operator merges them. */
-  private val meets = !layout.hasExtrema
+  private val merges = !layout.hasExtrema
 
   private def changesOfGroups: SparkPlan =
     if (node.inputKind.isEmpty && calls.isOrderSensitive) combineInOrder
     else if (values.isEmpty || calls.buffersOfRow.isEmpty || !twoPhase) {
-      combine(layout.grouping, meets)
+      combine(layout.grouping, merges)
     } else {
       ValueCombining.pays(ownState, conf) match {
-        case Some(true) => combine(layout.grouping, meets)
+        case Some(true) => combine(layout.grouping, merges)
         case None if ValueCombining.isLarge(inputSize, conf) => combineByTask
         case _ => ProjectExec(singleChange, sampled(ownState))
       }
@@ -145,7 +145,7 @@ private[aggregate] final class PlanChangelogAggregate(
         calls.combined.map(_.copy(mode = Partial)),
         layout.grouping,
         expand(changes),
-        meets = false))
+        merges = false))
   }
 
   /**
@@ -182,9 +182,9 @@ private[aggregate] final class PlanChangelogAggregate(
   }
 
   /** Plans a row per group, and with separate values also a row per group and changed value. */
-  private def combine(clustering: Seq[Attribute], meets: Boolean): SparkPlan = {
+  private def combine(clustering: Seq[Attribute], merges: Boolean): SparkPlan = {
     val (grouping, input) = if (values.isEmpty) (keys, child) else (expandedKeys, expand(child))
-    aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, meets)
+    aggregate(grouping, calls.combined.map(_.copy(mode = Partial)), clustering, input, merges)
   }
 
   /** One row per group and changed DISTINCT argument, pre-aggregated. */
@@ -208,13 +208,13 @@ private[aggregate] final class PlanChangelogAggregate(
       clustering,
       areCombined = combines,
       Some(AssignStateInfo.placed(state, clustering)),
-      if (combines) combine(clustering, meets = calls.rowCount.isDefined)
+      if (combines) combine(clustering, merges = calls.rowCount.isDefined)
       else singleChanges(sampled(state)))
     val grouping =
       if (layout.hasExtrema) (layout.grouping :+ layout.table) ++ values.take(numExtrema)
       else layout.grouping
     val functions = calls.combined.map(merging) ++ calls.distinct.map(_.copy(mode = Partial))
-    if (splits) aggregate(grouping, functions, layout.grouping, distinct, meets)
+    if (splits) aggregate(grouping, functions, layout.grouping, distinct, merges)
     else SparkAggregates(grouping, functions, Some(layout.grouping), distinct)
   }
 
@@ -263,15 +263,15 @@ private[aggregate] final class PlanChangelogAggregate(
       child)
   }
 
-  /** Combines rows by `grouping` within each task if two-phase aggregation is on, and after the exchange if `meets`. */
+  /** Combines rows by `grouping` within each task if two-phase aggregation is on, and after the exchange if `merges`. */
   private def aggregate(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
       clustering: Seq[Attribute],
       input: SparkPlan,
-      meets: Boolean): SparkPlan =
+      merges: Boolean): SparkPlan =
     if (!twoPhase) SparkAggregates(grouping, functions, Some(clustering), input)
-    else if (!meets) SparkAggregates(grouping, functions, None, input)
+    else if (!merges) SparkAggregates(grouping, functions, None, input)
     else {
       SparkAggregates(
         grouping.map(_.toAttribute),

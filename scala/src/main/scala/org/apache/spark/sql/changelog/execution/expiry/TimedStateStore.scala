@@ -49,8 +49,8 @@ final class TimedStateStore private[expiry] (
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
     store.put(key, value, family)
     if (index != null) {
-      val bears = !isHandingOut && times.affectsOtherDeadlines(value)
-      val time = if (bears) EntryTimes.Always else times.dueAt(key, value, index.visited)
+      val affectsOthers = !isHandingOut && times.affectsOtherDeadlines(value)
+      val time = if (affectsOthers) EntryTimes.Always else times.dueAt(key, value, index.visited)
       index.enter(key, time)
     }
   }

@@ -36,10 +36,10 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult}
 
 /**
- * Joins two changelogs and emits what a batch does to the result.
+ * Joins two changelogs and emits the changes of the result.
  *
  *   - in: any changes of both sides, each sorted by the join key
- *   - out: pairs that come and go, and rows that come out by whether they have a match:
+ *   - out: changed pairs, and rows emitted depending on whether they have a match:
  *     {{{
  *                    pairs   a left row with matches   without        a right row without
  *       inner        yes     -                         -              -
@@ -50,14 +50,14 @@ import org.apache.spark.sql.changelog.plans.{ChangelogJoin, JoinResult}
  *       left anti    no      -                         left           -
  *       existence    no      left, true                left, false    -
  *     }}}
- *   - state: the rows of both sides by join key, as little of them as keys allow; see [[JoinLayout]]
+ *   - state: the rows of both sides by join key, as little of each row as the keys allow; see [[JoinLayout]]
  *   - law: replaying `out` into an empty table gives the batch join of all input
  *
- * Where the watermark bounds a side, rows that come too late are dropped, and rows that are over go;
- * what they have emitted stays.
+ * If a watermark bounds a side, late rows are dropped and expired rows are removed from the state. Rows already
+ * emitted for them stay in the result.
  *
- * A row whose join key is NULL where NULL matches nothing is not kept: it comes out by itself, or
- * not at all.
+ * A row with a NULL join key is not stored if NULL matches nothing. The row is emitted as a padding row, or not
+ * at all.
  */
 case class ChangelogJoinExec(
     joinType: JoinType,
@@ -98,7 +98,7 @@ case class ChangelogJoinExec(
     case _ => UnknownPartitioning(left.outputPartitioning.numPartitions)
   }
 
-  /** A scalar subquery may have two rows for a moment, if its changes are joined some at a time. */
+  /** False for a scalar subquery: with its changes joined in parts, it could temporarily have two rows. */
   override protected def canSplit: Boolean = super.canSplit && joinType != LeftSingle
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
@@ -113,11 +113,11 @@ case class ChangelogJoinExec(
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)
 
-  /** Pairs and rows without a match have the event times of rows that have waited for others. */
+  /** Subtracts the delay of the result: pairs and padding rows have the event times of rows that waited for a match. */
   override def produceOutputWatermark(inputWatermarkMs: Long): Option[Long] =
     Some(inputWatermarkMs - JoinSideTimeBound.delay(leftLayout, rightLayout, condition))
 
-  // asked before the batch knows its time
+  // used before the batch knows its time
   override protected lazy val ttls: Seq[Long] =
     Seq(leftLayout, rightLayout)
       .zip(JoinSideTimeBound.isBounded(leftLayout, rightLayout, condition))
@@ -128,11 +128,11 @@ case class ChangelogJoinExec(
   override protected def isNoOpWithoutInput: Boolean = !timeBounds.exists(_.isBounded)
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // known on the driver only
-    val rests = isNoOpWithoutInput
+    // available on the driver only
+    val isNoOp = isNoOpWithoutInput
     executeWithStore(zipped(inputRows)) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
-      if (rests && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
+      if (isNoOp && !leftRows.hasNext && !rightRows.hasNext) Iterator.empty
       else {
         CompletionIterator[InternalRow, Iterator[InternalRow]](
           new JoinedChanges(
@@ -156,7 +156,7 @@ case class ChangelogJoinExec(
   override protected def entryTimes: Option[EntryTimes] =
     if (timeBounds.exists(_.isBounded)) Some(new JoinEntryTimes(layout, timeBounds)) else None
 
-  /** Removes the rows that no further row of the other side can meet. */
+  /** Removes expired rows: no further row of the other side can match them. */
   override protected def removeOver(store: StateStore): Unit =
     if (timeBounds.exists(_.isBounded)) {
       batchTime.moved.iterator.flatMap(entriesDue(store, _)).foreach { entry =>
@@ -182,21 +182,21 @@ case class ChangelogJoinExec(
     sideState(leftLayout, store),
     leftLayout,
     MatchedSide.paddingIfMatched(joinType),
-    MatchedSide.besideLeft(joinType, rightLayout.columns.size))
+    MatchedSide.leftPadding(joinType, rightLayout.columns.size))
 
   private def rightOf(store: StateStore): MatchedSide = new MatchedSide(
     false,
     sideState(rightLayout, store),
     rightLayout,
     null,
-    MatchedSide.besideRight(joinType, leftLayout.columns.size))
+    MatchedSide.rightPadding(joinType, leftLayout.columns.size))
 
   private def emitsPairs: Boolean = LeftExistence.unapply(joinType).isEmpty
 
   private def predicate: Option[BasePredicate] =
     condition.map(Predicate.create(_, leftLayout.columns ++ rightLayout.columns))
 
-  /** Emits what one join key after the other has to say. */
+  /** Emits the changes of each join key. */
   private final class JoinedChanges(
       store: StateStore,
       leftRows: Iterator[InternalRow],
@@ -248,7 +248,7 @@ case class ChangelogJoinExec(
       true
     }
 
-    /** Starts to join what is held at once of the changes of a join key. */
+    /** Starts joining the next part of a join key's changes. */
     private def addSome(): Unit = {
       leftInput.addSome(joinKey)
       rightInput.addSome(joinKey)
@@ -262,13 +262,13 @@ case class ChangelogJoinExec(
       newRight: SparkPlan): ChangelogJoinExec = copy(left = newLeft, right = newRight)
 }
 
-/** An operator that keeps the rows of its inputs under a join key, in one store. */
+/** An operator that stores the rows of its inputs by join key, in a single store. */
 private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPlan =>
 
-  /** The inputs, in the order of the children. */
+  /** The layouts of the inputs, in the order of the children. */
   protected def layout: JoinLayout
 
-  /** How the result is emitted. */
+  /** The form of the emitted changes. */
   def result: JoinResult
 
   override def requiredChildDistribution: Seq[Distribution] =
@@ -279,12 +279,13 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
   }
 
   /**
-   * Whether the changes of one join key may be joined some at a time. Then a row of the result may
-   * come and go in one batch, which all but a reader of only the newest rows can net.
+   * Whether the changes of a join key may be joined in parts. A row of the result may then be inserted and
+   * retracted in the same batch. Only a consumer in upsert mode, without before images, cannot net such
+   * changes.
    */
   protected def canSplit: Boolean = result.updateKind != UpdateKind.OnlyUpdateAfter
 
-  /** How many rows that change are held of each input and join key. */
+  /** The number of changed rows of an input and join key to hold in memory at once. */
   protected def atOnce: Int =
     if (canSplit) conf.getConf(ChangelogConf.JOIN_ROWS_AT_ONCE) else Int.MaxValue
 
@@ -292,7 +293,7 @@ private[join] trait JoinStateWriter extends ChangelogStateWriter { self: SparkPl
 
   override def stateValueSchema: StructType = layout.valueSchema
 
-  // what comes first tells the sides apart
+  // the state key's first column is the side
   override def placement: EntryPlacement =
     EntryPlacement.byColumns(layout.sides.head.key, first = 1)
 
@@ -350,7 +351,7 @@ object PlanChangelogJoin {
       right)
 }
 
-/** When the records of a join's state are over: no further row of the other side can meet theirs. */
+/** The times at which records of a join's state expire: from then on no row of the other side can match. */
 private[join] final class JoinEntryTimes(layout: JoinLayout, bounds: Seq[JoinSideTimeBound])
     extends EntryTimes {
   private val timesOfSide = bounds.map(timesOf).toArray
@@ -361,7 +362,7 @@ private[join] final class JoinEntryTimes(layout: JoinLayout, bounds: Seq[JoinSid
   private def timesOf(bound: JoinSideTimeBound): EntryTimes =
     (bound.keyOrdinal, bound.row) match {
       case (Some(ordinal), _) =>
-        // the side stands before the join key
+        // the state key is the side, then the join key
         val timeOf = new EventTimeOf(ordinal + 1, layout.keySchema(ordinal + 1).dataType)
         (key, _, _) => timeOf(key)
       case (None, Some((column, delay))) =>
@@ -374,7 +375,7 @@ private[join] final class JoinEntryTimes(layout: JoinLayout, bounds: Seq[JoinSid
       case _ => (_, _, _) => EntryTimes.Never
     }
 
-  /** Records go with the last of their rows. */
+  /** Returns the times of a side's records. A record with several rows expires with its last row. */
   private def timesOfRows(side: JoinSideLayout, overAt: UnsafeRow => Long): EntryTimes = {
     val numColumns = side.columns.size
     val ordinal = layout.rowOrdinal(side)

@@ -11,24 +11,24 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
- * Joins what changed of one join key after the other.
+ * Joins the changes of each join key.
  *
- * For each join key: [[begin]], then [[step]] until it is false; each step leaves rows in `output`
- * that are to be emitted before the next.
+ * Call for each join key: [[begin]], then [[step]] until it returns false. Each step adds rows to `output`, to
+ * be emitted before the next step.
  *
  * {{{
  *   1  stored right rows    x  changes of the left     only if the left side changed
  *   2  changes of the left  x  changes of the right
  *   3  stored left rows     x  changes of the right    only if the right side changed
- *   4  right rows that changed and come out without a match
+ *   4  changed right rows without a match              if the right side is preserved
  *   5  state is written
  * }}}
  *
- * Every two rows of which one changed meet once, as they were and as they are now, so that nothing
- * is emitted that the same batch takes back. Whether a row comes out by itself is told by its
- * number of matches before and after. Without a condition that is the other side's number of rows.
- * With one it is counted for a row that changes, which meets all rows of the other side anyway,
- * and kept with a row that stays.
+ * Each pair of rows with a change is visited once, with its old and its new form. The join thus emits nothing
+ * that the same batch retracts. The number of matches before and after decides whether a row is emitted without
+ * a pair. Without a join condition, this is the number of rows of the other side. With a condition, a changed
+ * row counts its matches, because it visits every row of the other side anyway. For an unchanged row the state
+ * holds the number.
  */
 private[join] final class ChangelogJoinProcessor(
     left: MatchedSide,
@@ -42,7 +42,7 @@ private[join] final class ChangelogJoinProcessor(
   private val predicate = condition.orNull
   private val joined = new JoinedRow
   private val rightIsTotal = right.layout.form == SideForm.KeyCount
-  // whether nothing but the number of right rows decides what comes out
+  // whether only the number of right rows decides the result
   private val isByNumber = !emitsPairs && predicate == null
 
   private var matched = 0L
@@ -53,7 +53,7 @@ private[join] final class ChangelogJoinProcessor(
   private var keptBefore = new Array[Boolean](16)
   private var keptAfter = new Array[Boolean](16)
 
-  /** Starts with a join key, of which both sides have all changes. */
+  /** Starts a join key. Both sides have all changes of this part. */
   def begin(): Unit = {
     left.state.load()
     right.state.load()
@@ -78,7 +78,7 @@ private[join] final class ChangelogJoinProcessor(
     }
   }
 
-  /** Does the next part of the work; false if the join key is done. */
+  /** Does the next part of the work. Returns false when the join key is done. */
   def step(): Boolean = {
     phase match {
       case 1 =>
@@ -133,7 +133,7 @@ private[join] final class ChangelogJoinProcessor(
     } else phase = 5
   }
 
-  /** A stored row of one side meets what changed of the other. */
+  /** Joins a stored row with the changes of the other side. */
   private def meetStored(own: MatchedSide, other: MatchedSide): Unit = {
     val row = stored.row
     val copies = stored.copies
@@ -197,7 +197,7 @@ private[join] final class ChangelogJoinProcessor(
     if (own.layout.tracksMatches && before != after) stored.saveMatches(after)
   }
 
-  /** A row that changes on the left meets what changed on the right, and comes out by itself. */
+  /** Joins a changed left row with the changes of the right side, and emits its padding row. */
   private def meetChanges(own: RowChange): Unit = {
     if (!isByNumber) {
       var at = 0
@@ -238,7 +238,7 @@ private[join] final class ChangelogJoinProcessor(
     }
   }
 
-  /** Whether a side's changes count their matches, rather than know them. */
+  /** Returns whether a side's changes count their matches, and do not read the count from the state. */
   private def countsMatchesOf(part: MatchedSide): Boolean = !part.isLeft || countsLeftMatches
 
   private def matches(isLeft: Boolean, own: UnsafeRow, other: UnsafeRow): Boolean =
@@ -280,7 +280,7 @@ private[join] final class ChangelogJoinProcessor(
       if (paddingAfter == null) 0 else copiesAfter)
   }
 
-  /** Emits the replacement of one result row by another, with a count. */
+  /** Emits the replacement of a result row by another, with the number of copies of each. */
   private def emit(
       isLeft: Boolean,
       ownBefore: InternalRow,

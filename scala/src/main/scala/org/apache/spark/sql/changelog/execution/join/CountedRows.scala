@@ -18,9 +18,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
- * Rows without a key: `join key, row -> count`.
+ * Stores rows without a key: `join key, row -> count`.
  *
- * A row that is taken back before it comes has a count below 0: nobody sees it, and it waits.
+ * The count of a row is negative after an unmatched retraction. Such a row is not visible.
  */
 private[join] final class CountedRows(
     layout: JoinLayout,
@@ -43,7 +43,7 @@ private[join] final class CountedRows(
   private var isLarge = false
 
   override protected def clear(): Unit =
-    // a cleared map stays as large as it was for the largest key
+    // a cleared map keeps the capacity of the largest join key
     if (isLarge) slots = new LinkedHashMap[UnsafeRow, Slot] else slots.clear()
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = {
@@ -107,10 +107,10 @@ private[join] final class CountedRows(
 }
 
 /**
- * Rows that come and never go: `join key, batch, part -> rows`.
+ * Stores the rows of an insert-only side: `join key, batch, part -> rows`.
  *
- * What one batch brings is written together, under the number of the batch, so that nothing has to
- * be looked up first. Rows that are equal are kept as often as they came.
+ * The rows of a batch are written together, under the number of the batch, so that no record has to be read
+ * first. Equal rows are stored repeatedly.
  */
 private[join] final class AppendedRows(
     layout: JoinLayout,
@@ -127,7 +127,7 @@ private[join] final class AppendedRows(
     })
   private val part = new GenericInternalRow(Chunk.size)
 
-  // the parts written of a join key whose rows come some at a time
+  // the number of parts written for a join key whose rows are added in parts
   private var lastKey: UnsafeRow = _
   private var numParts = 0
 
@@ -192,6 +192,6 @@ private[join] object AppendedRows {
   /** The columns after the join key. */
   val Chunk: StructType = new StructType().add("batch", "BIGINT").add("part", "INT")
 
-  /** So many rows share a record. */
+  /** The maximum number of rows in a record. */
   private val LargestPart = 1024
 }

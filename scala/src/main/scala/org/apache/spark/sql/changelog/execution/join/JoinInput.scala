@@ -16,13 +16,13 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
- * Takes in the changes of one side, of each join key so many at a time.
+ * Reads the changes of a side, for each join key a limited number at a time.
  *
  * @param input
- *   the columns they come with, the row kind among them
+ *   the columns of the changes, including the row kind
  * @param atOnce
- *   how many rows that change are held; those beyond wait for the next time. All changes of one row
- *   come together, if they come in the order [[JoinSideLayout.changeOrder]] asks for
+ *   the number of changed rows to hold; further rows wait for the next part. All changes of a row are read
+ *   together if the input has the order [[JoinSideLayout.changeOrder]]
  */
 private[join] final class JoinInput(part: MatchedSide, input: Seq[Attribute], atOnce: Int) {
   private val columnsOf: InternalRow => UnsafeRow =
@@ -33,20 +33,20 @@ private[join] final class JoinInput(part: MatchedSide, input: Seq[Attribute], at
     }
   private val kindOrdinal = RowKind.ordinal(part.layout.joined.kind, input)
   private var changes: Iterator[InternalRow] = Iterator.empty
-  // the first change that has to wait
+  // the first change that waits for the next part
   private var waiting: UnsafeRow = _
   private var waitingRetracts = false
 
-  /** Goes to the changes of another join key. */
+  /** Starts with the changes of the next join key. */
   def begin(changes: Iterator[InternalRow]): Unit = {
     this.changes = changes
     if (changes.hasNext) part.state.countKey()
   }
 
-  /** Whether changes of the join key are left. */
+  /** Returns whether the join key has unread changes. */
   def hasMore: Boolean = waiting != null || changes.hasNext
 
-  /** Takes changes of the join key in, those that waited first. */
+  /** Reads the next part of the join key's changes. */
   def addSome(joinKey: UnsafeRow): Unit = {
     part.state.begin(joinKey)
     if (waiting != null) {
@@ -65,8 +65,8 @@ private[join] final class JoinInput(part: MatchedSide, input: Seq[Attribute], at
   }
 
   /**
-   * Lets the next change of a join key that matches nothing come out by itself, if it may; false if
-   * there is none.
+   * Passes the next change of a join key without matches to `output`, if this side is preserved. Returns false
+   * after the last change.
    */
   def pass(output: JoinOutput): Boolean = changes.hasNext && {
     val change = changes.next()
@@ -82,22 +82,22 @@ private[join] final class JoinInput(part: MatchedSide, input: Seq[Attribute], at
 }
 
 /**
- * What one join key after the other has to say, as it is asked for.
+ * Iterates over the changes of each join key, computing them on demand.
  *
  * @param kindOrdinal
- *   where the row kind stands in what comes out
+ *   the ordinal of the row kind in emitted rows
  */
 private[join] abstract class KeyedChanges(kindOrdinal: Int, metrics: ChangeMetrics)
     extends Iterator[InternalRow] {
   private var row: UnsafeRow = _
 
-  /** Where rows wait that are to come out. */
+  /** The buffer with rows to emit. */
   protected def buffer: JoinOutput
 
-  /** Does the next part of the work for the join key at hand; false if there is none. */
+  /** Does the next part of the work for the current join key. Returns false if no work is left. */
   protected def step(): Boolean
 
-  /** Goes to another join key; false if there is none. */
+  /** Moves to the next join key. Returns false after the last join key. */
   protected def nextKey(): Boolean
 
   override def hasNext: Boolean = {
@@ -105,7 +105,7 @@ private[join] abstract class KeyedChanges(kindOrdinal: Int, metrics: ChangeMetri
     while (row == null && !isDone) {
       row = buffer.poll()
       if (row == null && !step()) {
-        // the next join key has nothing to do with a row held back for this one
+        // a held retraction cannot pair with a row of the next join key
         row = buffer.pollHeld()
         if (row == null) isDone = !nextKey()
       }
@@ -124,19 +124,18 @@ private[join] abstract class KeyedChanges(kindOrdinal: Int, metrics: ChangeMetri
 
 private[join] object KeyedChanges {
 
-  /** A key that can be NULL, or have NULLs within, where only another side's can. */
+  /** Returns the attributes of a key that may be NULL, or contain NULLs, if the key of any side may. */
   def commonKey(key: Seq[Expression]): Seq[Attribute] =
     key.map(part => AttributeReference("key", part.dataType.asNullable)())
 }
 
 /**
- * What a batch does to one row of a side: another row comes in its place, or the number of its
- * copies changes.
+ * The change of a row of a side: a replacement of the row, or a different number of copies.
  *
  * @param before
- *   the row before the batch; null if there was none
+ *   the row before the batch; null for a new row
  * @param after
- *   the row after the batch, the same object as `before` if only copies changed; null if gone
+ *   the row after the batch, the same object as `before` if only copies changed; null for a removed row
  */
 private[join] final class RowChange(
     val before: UnsafeRow,
@@ -144,10 +143,10 @@ private[join] final class RowChange(
     val copiesBefore: Long,
     val copiesAfter: Long) {
 
-  /** How many rows of the other side `before` matched before the batch. */
+  /** The number of rows of the other side that `before` matched before the batch. */
   var matchesBefore: Long = 0
 
-  /** How many rows of the other side `after` matches after the batch. */
+  /** The number of rows of the other side that `after` matches after the batch. */
   var matchesAfter: Long = 0
 
   def isSameRow: Boolean = before eq after
@@ -155,7 +154,7 @@ private[join] final class RowChange(
 
 private[join] object RowChange {
 
-  /** For a row that exists at most once. */
+  /** Returns the change of a row with at most one copy. */
   def ofOne(before: UnsafeRow, after: UnsafeRow): RowChange =
     new RowChange(before, after, if (before == null) 0 else 1, if (after == null) 0 else 1)
 }

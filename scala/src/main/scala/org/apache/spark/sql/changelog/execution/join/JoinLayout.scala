@@ -18,14 +18,14 @@ import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.{JoinedSide, SideForm}
 
 /**
- * One side of a join.
+ * The state layout of one side of a join.
  *
  * @param number
- *   0 for left, 1 for right, or more: what its records begin with
+ *   the side in the key of the side's records: 0 for left, 1 for right, or more
  * @param name
- *   what its columns in state are called
+ *   the name of the side's columns in state
  * @param columns
- *   its columns, without row kind
+ *   the side's columns, without row kind
  */
 final case class JoinSideLayout(
     number: Int,
@@ -40,7 +40,7 @@ final case class JoinSideLayout(
 
   def tracksMatches: Boolean = joined.tracksMatches
 
-  /** The state key's columns after the join key; none if the join key is unique. */
+  /** The state key's columns after the join key; empty if the join key is unique. */
   def suffix: Option[StructType] = form match {
     case SideForm.OneRow | SideForm.KeyCount | SideForm.Nothing => None
     case SideForm.RowByKey => Some(JoinLayout.struct(rowKey))
@@ -48,17 +48,17 @@ final case class JoinSideLayout(
     case SideForm.RowList => Some(AppendedRows.Chunk)
   }
 
-  /** The row in the value of a record, or its rows, if they are kept there. */
+  /** The type of the row, or rows, in the value of a record; empty if the value holds no row. */
   def row: Option[DataType] = form match {
     case SideForm.OneRow | SideForm.RowByKey => Some(JoinLayout.struct(columns))
     case SideForm.RowList => Some(ArrayType(JoinLayout.struct(columns), containsNull = false))
     case _ => None
   }
 
-  /** An order in which all changes of one row come together. */
+  /** An order that keeps all changes of a row together. */
   def changeOrder: Seq[SortOrder] = {
     val row = form match {
-      // what only comes has no other changes
+      // an insert-only row has a single change
       case _ if kind.isEmpty => Nil
       case SideForm.RowByKey => rowKey
       case SideForm.RowCount =>
@@ -73,21 +73,21 @@ final case class JoinSideLayout(
 
 object JoinSideLayout {
 
-  /** One of two sides, whose rows come with the columns `input`. */
+  /** Returns the layout of the left or right side, whose changes have the columns `input`. */
   def apply(number: Int, joined: JoinedSide, input: Seq[Attribute]): JoinSideLayout =
     JoinSideLayout(number, JoinLayout.Names(number), RowKind.without(joined.kind, input), joined)
 }
 
 /**
- * Says in which columns a join keeps the rows of its sides, of which there may be more than two.
+ * The state columns of a join with two or more sides.
  *
  * {{{
  *   key    side (0 left, 1 right), join key columns, left STRUCT, right STRUCT
  *   value  left STRUCT or ARRAY, right STRUCT or ARRAY, count, matches
  * }}}
  *
- * A record of one side has NULL in the others' columns; columns that no side needs are left out. In
- * the key, a side's column holds what tells its rows apart: a key, or the whole row.
+ * A record of a side has NULL in the other sides' columns. Columns that no side needs are absent. In the key, a
+ * side's column identifies the row within the join key: a key of the row, or the whole row.
  */
 final case class JoinLayout(sides: Seq[JoinSideLayout]) {
   val keySchema: StructType = {
@@ -104,13 +104,13 @@ final case class JoinLayout(sides: Seq[JoinSideLayout]) {
     StateColumns(rows ++ count ++ matches)
   }
 
-  /** How many columns of the key all records of one side and join key begin with. */
+  /** The number of key columns shared by all records of a side and join key. */
   val numPrefixColumns: Int = 1 + sides.head.key.size
 
-  /** Whether rows of a join key are looked for, beside being looked up. */
+  /** Whether the rows of a join key are found by a prefix scan, and not only by a lookup. */
   def isScanned: Boolean = keySchema.size > numPrefixColumns
 
-  /** Where the key holds what follows the join key, for one side. */
+  /** Returns the ordinal, in the state key, of a side's columns after the join key. */
   def suffixOrdinal(side: JoinSideLayout): Int =
     numPrefixColumns + sides.take(side.number).count(_.suffix.isDefined)
 
@@ -129,28 +129,29 @@ object JoinLayout {
       nameOf(column) -> plain(column.dataType)
     })
 
-  /** The column's name, without the normalization of its value. */
+  /** Returns the column's name, without the normalization of its value. */
   private[join] def nameOf(column: Expression): String =
     DescribeNode.expression(column.transform {
       case CollationKey(child) => child
       case other => SparkRules.withoutNormalization(other)
     })
 
-  /** The type under which state keeps values: texts by their bytes, whatever their collation. */
+  /** Returns the type of values in state. Texts lose their collation and are stored by their bytes. */
   private[join] def plain(dataType: DataType): DataType = dataType.transformRecursively {
     case _: StringType => StringType
   }
 }
 
 /**
- * How a watermark bounds the rows of one side of a join.
+ * Bounds the rows of a side of a join by a watermark.
  *
  * @param late
- *   tells of a row that comes whether it is too late; none if no row can be
+ *   the condition on late rows; empty if no row can be late
  * @param keyOrdinal
- *   which column of the join key is the event time by which rows go
+ *   the column of the join key with the event time that expires rows
  * @param row
- *   else the event time of a row by which it goes, and how long after, in microseconds
+ *   without such a key column: the event time of a row, and the delay after which the row expires, in
+ *   microseconds
  */
 private[join] final case class JoinSideTimeBound(
     side: JoinSideLayout,
@@ -158,24 +159,27 @@ private[join] final case class JoinSideTimeBound(
     keyOrdinal: Option[Int],
     row: Option[(Attribute, Long)]) {
 
-  /** Whether rows go once they are over. */
+  /** Whether rows expire. */
   def isBounded: Boolean = keyOrdinal.isDefined || row.isDefined
 }
 
 private[join] object JoinSideTimeBound {
 
-  /** Whether a watermark bounds the left and the right side, at whatever time. */
+  /** Returns whether a watermark, at some time, bounds the left and the right side. */
   def isBounded(
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Seq[Boolean] =
     watermark(left, right, condition).fold(Seq(false, false))(_.over(Sometime).map(_.isDefined))
 
-  /** How long after the watermark has passed their event times rows of the result may come, in ms. */
+  /** Returns the delay of the result in ms: how far the event time of an emitted row can be behind the watermark. */
   def delay(left: JoinSideLayout, right: JoinSideLayout, condition: Option[Expression]): Long =
     watermark(left, right, condition).fold(0L)(_.delay)
 
-  /** None if nothing is kept of the left side: it comes at any time, and looks up rows of any time. */
+  /**
+   * Returns None if the join stores no left rows. A left row then arrives at any time, and looks up rows of any
+   * time.
+   */
   private def watermark(
       left: JoinSideLayout,
       right: JoinSideLayout,
@@ -183,7 +187,7 @@ private[join] object JoinSideTimeBound {
     if (left.form == SideForm.Nothing) None
     else Some(JoinWatermark(left.columns, right.columns, left.key, right.key, condition))
 
-  /** The bounds of both sides. */
+  /** Returns the bounds of both sides. */
   def apply(
       left: JoinSideLayout,
       right: JoinSideLayout,
@@ -199,7 +203,7 @@ private[join] object JoinSideTimeBound {
         olderThan(eventTime, time.lateWatermark),
         bound.collect { case JoinBound.InKey(ordinal, _) => ordinal },
         bound.collect { case row: JoinBound.InRow =>
-          // a row may come to be over before changes of it come too late
+          // a row may expire before changes of the row become late
           val delay = math.max(0L, Sometime - row.watermark)
           (eventTime.get.asInstanceOf[Attribute], DateTimeUtils.millisToMicros(delay))
         })

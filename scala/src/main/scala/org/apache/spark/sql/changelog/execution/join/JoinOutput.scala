@@ -13,19 +13,19 @@ import org.apache.spark.sql.changelog.plans.JoinResult
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Holds what a step of a join has to say, and hands it out row by row.
+ * Buffers the rows emitted by a step of a join.
  *
- * A row that goes is held back for the next to come: with equal keys they are an update, and if
- * they are equal, nothing.
+ * A retracted row is held until the next row. With an equal key both become an update, and equal rows cancel
+ * out.
  *
  * @param columns
- *   the columns of what is emitted, left then right
+ *   the emitted columns, left then right
  * @param pairBy
- *   the key by which an old and a new row are an update; none if there is none
+ *   the key by which an old and a new row become an update; empty without such a key
  * @param sendsUpdateBefore
- *   whether updates come with the old row
+ *   whether updates have a before image
  * @param deletes
- *   whether a row that goes without another in its place is deleted, or is half an update
+ *   whether a retraction without a replacement is a delete, or half an update
  */
 private[join] final class JoinOutput(
     columns: Seq[Attribute],
@@ -46,12 +46,12 @@ private[join] final class JoinOutput(
   private var held: UnsafeRow = _
   private var second: UnsafeRow = _
 
-  /** The same row of both sides, or with NULLs for one, is there more or less often. */
+  /** Emits a changed number of copies of a pair, or of a padding row. */
   def recount(left: InternalRow, right: InternalRow, before: Long, after: Long): Unit =
     if (before > after) emit(left, right, RowKind.Delete, before - after)
     else if (after > before) emit(left, right, RowKind.Insert, after - before)
 
-  /** Emits the replacement of one row by another, with a count. */
+  /** Emits the replacement of a row by another, with the number of copies of each. */
   def replace(
       leftBefore: InternalRow,
       rightBefore: InternalRow,
@@ -69,7 +69,7 @@ private[join] final class JoinOutput(
     }
   }
 
-  /** Rows to come out as they are, with the kind they came with. */
+  /** Emits a row with its input row kind. */
   def pass(left: InternalRow, right: InternalRow, kind: Byte): Unit =
     if (RowKind.retracts(kind)) emit(left, right, RowKind.Delete, 1)
     else emit(left, right, if (kind == RowKind.UpdateAfter) comesKind else kind, 1)
@@ -77,7 +77,7 @@ private[join] final class JoinOutput(
   private def emit(left: InternalRow, right: InternalRow, kind: Byte, copies: Long): Unit =
     steps.add(left, right, kind, copies)
 
-  /** The next row to emit, valid until the next call; null if all have been. */
+  /** Returns the next row to emit, valid until the next call; null after the last row. */
   def poll(): UnsafeRow = {
     var row = second
     second = null
@@ -85,7 +85,7 @@ private[join] final class JoinOutput(
     row
   }
 
-  /** The row still held back, if any, when no other can follow. */
+  /** Returns the held retraction, or null, when no row can follow to pair with. */
   def pollHeld(): UnsafeRow = {
     val row = held
     held = null
@@ -108,7 +108,7 @@ private[join] final class JoinOutput(
     } else if (held == null) row
     else meet(row)
 
-  /** Combines the row held back with the next one. */
+  /** Combines the held retraction with the next row. */
   private def meet(row: UnsafeRow): UnsafeRow = {
     val gone = pollHeld()
     val kind = row.getByte(kindOrdinal)
@@ -131,7 +131,7 @@ private[join] final class JoinOutput(
 
 private[join] object JoinOutput {
 
-  /** What a join emits of rows with `columns`. */
+  /** Returns the output of a join for rows with `columns`. */
   def apply(columns: Seq[Attribute], result: JoinResult): JoinOutput = new JoinOutput(
     columns,
     result.pairBy,
@@ -139,7 +139,7 @@ private[join] object JoinOutput {
     result.deletes)
 }
 
-/** Rows to emit, each so many times: first come, first out, and no object for any of them. */
+/** A queue of rows to emit, with a number of copies each, without an object per row. */
 private final class Steps {
   private var lefts = new Array[InternalRow](16)
   private var rights = new Array[InternalRow](16)
@@ -164,21 +164,21 @@ private final class Steps {
     end += 1
   }
 
-  /** The first of them. */
+  /** The left row of the first element. */
   def left: InternalRow = lefts(first)
 
   def right: InternalRow = rights(first)
 
   def kind: Byte = kinds(first)
 
-  /** Takes a copy of the first away. */
+  /** Removes a copy of the first element. */
   def removeOne(): Unit = {
     copies(first) -= 1
     if (copies(first) == 0) {
       lefts(first) = null
       rights(first) = null
       first += 1
-      // all are handed out before the next are added
+      // each step's rows are polled before the next step adds rows
       if (isEmpty) {
         first = 0
         end = 0
@@ -205,22 +205,22 @@ private[join] final class MatchedSide(
   /** Whether a row can be emitted without a pair. */
   val isPreserved: Boolean = paddingIfMatched != null || paddingIfUnmatched != null
 
-  /** Without a condition, how many rows each row matched before the batch. */
+  /** Without a join condition, the number of matches of each row before the batch. */
   var matchesBefore: Long = 0
 
-  /** Without a condition, how many rows each row matches after the batch. */
+  /** Without a join condition, the number of matches of each row after the batch. */
   var matchesAfter: Long = 0
 
-  /** How many rows do not change; -1 if they have not been counted. */
+  /** The number of unchanged rows; -1 if not counted. */
   var numUnchanged: Long = -1
 
-  /** Returns the other side's columns for a row emitted without a pair; null if it is not emitted. */
+  /** Returns the other side's columns for a row emitted without a pair; null if the row is not emitted. */
   def padding(copies: Long, matches: Long): InternalRow =
     if (copies == 0) null else if (matches > 0) paddingIfMatched else paddingIfUnmatched
 
   def hasChanges: Boolean = state.changes.nonEmpty
 
-  /** Lets every row match all rows of the other side, counted as far as it matters. */
+  /** Sets the matches of each row to the number of the other side's rows, counted up to `enough`. */
   def matchAll(other: MatchedSide, enough: Long): Unit = {
     var before, after = 0L
     other.state.changes.foreach { change =>
@@ -234,7 +234,7 @@ private[join] final class MatchedSide(
     matchEach(before + same, after + same)
   }
 
-  /** Lets every row match as many rows as the other side has. */
+  /** Sets the matches of each row to the other side's stored number of rows. */
   def matchTotal(other: JoinSideState): Unit = matchEach(other.totalBefore, other.totalAfter)
 
   private def matchEach(before: Long, after: Long): Unit = {
@@ -246,13 +246,13 @@ private[join] final class MatchedSide(
     }
   }
 
-  /** Starts to count the matches of what changes. */
+  /** Resets the matches of changed rows, to count them. */
   def forgetMatches(): Unit = state.changes.foreach { change =>
     change.matchesBefore = 0
     change.matchesAfter = 0
   }
 
-  /** Starts with the matches that are kept with what changes. */
+  /** Sets the matches of changed rows to the numbers in the state. */
   def keepMatches(): Unit =
     state.changes.foreach(change => change.matchesAfter = change.matchesBefore)
 
@@ -268,23 +268,23 @@ private[join] final class MatchedSide(
 
 private[join] object MatchedSide {
 
-  /** The right columns of a left row that has matches; null if it is not emitted without a pair. */
+  /** Returns the right columns of a left row with matches; null if the row is not emitted without a pair. */
   def paddingIfMatched(joinType: JoinType): InternalRow = joinType match {
     case LeftSemi => InternalRow.empty
     case _: ExistenceJoin => InternalRow(true)
     case _ => null
   }
 
-  /** The right columns of a left row without a match; null if it is not emitted. */
-  def besideLeft(joinType: JoinType, numRightColumns: Int): InternalRow = joinType match {
+  /** Returns the right columns of a left row without a match; null if the row is not emitted. */
+  def leftPadding(joinType: JoinType, numRightColumns: Int): InternalRow = joinType match {
     case LeftOuter | LeftSingle | FullOuter => new GenericInternalRow(numRightColumns)
     case LeftAnti => InternalRow.empty
     case _: ExistenceJoin => InternalRow(false)
     case _ => null
   }
 
-  /** The left columns of a right row without a match; null if it is not emitted. */
-  def besideRight(joinType: JoinType, numLeftColumns: Int): InternalRow = joinType match {
+  /** Returns the left columns of a right row without a match; null if the row is not emitted. */
+  def rightPadding(joinType: JoinType, numLeftColumns: Int): InternalRow = joinType match {
     case RightOuter | FullOuter => new GenericInternalRow(numLeftColumns)
     case _ => null
   }

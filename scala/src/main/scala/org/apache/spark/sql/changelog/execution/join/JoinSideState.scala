@@ -17,11 +17,11 @@ import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
- * The rows of one side of a join, one join key after the other.
+ * Reads and writes the rows of a side of a join, for each join key.
  *
- * For each join key: [[begin]], [[add]] for each change of the batch, [[load]]; then [[changes]]
- * and [[unchanged]] hold all rows there were and are; at last [[save]]. Each record that changes is
- * read once and written once.
+ * Call for each join key: [[begin]], [[add]] for each change of the batch, and [[load]]. Then [[changes]] and
+ * [[unchanged]] hold every old and new row. Finally call [[save]]. Each changed record is read once and written
+ * once.
  */
 private[join] abstract class JoinSideState(
     layout: JoinLayout,
@@ -30,45 +30,45 @@ private[join] abstract class JoinSideState(
     unmatched: UnmatchedRetractions,
     metrics: JoinSideMetrics) {
 
-  /** What the batch does to rows of the join key, as far as it can be seen from outside. */
+  /** The changed visible rows of the join key. */
   val changes: mutable.ArrayBuffer[RowChange] = new mutable.ArrayBuffer[RowChange]
 
-  /** The number of rows before the batch; only of a side of which nothing else is kept. */
+  /** The number of rows before the batch, for a side with only this number in state. */
   var totalBefore: Long = 0
 
-  /** The number of rows after the batch; only of a side of which nothing else is kept. */
+  /** The number of rows after the batch, for a side with only this number in state. */
   var totalAfter: Long = 0
 
   protected var joinKey: UnsafeRow = _
 
-  /** Goes to another join key. */
+  /** Starts the next join key. */
   def begin(key: UnsafeRow): Unit = {
     joinKey = key
     changes.clear()
     clear()
   }
 
-  /** Takes note of a join key that has changes. */
+  /** Counts a join key with changes. */
   def countKey(): Unit = metrics.keys += 1
 
   protected def clear(): Unit
 
-  /** Takes note of a change; `row` is kept. */
+  /** Adds a change. The state keeps a reference to `row`. */
   def add(row: UnsafeRow, retracts: Boolean): Unit
 
-  /** How many rows have been added to. */
+  /** The number of rows with changes in memory. */
   def numHeld: Int
 
-  /** Whether a change is of one of them. */
+  /** Returns whether `row` is one of the rows with changes in memory. */
   def holds(row: UnsafeRow): Boolean
 
-  /** Compares all changes with the stored rows. */
+  /** Compares the added changes with the stored rows. */
   def load(): Unit
 
-  /** The stored rows that do not change. To be closed, and gone through before [[save]]. */
+  /** Returns the unchanged stored rows. The caller must close the iterator and exhaust it before [[save]]. */
   def unchanged(): StoredRows
 
-  /** Writes what changed. */
+  /** Writes the changed records. */
   def save(): Unit
 
   private val keySchema = layout.keySchema.map(_.dataType)
@@ -148,13 +148,13 @@ private[join] abstract class JoinSideState(
     keyProjection(keyRow(joinKey, suffix))
   }
 
-  /** Goes through the records of the join key. */
+  /** Iterates over the records of the join key. */
   protected abstract class Scan extends StoredRows {
     private val entries = store.prefixScan(prefixProjection(joinKey))
     protected var suffixRow: UnsafeRow = _
     protected var value: UnsafeRow = _
 
-    /** Whether the record at hand is of a row that is there and does not change. */
+    /** Whether the current record is a visible, unchanged row. */
     protected def isWanted: Boolean
 
     override def next(): Boolean = {
@@ -190,40 +190,40 @@ private[join] object JoinSideState {
   }
 }
 
-/** Goes through rows of one side: [[next]], then the others. */
+/** Iterates over stored rows of a side. */
 private[join] abstract class StoredRows {
 
-  /** Goes to the next row; false if there is none. */
+  /** Moves to the next row. Returns false after the last row. */
   def next(): Boolean
 
-  /** The row, valid until [[next]]. */
+  /** The current row, valid until [[next]]. */
   def row: UnsafeRow
 
-  /** How often it is there; more than 0. */
+  /** The number of copies of the current row, at least 1. */
   def copies: Long
 
-  /** How many rows of the other side it matched when it was last written. */
+  /** The number of matches stored with the current row. */
   def matches: Long
 
-  /** Writes another number of matches. */
+  /** Writes a new number of matches. */
   def saveMatches(matches: Long): Unit
 
   def close(): Unit
 }
 
 /**
- * Counts what happens to the records of one side of a join.
+ * The counters of a join side's records.
  *
  * @param updated
  *   records written
  * @param removed
  *   records removed
  * @param added
- *   records of this side that were not there before
+ *   new records of this side
  * @param dropped
- *   records of this side that are gone
+ *   removed records of this side
  * @param keys
- *   join keys of which rows of this side come or go
+ *   join keys with changes of this side
  */
 private[join] final case class JoinSideMetrics(
     updated: SQLMetric,
@@ -232,7 +232,7 @@ private[join] final case class JoinSideMetrics(
     dropped: SQLMetric,
     keys: SQLMetric)
 
-/** Rows that only come, and are of no interest after their batch: nothing is kept. */
+/** Stores nothing, for an insert-only side whose rows matter only in their own batch. */
 private[join] final class PassingRows(
     layout: JoinLayout,
     side: JoinSideLayout,
@@ -243,7 +243,7 @@ private[join] final class PassingRows(
   private var counts = new LinkedHashMap[UnsafeRow, Long]
 
   override protected def clear(): Unit =
-    // a cleared map stays as large as it was for the largest key
+    // a cleared map keeps the capacity of the largest join key
     if (counts.size > 64) counts = new LinkedHashMap[UnsafeRow, Long] else counts.clear()
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit = {
@@ -278,7 +278,7 @@ private[join] final class PassingRows(
   }
 }
 
-/** No rows, only how many there are: `join key -> count`. */
+/** Stores only the number of rows: `join key -> count`. */
 private[join] final class RowTotal(
     layout: JoinLayout,
     side: JoinSideLayout,

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
-/** Rows kept by a key: `join key, key -> row`. They are replaced as [[KeyedChange]] says. */
+/** Stores rows by a key: `join key, key -> row`. [[KeyedChange]] decides how changes replace a row. */
 private[join] final class KeyedRows(
     layout: JoinLayout,
     side: JoinSideLayout,
@@ -19,7 +19,7 @@ private[join] final class KeyedRows(
     metrics: JoinSideMetrics)
     extends JoinSideState(layout, side, store, unmatched, metrics) {
 
-  /** The changes of one key, and what comes of them. */
+  /** The changes of a key, and the resulting change of the row. */
   private final class Slot(val key: UnsafeRow) {
     val changed = new KeyedChange
     var change: RowChange = _
@@ -30,7 +30,7 @@ private[join] final class KeyedRows(
   private var isLarge = false
 
   override protected def clear(): Unit =
-    // a cleared map stays as large as it was for the largest key
+    // a cleared map keeps the capacity of the largest join key
     if (isLarge) slots = new LinkedHashMap[UnsafeRow, Slot] else slots.clear()
 
   override def add(row: UnsafeRow, retracts: Boolean): Unit =
@@ -56,7 +56,7 @@ private[join] final class KeyedRows(
     while (all.hasNext) {
       val slot = all.next()
       val value = get(slot.key)
-      // the next record to be read may overwrite this one
+      // reading the next record may overwrite this record
       val before = if (value == null) null else rowOf(value).copy()
       val wrong = slot.changed.unmatched(before, side.joined.replaces)
       noteUnmatched(wrong)
@@ -92,7 +92,7 @@ private[join] final class KeyedRows(
   }
 }
 
-/** Of each join key one row: `join key -> row`. It is replaced as [[KeyedChange]] says. */
+/** Stores a single row per join key: `join key -> row`. [[KeyedChange]] decides how changes replace the row. */
 private[join] final class OneRow(
     layout: JoinLayout,
     side: JoinSideLayout,
@@ -104,7 +104,7 @@ private[join] final class OneRow(
   private var isHeld = false
   private var stored: UnsafeRow = _
   private var storedMatches = 0L
-  // none if the row stays as it is
+  // null if the row does not change
   private var change: RowChange = _
 
   override protected def clear(): Unit = {
@@ -124,7 +124,7 @@ private[join] final class OneRow(
 
   override def load(): Unit = {
     val value = get(null)
-    // the next record to be read may overwrite this one
+    // reading the next record may overwrite this record
     stored = if (value == null) null else rowOf(value).copy()
     storedMatches = if (value == null) 0 else matchesOf(value)
     if (isHeld) {
@@ -171,11 +171,11 @@ private[join] final class OneRow(
 }
 
 /**
- * What a batch does to the one row of a key.
+ * The changes of the row of a key in a batch.
  *
- * A row is always replaced against the stored one, whatever the change says the old row was: what
- * comes in wins over what goes. What goes must be the stored row, so that an old row that comes
- * late takes nothing back; but where old rows are left out, going is by key.
+ * An insert or after image replaces the stored row, whatever the before image was. A retraction applies only if
+ * its row equals the stored row, so that a late before image removes nothing. If the input has no before
+ * images, a retraction applies by key.
  */
 private[join] final class KeyedChange {
   private val come = new ArrayList[UnsafeRow](1)
@@ -186,7 +186,7 @@ private[join] final class KeyedChange {
     gone.clear()
   }
 
-  /** Takes note of a change, which may cancel out another; `row` is kept. */
+  /** Adds a change, which may cancel out an earlier change. Keeps a reference to `row`. */
   def add(row: UnsafeRow, retracts: Boolean): Unit = {
     val (from, to) = if (retracts) (come, gone) else (gone, come)
     if (!from.remove(row)) {
@@ -195,7 +195,7 @@ private[join] final class KeyedChange {
     }
   }
 
-  /** How many rows go that were not there. */
+  /** Returns the number of unmatched retractions. */
   def unmatched(before: UnsafeRow, replaces: Boolean): Int = {
     var count, index = 0
     while (index < gone.size) {
@@ -206,11 +206,11 @@ private[join] final class KeyedChange {
   }
 
   /**
-   * The row after the batch, the same object as `before` if nothing comes or goes; null if there is
-   * none.
+   * Returns the row after the batch, the same object as `before` without an effective change; null if the row
+   * no longer exists.
    *
    * @param unmatched
-   *   how many rows go that were not there
+   *   the number of unmatched retractions
    */
   def after(before: UnsafeRow, unmatched: Int): UnsafeRow =
     if (!come.isEmpty) come.get(come.size - 1)

@@ -14,12 +14,12 @@ import org.apache.spark.sql.changelog.execution.DistinctRows
 import org.apache.spark.sql.changelog.plans.SideForm
 
 /**
- * Joins all rows that a join keeps, one join key after the other.
+ * Joins all stored rows of a join, for each join key.
  *
  * @param emitsPairs
- *   whether rows come out together with those they match
+ *   whether matching rows are emitted as pairs
  * @param condition
- *   what rows with equal join keys must meet besides
+ *   the join condition in addition to equal join keys
  * @param columns
  *   the columns of the result, without its row kind
  */
@@ -37,7 +37,7 @@ private[join] final class StoredJoin(
   private val output = new JoinedRow
   private val rowOf = UnsafeProjection.create(columns :+ Literal(RowKind.Insert), columns)
 
-  /** The rows of the result, each as an insert. */
+  /** The rows of the result, as inserts. */
   def rows: Iterator[InternalRow] = joinKeys(layout, store).flatMap(of)
 
   private def of(joinKey: UnsafeRow): Iterator[InternalRow] = {
@@ -54,12 +54,12 @@ private[join] final class StoredJoin(
       kept.matches = if (isCounted) right.state.totalBefore else matched.map(_.copies).sum
       val pairs = if (emitsPairs) matched.iterator else Iterator.empty
       pairs.flatMap(other => copies(kept.row, other.row, kept.copies * other.copies)) ++ {
-        val beside = left.padding(kept.copies, kept.matches)
-        if (beside == null) Iterator.empty else copies(kept.row, beside, kept.copies)
+        val padding = left.padding(kept.copies, kept.matches)
+        if (padding == null) Iterator.empty else copies(kept.row, padding, kept.copies)
       }
     } ++ rightRows.iterator.flatMap { other =>
-      val beside = right.padding(other.copies, other.matches)
-      if (beside == null) Iterator.empty else copies(beside, other.row, other.copies)
+      val padding = right.padding(other.copies, other.matches)
+      if (padding == null) Iterator.empty else copies(padding, other.row, other.copies)
     }
   }
 
@@ -72,12 +72,12 @@ private[join] final class StoredJoin(
 
 private[join] object StoredJoin {
 
-  /** A row that is kept, so many times, and how many it matches. */
+  /** A stored row with its number of copies, and its number of matches. */
   final class Kept(val row: UnsafeRow, val copies: Long) {
     var matches = 0L
   }
 
-  /** The join keys of which anything is kept. Their entries do not lie together. */
+  /** Returns the distinct join keys in the state. The entries of a join key are not adjacent. */
   def joinKeys(layout: JoinLayout, store: StateStore): Iterator[UnsafeRow] = {
     val types = layout.keySchema.map(_.dataType)
     val joinKeyOf = UnsafeProjection.create((1 until layout.numPrefixColumns).map { ordinal =>
@@ -86,7 +86,7 @@ private[join] object StoredJoin {
     DistinctRows(store.iterator().map(entry => joinKeyOf(entry.key))).iterator
   }
 
-  /** The rows of a side that is at a join key, and has no changes of it. */
+  /** Returns the stored rows of a side at a join key without changes. */
   def keptOf(state: JoinSideState): Seq[Kept] = {
     val rows = state.unchanged()
     val kept = mutable.ArrayBuffer.empty[Kept]

@@ -22,18 +22,17 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Restores the before images of a feed that sends only the newest row per key.
+ * Restores the before images of an upsert feed, which sends only the newest row per key.
  *
- *   - in: `+I` or `+U` with the newest row of a key; `-D` or `-U` whose key alone matters
- *   - out: `+I` for a new key, `-U +U` when its row changes, `-D` with the full row
- *   - state: the newest row per key; see [[NormalizeLayout]]. With a sequence also the sequence, and
- *     after a delete the sequence alone, so that a change that comes late is still known to be older
- *   - law: per key, the row with the highest sequence is the one in the table
+ *   - in: `+I` or `+U` with the newest row of a key; `-D` or `-U`, of which only the key matters
+ *   - out: `+I` for a new key, `-U +U` for a changed row, `-D` with the full row
+ *   - state: the newest row per key; see [[NormalizeLayout]]. With a sequence, also the sequence. A delete
+ *     leaves the sequence in state, so that a change that arrives after the delete is still recognized as older
+ *   - law: per key, the row with the highest sequence is the row in the table
  *
- * Several changes of one key are settled by sequence, then by arrival; of two changes with equal
- * sequence an update's before image counts as the older one, in whatever order they come. A row
- * identical to the one stored emits nothing. A value that an update does not send, for it did not
- * change, is taken from the row before.
+ * Changes of a key are ordered by sequence, then by arrival. With an equal sequence, an update's before image
+ * is older, whatever the arrival order. A row identical to the stored row emits nothing. A value that an update
+ * does not send, because the value has not changed, is taken from the previous row.
  */
 case class ChangelogNormalizeExec(
     layout: NormalizeLayout,
@@ -62,7 +61,7 @@ case class ChangelogNormalizeExec(
     Seq(clusteredBy(key))
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
-    // values that were not sent are taken from the change before
+    // unsent values are taken from the previous change
     if (layout.inOrder) Seq(key.map(SortOrder(_, Ascending)) ++ layout.age)
     else Seq(RowsByKey.order(key))
   }
@@ -122,7 +121,7 @@ case class ChangelogNormalizeExec(
 }
 
 /**
- * Says in which columns the newest row of each key is kept, and which change of a key is the newest.
+ * The state columns of the newest row per key, and the order of a key's changes.
  *
  * {{{
  *   key    key columns          value  row, sequence, whether it is deleted
@@ -131,17 +130,17 @@ case class ChangelogNormalizeExec(
  * @param key
  *   the columns that identify a row
  * @param sequence
- *   columns that order the changes of one key; empty for arrival order
+ *   columns that order the changes of a key; empty for arrival order
  * @param position
- *   the arrival order within the batch, which settles equal sequences
+ *   the arrival order within the batch, which breaks ties of the sequence
  * @param columns
  *   the columns of the table
  * @param kind
  *   the row kind of a change
  * @param unavailable
- *   the names of columns whose values a change did not send; NULL for none
+ *   the names of columns whose values a change did not send; NULL if it sent every column
  * @param hasSnapshot
- *   whether rows of a snapshot come before all changes, with positions below 0
+ *   whether snapshot rows precede all changes, with positions below 0
  */
 final case class NormalizeLayout(
     key: Seq[Attribute],
@@ -160,16 +159,16 @@ final case class NormalizeLayout(
     StateColumns(row ++ order :+ ("deleted" -> BooleanType))
   }
 
-  /** The columns of a value, of which those of the row come first. */
+  /** The columns of a state value. The columns of the row come first. */
   def stored: Seq[Attribute] = toAttributes(valueSchema)
 
-  /** The row of a value, as an insert. */
+  /** Returns a projection from a state value to its row, as an insert. */
   def storedRow: UnsafeProjection = {
     val all = stored
     UnsafeProjection.create(all.take(columns.size) :+ Literal(RowKind.Insert), all)
   }
 
-  /** Whether the changes of a key have to come in their order, and not only the newest be found. */
+  /** Whether the input must be sorted by age, because finding the newest change is not enough. */
   def inOrder: Boolean = unavailable.nonEmpty || hasSnapshot
 
   /** The order of a key's changes, the oldest first. */

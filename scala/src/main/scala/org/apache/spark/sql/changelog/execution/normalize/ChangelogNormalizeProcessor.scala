@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SnapshotErrors}
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
- * Replaces the stored row of one key after the other by the newest change of a batch.
+ * Replaces the stored row of each key by the newest change of the batch.
  *
  * @param input
  *   the columns of a change
@@ -49,16 +49,16 @@ private[normalize] class ChangelogNormalizeProcessor(
 
   private val age = GenerateOrdering.generate(layout.age, input)
 
-  /** The key's row before the batch, with kind `+I`; null if it was not there. */
+  /** The key's row before the batch, with kind `+I`; null if there was no row. */
   var before: UnsafeRow = _
 
-  /** The key's row after the batch, with kind `+I`; null if it is gone. */
+  /** The key's row after the batch, with kind `+I`; null if there is no row. */
   var after: UnsafeRow = _
 
-  /** Whether the key's record went with this change. */
+  /** Whether the batch removed the key's record. */
   var removed: Boolean = false
 
-  /** How many changes were older than the row that their key had before, or in the snapshot. */
+  /** The number of changes older than the key's row before the batch, or in the snapshot. */
   var outdated: Long = 0
 
   private val positionOrdinal = input.indexWhere(_.exprId == layout.position.exprId)
@@ -67,9 +67,9 @@ private[normalize] class ChangelogNormalizeProcessor(
   private val unsent =
     layout.unavailable.map(names => new UnsentValues(key, columns, names, input))
 
-  /** Takes the changes of a key; where values may not be sent, the newest comes last. */
+  /** Processes the changes of a key. If values may be unsent, the changes must be sorted by age. */
   def process(changes: Iterator[InternalRow]): Unit = {
-    // looking for a further change overwrites the one before
+    // reading the next change overwrites the previous change
     var newest = changes.next().copy()
     val stateKey = keyOf(newest)
     val record = store.get(stateKey)
@@ -82,7 +82,7 @@ private[normalize] class ChangelogNormalizeProcessor(
     snapshotRows = 0
     noteSnapshot(newest, 0, stateKey)
 
-    // takes note of a further change, and of whether the one it takes the place of is outdated
+    // records a change, and whether the older of two changes is outdated
     def note(change: InternalRow, loser: InternalRow): Unit = {
       wasThere ||= adds(change)
       noteSnapshot(change, numChanges, stateKey)
@@ -109,7 +109,10 @@ private[normalize] class ChangelogNormalizeProcessor(
     apply(newest, stateKey, record, isStored, wasThere)
   }
 
-  /** What comes before a row of the snapshot in a key's order is older than it, though it has come later. */
+  /**
+   * Counts the changes before a snapshot row in the key's order as outdated, although they arrived after the
+   * snapshot.
+   */
   private def noteSnapshot(change: InternalRow, numBefore: Int, stateKey: UnsafeRow): Unit =
     if (layout.hasSnapshot && change.getLong(positionOrdinal) < 0) {
       snapshotRows += 1
@@ -123,7 +126,7 @@ private[normalize] class ChangelogNormalizeProcessor(
   private def adds(change: InternalRow): Boolean =
     !RowKind.retracts(change.getByte(kindOrdinal))
 
-  /** A change with the values it did not send, unless it is too old to matter. */
+  /** Returns a change with its unsent values filled in, unless the change is older than the stored row. */
   private def complete(
       values: UnsentValues,
       change: InternalRow,
@@ -143,7 +146,7 @@ private[normalize] class ChangelogNormalizeProcessor(
       after = before
     } else if (RowKind.retracts(newest.getByte(kindOrdinal))) {
       after = null
-      // a row may come and go within a batch; and a snapshot may be of after the delete
+      // a row may be inserted and deleted in the same batch, and a snapshot may already lack the deleted row
       if (!layout.hasSnapshot && !wasThere && newest.getByte(kindOrdinal) == RowKind.Delete) {
         unmatched(1, text(stateKey))
       }
@@ -166,11 +169,11 @@ private[normalize] class ChangelogNormalizeProcessor(
 }
 
 /**
- * Follows one key's row through its changes, and gives each change the values that it did not send
- * because they did not change.
+ * Tracks a key's row through its changes, and fills in values that a change did not send because they had not
+ * changed.
  *
  * @param names
- *   the column with the names of what was not sent
+ *   the column with the names of unsent columns
  * @param input
  *   the columns of a change
  */
@@ -187,20 +190,20 @@ private[normalize] class UnsentValues(
   private val types = input.map(_.dataType)
   private val storedOrdinals = columns.indices.toArray
 
-  /** The row so far, null if there is none, and where its columns are. */
+  /** The current row, null if there is no row, and the ordinals of its columns. */
   private var row: InternalRow = _
   private var rowOrdinals: Array[Int] = storedOrdinals
 
-  /** Starts with the stored row; null if there is none. */
+  /** Starts with the stored row; null if there is no row. */
   def begin(stored: InternalRow): Unit = keep(stored, storedOrdinals)
 
-  /** The row is gone with this change. */
+  /** Records that `change` deletes the row. */
   def removed(change: InternalRow): InternalRow = {
     keep(null, storedOrdinals)
     change
   }
 
-  /** The change in full, as far as the row before is known. */
+  /** Returns the change with its unsent values filled in from the current row, if there is a row. */
   def complete(change: InternalRow): InternalRow = {
     val missing = missingColumns(change)
     if (missing.isEmpty) {
@@ -224,7 +227,7 @@ private[normalize] class UnsentValues(
     rowOrdinals = ordinals
   }
 
-  /** Fails for a change that could not be completed. */
+  /** Fails for a change with unsent values that are unknown. */
   def check(change: InternalRow): Unit = missingColumns(change).headOption.foreach { ordinal =>
     val values = key.map(column => input.indexWhere(_.exprId == column.exprId)).map { at =>
       String.valueOf(change.get(at, types(at)))
@@ -232,7 +235,7 @@ private[normalize] class UnsentValues(
     throw ChangelogErrors.valueUnavailable(values.mkString(", "), columns(ordinal).name)
   }
 
-  /** The kept columns whose values were not sent. */
+  /** Returns the indexes of the table's columns that the change did not send. */
   private def missingColumns(change: InternalRow): Seq[Int] =
     if (change.isNullAt(namesOrdinal)) Nil
     else {

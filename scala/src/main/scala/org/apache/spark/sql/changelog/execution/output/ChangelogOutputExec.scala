@@ -22,10 +22,10 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
 import org.apache.spark.sql.changelog.status.RunningPlans
 
 /**
- * Marks the root of a changelog query, for EXPLAIN; the rows pass through untouched.
+ * Marks the root of a changelog query, for EXPLAIN. The rows pass unchanged.
  *
  * @param letters
- *   where sources below keep records that can't be read
+ *   the dead-letter directories of the sources below
  */
 case class ChangelogOutputExec(
     explanation: Explanation,
@@ -38,12 +38,12 @@ case class ChangelogOutputExec(
   override def simpleString(maxFields: Int): String = s"ChangelogOutput ${explanation.mode}"
 
   /**
-   * Without one Spark leaves adaptive execution off, which plans this node anew when the tasks below an
-   * exchange are done.
+   * None with dead letters, so that Spark leaves adaptive execution off. Adaptive execution would plan and
+   * prepare this node again after the tasks below an exchange have run.
    */
   override def logicalLink: Option[LogicalPlan] = if (letters.isEmpty) super.logicalLink else None
 
-  /** A plan is prepared from its root down, and all of it before it runs. */
+  /** Prepares the dead-letter directories. Spark prepares a plan from the root down, before the plan runs. */
   override protected def doPrepare(): Unit =
     AssignStateInfo.batch(castToImpl(session)).foreach { case (query, batch) =>
       DeadLetters.begin(letters, query, batch)
@@ -66,21 +66,21 @@ case class ChangelogOutputExec(
 }
 
 /**
- * Warns of a query for which Spark generates more classes than it keeps.
+ * Warns of a query with more generated classes than Spark caches.
  *
- * Spark compiles code for each batch, unless it still has what it compiled for the one before. It
- * keeps the classes used last, as many as `spark.sql.codegen.cache.maxEntries` says. A query that
- * has more compiles all of them again in every batch, which takes longer than a few rows do.
+ * Spark compiles code for each batch, unless the compiled class is still cached. The cache holds the classes
+ * used last, up to `spark.sql.codegen.cache.maxEntries`. A query with more classes compiles every class again
+ * in each batch. That takes longer than processing a few rows.
  */
 private[output] object GeneratedClasses extends Logging {
 
   /**
-   * About how many classes are generated for a plan: hardly fewer were counted for aggregates, joins
-   * and ranks, alone and in one query.
+   * Estimates the number of classes generated for a plan. Measured numbers for aggregates, joins and ranks,
+   * alone and in a query, are hardly lower.
    */
   def countOf(plan: SparkPlan): Int = 10 + 2 * plan.collect { case node => node }.size
 
-  /** The warning if only `kept` generated classes are cached. */
+  /** Returns a warning if the cache, with room for `kept` classes, is too small for the plan. */
   def warning(plan: SparkPlan, kept: Int): Option[String] = {
     val name = CODEGEN_CACHE_MAX_ENTRIES.key
     Option.when(countOf(plan) > kept)(
@@ -93,14 +93,14 @@ private[output] object GeneratedClasses extends Logging {
 }
 
 /**
- * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogDrain]]: what its consumer has not read
- * is read when the task ends, unless it fails.
+ * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogDrain]]: reads the rest of the rows when the task
+ * ends, unless the task failed.
  */
 case class ChangelogDrainExec(child: SparkPlan) extends PassesRows {
 
   override protected def doExecute(): RDD[InternalRow] =
     child.execute().mapPartitionsInternal { rows =>
-      // registered after those of the operators below, which clean up, and so called before them
+      // registered after the listeners of the operators below, which clean up, and therefore called before them
       TaskContext.get().addTaskCompletionListener[Unit] { context =>
         if (!context.isFailed() && !context.isInterrupted()) rows.foreach(_ => ())
       }
@@ -123,7 +123,7 @@ case class WatchChangesExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     val noted = watched.begin(place, columns, sparkContext)
-    // of this node tasks get no more
+    // local values, so that tasks do not serialize this node
     val (wanted, all) = (columns, output)
     child.execute().mapPartitionsWithIndexInternal { (index, rows) =>
       val select = UnsafeProjection.create(wanted, all)

@@ -13,20 +13,20 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Puts right what projections and filters do to an operator's updates.
+ * Corrects updates of which a projection or filter removed or changed a half.
  *
  * {{{
  *   in                         out
- *   -U a, +U a                 nothing: the columns that changed are not read
- *   -U a (no +U of its key)    -D a: the new row left the filter
- *   +U a (no -U of its key)    +I a: the old row was outside the filter
+ *   -U a, +U a                 nothing: the changed columns are not read
+ *   -U a (no +U of its key)    -D a: the filter rejects the new row
+ *   +U a (no -U of its key)    +I a: the filter rejected the old row
  * }}}
  *
- * Looks at neighbouring rows only: an operator emits both halves of an update together, and what
- * lies in between keeps them so.
+ * Compares adjacent rows only. An operator emits both halves of an update together, and the nodes in between
+ * keep them adjacent.
  *
  * @param key
- *   the columns that are equal in both halves of an update
+ *   the columns with equal values in both halves of an update
  */
 case class ChangelogPairExec(key: Seq[Attribute], kind: Attribute, child: SparkPlan)
     extends UnaryExecNode {

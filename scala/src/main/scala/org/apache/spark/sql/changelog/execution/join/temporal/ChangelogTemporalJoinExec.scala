@@ -29,20 +29,18 @@ import org.apache.spark.sql.changelog.plans.{
 }
 
 /**
- * Joins each left row with the version of its time.
+ * Joins each left row with the version valid at the row's time.
  *
  *   - in: any changes of left rows and of versions, each sorted by join key and time
- *   - out: left rows beside their version, or beside NULLs in a left outer join. A version that comes
- *     or goes takes back the left rows of its time only, up to the next version, and brings them
- *     again with the other
- *   - state: the left rows and the versions of each join key, in order of time; see
- *     [[TemporalJoinLayout]]
- *   - law: replaying `out` into an empty table gives each left row, beside the last version that is
- *     not after it
+ *   - out: left rows with their version, or padded with NULLs in a left outer join. An inserted or removed
+ *     version retracts only the left rows from its time up to the next version, and emits them again with their
+ *     new version
+ *   - state: the left rows and the versions of each join key, in order of time; see [[TemporalJoinLayout]]
+ *   - law: replaying `out` into an empty table gives each left row with the last version not after the row
  *
- * With event times on both sides no change can come below the watermark: late ones are dropped, left
- * rows below it are certain and go, and of the versions below it only the last one stays. Where the
- * result only grows, a left row comes out when it is certain.
+ * With event times on both sides, no change arrives below the watermark: late rows are dropped. Left rows below
+ * the watermark are final and leave the state. Of the versions below the watermark, only the last remains. In
+ * append mode, a left row is emitted when it is final.
  */
 case class ChangelogTemporalJoinExec(
     layout: TemporalJoinLayout,
@@ -83,19 +81,19 @@ case class ChangelogTemporalJoinExec(
 
   override def stateValueSchema: StructType = layout.valueSchema
 
-  // what comes first tells the tables apart
+  // the state key's first column is the table
   override def placement: EntryPlacement = EntryPlacement.byColumns(layout.left.key, first = 1)
 
-  // of runs, then of their directories
+  // of the two tables with runs, then of the two with directories
   override protected lazy val ttls: Seq[Long] =
     (sides ++ sides).map(_ => if (isTimed) 0L else conf.getConf(ChangelogConf.STATE_TTL))
 
-  /** A watermark that moves on makes rows certain, without any change. */
+  /** In append mode, a watermark makes rows final without any change. */
   override protected def closesMoreAt(watermark: Long): Boolean =
     appends && watermark > batchTime.overWatermark.getOrElse(0L)
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // known on the driver only
+    // available on the driver only
     val time = if (isTimed) Some(batchTime) else None
     executeWithStore(zipped(children.map(_.execute()))) { (store, inputs) =>
       val Seq(leftRows, rightRows) = inputs.next()
@@ -159,8 +157,8 @@ object PlanChangelogTemporalJoin {
 }
 
 /**
- * When a join key has something that is certain: with its first left row, and with each version, which lets
- * go the one before it.
+ * The times at which a join key has work: the time of its first left row, and of each version, which makes the
+ * version before it obsolete.
  */
 private[temporal] final class TemporalEntryTimes(layout: TemporalJoinLayout) extends EntryTimes {
 
@@ -172,7 +170,7 @@ private[temporal] final class TemporalEntryTimes(layout: TemporalJoinLayout) ext
       case _ => EntryTimes.Never
     }
 
-  /** The time of the first row of a run after `after`. Rows are in order of time. */
+  /** Returns the time of the first row of a run after `after`. Rows are in order of time. */
   private def firstTime(value: UnsafeRow, side: TemporalSideLayout, after: Long): Long = {
     val rows = value.getArray(side.number)
     def time(index: Int): Long =
@@ -187,16 +185,16 @@ private[temporal] final class TemporalEntryTimes(layout: TemporalJoinLayout) ext
 }
 
 /**
- * One side of a temporal join.
+ * The state layout of one side of a temporal join.
  *
  * @param number
  *   0 for left rows, 1 for versions
  * @param columns
- *   its columns, without row kind
+ *   the side's columns, without row kind
  * @param isForward
  *   whether the latest rows come first
  * @param ties
- *   which of several rows of one time is meant; it comes last
+ *   the order of versions with equal times; the last is the valid version
  */
 final case class TemporalSideLayout(
     number: Int,
@@ -213,18 +211,18 @@ final case class TemporalSideLayout(
 
   val timeOrdinal: Int = columns.indexWhere(_.exprId == time.exprId)
 
-  // the best of several rows of one time is the first one, as everywhere
+  // the first of several rows with equal times is the best, as in the rest of the code
   private val bestFirst: Seq[SortOrder] =
     RowOrder(SortOrder(time, if (isForward) Ascending else Descending) +: ties, columns)
 
-  /** The order rows are kept in, as far as Spark can sort by it. */
+  /** The part of the storage order that Spark can sort by. */
   val order: Seq[SortOrder] = bestFirst.map { order =>
     val direction = if (order.direction == Ascending) Descending else Ascending
     val nulls = if (order.nullOrdering == NullsFirst) NullsLast else NullsFirst
     SortOrder(order.child, direction, nulls, Nil)
   }
 
-  /** The whole order, of which Spark can sort by `order`. */
+  /** Returns the whole storage order. Spark can sort by the part in `order`. */
   def comparator(): Comparator[UnsafeRow] =
     RowOrder.total(RowOrdering.create(bestFirst, columns)).reversed()
 
@@ -232,15 +230,14 @@ final case class TemporalSideLayout(
 }
 
 /**
- * Says in which columns a temporal join keeps the rows of both sides: in order, cut into runs.
+ * The state columns of a temporal join: the rows of both sides in order, divided into runs.
  *
  * {{{
  *   key    table, join key columns, run          value  left, right, counts
- *   of a run        0 left, 1 right, its number         rows, in order, and how often each is there
+ *   of a run        0 left, 1 right, its number         rows, in order, and the copies of each
  *   of a directory  2 left, 3 right, 0                  the first row of each run, and the runs' numbers
  * }}}
- * As long as there is one run, number 0, there is no directory. `counts` is NULL where each row is
- * there once.
+ * A single run has number 0 and needs no directory. `counts` is NULL if each row has a single copy.
  */
 final case class TemporalJoinLayout(left: TemporalSideLayout, right: TemporalSideLayout) {
   private val sides = Seq(left, right)

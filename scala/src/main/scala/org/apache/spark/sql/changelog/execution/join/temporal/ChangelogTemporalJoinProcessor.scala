@@ -12,16 +12,16 @@ import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 import org.apache.spark.sql.changelog.execution.join.JoinOutput
 
 /**
- * Gives left rows their versions, for one join key after the other.
+ * Joins the left rows of each join key with their versions.
  *
- * For each join key: [[begin]], then [[step]] until it is false; each step leaves rows in `output`
- * that are to be emitted before the next. Left rows are gone through in order of time, together with
- * their changes, but only where there are changes or versions are others than before.
+ * Call for each join key: [[begin]], then [[step]] until it returns false. Each step adds rows to `output`, to
+ * be emitted before the next step. The processor reads left rows and their changes in order of time. Runs
+ * without changed rows or changed versions are skipped.
  *
  * @param paddingIfUnmatched
- *   what stands beside a left row without a version; null if it doesn't come out
+ *   the right columns of a left row without a version; null if such a row is not emitted
  * @param emits
- *   whether rows come out as they come, not when they are certain
+ *   whether rows are emitted on arrival, not when they are final
  */
 private[temporal] final class ChangelogTemporalJoinProcessor(
     rows: OrderedRows,
@@ -44,7 +44,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
   private var until: UnsafeRow = _
   private var rewrite: OrderedRows#Rewrite = _
 
-  /** Starts with a join key, given all changes of left rows; those of versions are known. */
+  /** Starts a join key with all changes of left rows. `versions` already has the changes of versions. */
   def begin(key: UnsafeRow, changes: OrderedChanges): Unit = {
     rows.load(key)
     this.changes = changes
@@ -52,7 +52,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
     stored = null
   }
 
-  /** Does the next part of the work; false if the join key is done. */
+  /** Does the next part of the work. Returns false when the join key is done. */
   def step(): Boolean =
     if (stored != null) {
       stepRow()
@@ -64,7 +64,7 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
       false
     }
 
-  /** Goes to the next run with something to do; false if there is none. */
+  /** Moves to the next run with work. Returns false after the last run. */
   private def beginRun(): Boolean = {
     var isFound = false
     while (!isFound && run < math.max(1, rows.numRuns)) {
@@ -116,27 +116,27 @@ private[temporal] final class ChangelogTemporalJoinProcessor(
 
   private def emit(row: UnsafeRow, before: Long, after: Long): Unit = {
     val time = timeOf(row)
-    val was = if (before > 0) beside(row, time, isAfter = false) else null
-    val is = if (after > 0) beside(row, time, isAfter = true) else null
+    val was = if (before > 0) matchOf(row, time, isAfter = false) else null
+    val is = if (after > 0) matchOf(row, time, isAfter = true) else null
     val (copiesBefore, copiesAfter) =
       (if (was == null) 0L else before, if (is == null) 0L else after)
     if (was eq is) output.recount(row, is, copiesBefore, copiesAfter)
     else output.replace(row, was, copiesBefore, row, is, copiesAfter)
   }
 
-  /** Lets a row that is certain come out, so many times. */
+  /** Emits the copies of a final row. */
   def emitFinal(row: UnsafeRow, count: Long): Unit = {
-    val version = beside(row, timeOf(row), isAfter = true)
+    val version = matchOf(row, timeOf(row), isAfter = true)
     if (version != null && count > 0) output.recount(row, version, 0, count)
   }
 
-  /** Lets rows come out that no version can be found for. */
+  /** Emits left rows for which no version can exist. */
   def emitUnmatched(row: InternalRow, delta: Long): Unit =
     if (paddingIfUnmatched != null) {
       output.recount(row, paddingIfUnmatched, math.max(0L, -delta), math.max(0L, delta))
     }
 
-  private def beside(row: UnsafeRow, time: Any, isAfter: Boolean): InternalRow = {
+  private def matchOf(row: UnsafeRow, time: Any, isAfter: Boolean): InternalRow = {
     val version = versions.find(time, isAfter)
     val isFound =
       version != null && (predicate == null || predicate.eval(joined(row, version)))

@@ -13,10 +13,10 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.changelog.execution.UnmatchedRetractions
 
 /**
- * The versions of one join key, as they were before the batch and as they are after it.
+ * The versions of a join key, before and after the batch.
  *
- * For each join key: [[load]], which takes the batch's changes in, then [[find]] versions, and at
- * last [[save]].
+ * Call for each join key: [[load]] with the batch's changes, then [[find]] for each left row, and finally
+ * [[save]].
  */
 private[temporal] final class KeyVersions(
     rows: OrderedRows,
@@ -26,14 +26,14 @@ private[temporal] final class KeyVersions(
   private val side = rows.side
   private val times = TypeUtils.getInterpretedOrdering(side.time.dataType)
 
-  /** Versions of one run with how often each was and is there. */
+  /** The versions of a run, with the number of copies of each before and after the batch. */
   private final class Touched(
       val rows: Array[UnsafeRow],
       val before: Array[Long],
       val after: Array[Long])
 
   private val changed = mutable.TreeMap.empty[Int, Touched]
-  // spans of time, each from a version that came or went to one that was and is there
+  // spans of time, each from an inserted or removed version to the next unchanged version
   private val spans = new mutable.ArrayBuffer[(Any, Option[Any])]
   private var cachedRun = -1
   private var cached: Touched = _
@@ -83,7 +83,7 @@ private[temporal] final class KeyVersions(
         at += 1
         changes.removeFirst()
       } else {
-        // a row without a time is no version
+        // a row with NULL as time is no version
         if (timeOf(change.row) != null) add(change.row, 0, change.delta)
         changes.removeFirst()
       }
@@ -119,17 +119,17 @@ private[temporal] final class KeyVersions(
     if (from != null) spans += (from -> None)
   }
 
-  /** Whether rows of some time from `from` to `until` may have other versions than before. */
+  /** Returns whether rows at a time from `from` to `until` may have another version than before. */
   def mayDiffer(from: Option[Any], until: Option[Any]): Boolean = spans.exists {
     case (first, last) =>
       until.forall(compare(first, _) <= 0) && from.forall(time =>
         last.forall(compare(time, _) <= 0))
   }
 
-  /** Whether no row has another version than before. */
+  /** Whether every left row has the same version as before. */
   def areSame: Boolean = spans.isEmpty
 
-  /** The version of a time, before or after the batch; null if there is none. */
+  /** Returns the version valid at a time, before or after the batch; null without a version. */
   def find(time: Any, isAfter: Boolean): UnsafeRow = {
     var run = lastReached(rows.numRuns, run => run == 0 || isReached(rows.bound(run), time))
     if (rows.numRuns == 0 && changed.nonEmpty) run = 0
@@ -146,7 +146,10 @@ private[temporal] final class KeyVersions(
     found
   }
 
-  /** The last of `size` for which `reached` holds, as it does for all before; -1 if none. */
+  /**
+   * Returns the last index below `size` for which `reached` holds; -1 if none. `reached` must hold for each
+   * index before it.
+   */
   private def lastReached(size: Int, reached: Int => Boolean): Int = {
     var (low, high) = (0, size)
     while (low < high) {
@@ -171,7 +174,7 @@ private[temporal] final class KeyVersions(
       cached
     })
 
-  /** In the order versions are kept in. */
+  /** Compares times in storage order. */
   private def compare(a: Any, b: Any): Int =
     if (side.isForward) times.compare(b, a) else times.compare(a, b)
 
@@ -179,7 +182,7 @@ private[temporal] final class KeyVersions(
     if (row.isNullAt(side.timeOrdinal)) null else row.get(side.timeOrdinal, side.time.dataType)
 
   def save(): Unit = {
-    // the last first, for runs may become more or less
+    // the last run first, because a rewrite changes the index of later runs
     changed.toSeq.reverse.foreach { case (run, versions) =>
       val rewrite = rows.rewrite(run)
       versions.rows.indices.foreach { index =>
@@ -190,7 +193,7 @@ private[temporal] final class KeyVersions(
     rows.save()
   }
 
-  /** Goes to a join key whose versions do not change. */
+  /** Loads a join key without changes of versions. */
   def view(key: UnsafeRow): Unit = {
     rows.load(key)
     changed.clear()
@@ -198,7 +201,7 @@ private[temporal] final class KeyVersions(
     cachedRun = -1
   }
 
-  /** Forgets the versions before the one of `time`. */
+  /** Removes the versions before the version valid at `time`. */
   def forgetBefore(time: Any): Unit = {
     val version = find(time, isAfter = true)
     var isDone = version == null

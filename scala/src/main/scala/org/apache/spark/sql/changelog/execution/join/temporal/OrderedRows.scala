@@ -18,13 +18,13 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.ChangeMetrics
 
 /**
- * The rows of one side and one join key in order, cut into runs that are read and written as a
- * whole. So a row is found without looking at more than a directory of runs and one of them.
+ * Stores the rows of a side and join key in order, divided into runs that are read and written as a whole.
+ * Finding a row thus reads only a directory of runs and a single run.
  *
- * For each join key: [[load]], then read and rewrite runs, and at last [[save]].
+ * Call for each join key: [[load]], then read and rewrite runs, and finally [[save]].
  *
  * @param rewritesDirectory
- *   whether the directory is written whenever a run is, so that it never gets older
+ *   whether the directory is written with every run, so that its TTL does not end earlier
  */
 private[temporal] final class OrderedRows(
     layout: TemporalJoinLayout,
@@ -53,7 +53,7 @@ private[temporal] final class OrderedRows(
   private var isListed = false
   private var isChanged = false
 
-  /** Goes to another join key. */
+  /** Loads the directory of the next join key. */
   def load(key: InternalRow): Unit = {
     joinKey = key
     bounds.clear()
@@ -77,12 +77,12 @@ private[temporal] final class OrderedRows(
 
   def numRuns: Int = numbers.size
 
-  /** No row of this run or a later one comes before it; of the first run anything may. */
+  /** Returns a row such that no row of this run or a later run is before it. The first run has no lower bound. */
   def bound(run: Int): UnsafeRow = bounds(run)
 
   def read(run: Int): SortedRun = {
     val value = store.get(stateKey(side.number, numbers(run)))
-    // old ones may be forgotten
+    // an old run may have expired
     if (value == null) SortedRun.empty
     else {
       val record = value.copy()
@@ -94,7 +94,7 @@ private[temporal] final class OrderedRows(
     }
   }
 
-  /** Starts to write what takes the place of a run, or of none yet. */
+  /** Starts to write the replacement of a run, or a new run at the end. */
   def rewrite(run: Int): Rewrite = new Rewrite(run)
 
   def remove(run: Int): Unit = {
@@ -105,12 +105,12 @@ private[temporal] final class OrderedRows(
     isChanged = true
   }
 
-  /** Writes which runs there are. */
+  /** Writes the directory of runs. */
   def save(): Unit =
     if (isChanged) {
       val isNeeded = numbers.size > 1 || numbers.headOption.exists(_ != 0)
       if (isNeeded) {
-        // what the first run begins with does not matter
+        // the first run's bound is not used
         if (bounds.head == null) bounds(0) = bounds(1)
         put(side.number + 2, 0, bounds, new GenericArrayData(numbers.toArray))
       } else if (isListed) {
@@ -140,7 +140,7 @@ private[temporal] final class OrderedRows(
     metrics.updated += 1
   }
 
-  /** Takes the rows of one run, in order, and cuts them where they are too many. */
+  /** Writes the rows of a run, added in order, and divides them if there are too many. */
   final class Rewrite(run: Int) {
     private val isNew = run == numbers.size
     private val rows = new mutable.ArrayBuffer[UnsafeRow]
@@ -153,7 +153,7 @@ private[temporal] final class OrderedRows(
       counts += count
     }
 
-    /** How many runs there are in its place. */
+    /** Returns the number of runs written. */
     def finish(): Int = {
       if (rows.nonEmpty) flush()
       if (numWritten == 0 && !isNew) remove(run)
@@ -180,11 +180,11 @@ private[temporal] final class OrderedRows(
 
 private[temporal] object OrderedRows {
 
-  /** How many rows are read and written together. */
+  /** The maximum number of rows in a run. */
   val RunSize = 128
 }
 
-/** Rows in order, and how often each is there. */
+/** Rows in order, with the number of copies of each. */
 private[temporal] final class SortedRun(val rows: Array[UnsafeRow], val counts: Array[Long]) {
   def size: Int = rows.length
 }
@@ -193,14 +193,14 @@ private[temporal] object SortedRun {
   val empty: SortedRun = new SortedRun(Array.empty, Array.empty)
 }
 
-/** By how many copies of a row there are more than before. */
+/** The change in the number of copies of a row. */
 private[temporal] final case class NetChange(row: UnsafeRow, delta: Long)
 
 /**
- * Nets the changes of one side and one join key, which come in order.
+ * Nets the changes of a side and join key, which arrive in order.
  *
  * @param input
- *   the columns they come with, the row kind among them
+ *   the columns of the changes, including the row kind
  */
 private[temporal] final class OrderedChanges(
     side: TemporalSideLayout,
@@ -212,17 +212,17 @@ private[temporal] final class OrderedChanges(
 
   private var changes: Iterator[InternalRow] = Iterator.empty
   private val ready = new ArrayDeque[NetChange]
-  // the first row after those that are ready
+  // the first row after the ready changes
   private var pending: UnsafeRow = _
   private var pendingSign = 0L
 
-  /** Goes to the changes of another join key. */
+  /** Starts with the changes of the next join key. */
   def begin(changes: Iterator[InternalRow]): Unit = {
     this.changes = changes
     advance()
   }
 
-  /** The next change; null if there is none. */
+  /** Returns the next change; null after the last. */
   def first: NetChange = {
     while (ready.isEmpty && pending != null) gather()
     ready.peekFirst()
@@ -240,7 +240,7 @@ private[temporal] final class OrderedChanges(
       pendingSign = RowKind.sign(RowKind.at(change, kindOrdinal))
     } else pending = null
 
-  /** Nets rows that Spark's sort finds equal; they are the same but for their bytes. */
+  /** Nets rows that are equal in Spark's sort order. Such rows differ at most in their bytes. */
   private def gather(): Unit = {
     val first = pending
     var delta = pendingSign

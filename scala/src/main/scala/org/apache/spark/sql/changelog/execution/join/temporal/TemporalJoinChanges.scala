@@ -19,19 +19,19 @@ import org.apache.spark.sql.changelog.execution.{
 import org.apache.spark.sql.changelog.plans.{ChangelogJoin, TemporalMatching}
 
 /**
- * What one join key after the other has to say in a batch; then what the watermark has made certain
- * comes out, if it has not yet, and goes from state.
+ * Emits the changes of each join key in a batch. Then emits rows that the watermark has made final, unless they
+ * were emitted before, and removes them from the state.
  *
  * @param inputs
- *   the columns of changes of both sides
+ *   the columns of both sides' changes
  * @param rows
- *   their changes, each sorted by join key and time
+ *   both sides' changes, each sorted by join key and time
  * @param ages
- *   for each side, whether what nothing changes is forgotten
+ *   for each side, whether unchanged state expires by a TTL
  * @param certain
- *   the watermark, in ms, up to which everything is certain after this batch
+ *   the watermark, in ms, up to which everything is final after this batch
  * @param due
- *   the entries with something that has become certain, once the batch's changes are done
+ *   the entries with newly final rows; evaluated after the batch's changes
  */
 private[temporal] final class TemporalJoinChanges(
     layout: TemporalJoinLayout,
@@ -75,7 +75,7 @@ private[temporal] final class TemporalJoinChanges(
 
   private lazy val certainTime = DateTimeUtils.millisToMicros(certain.get)
 
-  // the keys that may have rows that are certain, once the batch's changes are done
+  // the keys that may have newly final rows, after the batch's changes
   private lazy val certainKeys: Iterator[UnsafeRow] =
     keysOf(due).iterator
 
@@ -128,7 +128,7 @@ private[temporal] final class TemporalJoinChanges(
     isForgetting = true
   }
 
-  /** Forgets left rows of one run; false if the join key is done. */
+  /** Removes final left rows of a run. Returns false when the join key is done. */
   private def forgetRun(): Boolean = {
     val timeOrdinal = layout.left.timeOrdinal
     val run = if (left.numRuns > 0) left.read(0) else SortedRun.empty
