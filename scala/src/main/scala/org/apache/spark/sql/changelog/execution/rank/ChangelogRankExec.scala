@@ -42,15 +42,16 @@ import org.apache.spark.sql.changelog.plans.{ChangelogRank, RankFunction, RankSt
  *   a 2, a 3              -D a 2       -U a 2 #1, +U a 3 #1, -D a 3 #2 -D a 2
  * }}}
  *
- *   - in: any changes, those of a partition together; in the order of ranks where some are taken back
- *   - out: what differs between the rows shown before and after the batch. A rank's old and new row
- *     are an update where the rank is shown or there is only one, else rows that agree on a key are
- *   - state: the best rows of each partition, and all others where rows go; see [[RankLayout]]
- *   - law: per partition, the rows whose rank lies within the bounds are in the table
+ *   - in: any changes, those of a partition together; with retractions also in rank order
+ *   - out: the difference between the visible rows before and after the batch. If the rank is a column, or
+ *     there is a single rank, the old and the new row of a rank become an update. Otherwise rows with an equal
+ *     key do
+ *   - state: the best rows of each partition, and the remaining rows if the input retracts; see [[RankLayout]]
+ *   - law: per partition, the table has the rows with a rank within the bounds
  *
- * Rows that tie for `row_number` are taken in the order of their columns, so the same in every
- * batch. Ranks are computed from scratch over the rows shown, which is what makes `rank`,
- * `dense_rank` and offsets the same thing.
+ * Rows that tie for `row_number` are ordered by their columns, so the order is the same in every batch. Ranks
+ * are computed from scratch over the visible rows. `rank`, `dense_rank` and offsets therefore need no separate
+ * code.
  */
 case class ChangelogRankExec(
     ranking: Ranking,
@@ -81,7 +82,7 @@ case class ChangelogRankExec(
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] = {
     ranking.strategy match {
-      // the first rows of a batch are the same, in whatever order an attempt reads them
+      // sorted, so that every attempt at a batch finds the same first rows
       case RankStrategy.FirstCome | RankStrategy.Earliest | RankStrategy.Retract =>
         Seq(ranking.partition.map(SortOrder(_, Ascending)) ++ layout.rowOrder)
       case _ => Seq(RowsByKey.order(ranking.partition))
@@ -92,7 +93,7 @@ case class ChangelogRankExec(
 
   override def emitsClosed: Boolean = ranking.strategy == RankStrategy.Earliest
 
-  /** The watermark that makes the earliest row certain. */
+  /** The watermark that makes the earliest row final. */
   override protected lazy val closingBound: Option[EventTimeBound] =
     if (!emitsClosed) None
     else EventTimeBound(ranking.order.map(_.child).collect { case c: Attribute => c }, batchTime)
@@ -141,7 +142,7 @@ case class ChangelogRankExec(
     copy(child = newChild)
 }
 
-/** Reads which rows of all partitions are shown, from where they are kept. */
+/** Reads the visible rows of all partitions from the state. */
 private[rank] final class StoredRanks(layout: RankLayout, store: StateStore) {
   private val state = new RankStateManager(layout, store)
   private val head = RankHead(layout)
@@ -152,7 +153,7 @@ private[rank] final class StoredRanks(layout: RankLayout, store: StateStore) {
       BoundReference(ordinal, column.dataType, nullable = true)
     })
 
-  /** The rows, each as an insert. */
+  /** The visible rows, as inserts. */
   def rows: Iterator[InternalRow] = store
     .iterator()
     .filter(entry => !layout.keepsOthers || entry.key.isNullAt(numKeyColumns))
@@ -180,14 +181,14 @@ object PlanChangelogRank {
     ChangelogRankExec(ranking, rank.columns, rank.outputKind, Some(state), rows)
   }
 
-  /** Where all rows meet in one task, leaves behind those that can't be shown anyway. */
+  /** For a LIMIT, which places all rows in a single task, drops rows beyond the limit before the shuffle. */
   private def limited(layout: RankLayout, input: SparkPlan): SparkPlan = {
     import layout.ranking
     val end = ranking.end.toInt
-    // limits stop reading early, and operators that keep state must be read to the end
+    // a limit stops reading early, but operators with state must be read to the end
     val child = ChangelogDrainExec(input)
     ranking.strategy match {
-      // rows without columns, or with such as can't be compared
+      // rows without columns, or without comparable columns
       case RankStrategy.FirstCome if layout.rowOrder.isEmpty => input
       case RankStrategy.FirstCome | RankStrategy.AppendFast =>
         val order = ranking.function match {
@@ -210,31 +211,30 @@ object PlanChangelogRank {
 }
 
 /**
- * Says in which columns a partition's rows are kept, and in which order they are.
+ * The state columns of a partition's rows, and their order.
  *
  * {{{
  *   append-fast, update-fast
  *     key    partition columns            value  rows, counts
- *   retract: the best rows, and one entry for each other row
- *     key    partition columns | NULL     value  rows, counts, how many other rows there are
+ *   retract: the best rows, and an entry for each remaining row
+ *     key    partition columns | NULL     value  rows, counts, number of remaining rows
  *            partition columns | row             NULL, NULL, count
  *   earliest
- *     key    partition columns            value  row, NULL when it has been emitted
+ *     key    partition columns            value  row, NULL after emission
  *   first-come
- *     key    partition columns            value  how many rows have come
+ *     key    partition columns            value  number of input rows
  * }}}
- * Where there are no partition columns, a constant stands for them. `counts` is NULL where each row
- * is there once.
+ * Without partition columns, the key is a constant. `counts` is NULL if each row has a single copy.
  *
  * @param columns
- *   all columns of a row
+ *   the columns of an input row
  */
 final case class RankLayout(ranking: Ranking, columns: Seq[Attribute]) {
   import ranking.{order, partition, strategy}
 
   private val all = AttributeReference("table", IntegerType, nullable = false)()
 
-  /** The columns that are kept for a row: the partition's are in the key. */
+  /** The columns stored for a row, without the partition columns in the key. */
   val rowColumns: Seq[Attribute] = {
     val ordered = AttributeSet(order.flatMap(_.references))
     columns.filter(column => !isPartition(column) || ordered.contains(column))
@@ -245,13 +245,13 @@ final case class RankLayout(ranking: Ranking, columns: Seq[Attribute]) {
   private def isPartition(column: Attribute): Boolean =
     partition.exists(_.exprId == column.exprId)
 
-  /** The columns a partition is looked up by. */
+  /** The columns of a partition's key in state. */
   val keyColumns: Seq[Attribute] = if (partition.isEmpty) Seq(all) else partition
 
-  /** Their values, over the columns of a row. */
+  /** The values of [[keyColumns]], over the columns of a row. */
   val key: Seq[Expression] = if (partition.isEmpty) Seq(Literal(0)) else partition
 
-  /** How a partition's rows are ordered, ties settled. */
+  /** The order of a partition's rows, with ties broken. */
   val rowOrder: Seq[SortOrder] = RowOrder(order, rowColumns)
 
   val keepsOthers: Boolean = strategy == RankStrategy.Retract

@@ -16,30 +16,30 @@ import org.apache.spark.sql.changelog.plans.RankStrategy
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Applies a batch's changes to one partition's best rows after the other.
+ * Applies a batch's changes to the best rows of each partition.
  *
- * A partition is [[begin begun]] with its head as it is stored, gets its changes by [[add]], and is
- * [[end ended]], which leaves the rows that are shown before and after the batch.
+ * Call for each partition, after loading its head: [[begin]], [[add]] for each change, then [[end]]. Afterwards
+ * [[before]] and [[after]] hold the visible rows before and after the batch.
  */
 private[rank] abstract class ChangelogRankProcessor(
     head: RankHead,
     tail: CountedTail[UnsafeRow]) {
 
-  /** The rows shown before the batch. */
+  /** The visible rows before the batch. */
   var before: ArrayList[RankedRow] = _
 
-  /** The rows shown after the batch. */
+  /** The visible rows after the batch. */
   var after: ArrayList[RankedRow] = _
 
   def begin(): Unit = before = head.shown()
 
-  /** Takes a change of the partition; `row` may be overwritten afterwards. */
+  /** Adds a change of the partition. The caller may overwrite `row` afterwards. */
   def add(row: UnsafeRow, retracts: Boolean): Unit
 
   def end(): Unit = after = head.complete(tail)
 }
 
-/** Rows that only come. */
+/** Processes insert-only input. */
 private[rank] final class AppendFastProcessor(head: RankHead, tail: CountedTail[UnsafeRow])
     extends ChangelogRankProcessor(head, tail) {
 
@@ -47,8 +47,8 @@ private[rank] final class AppendFastProcessor(head: RankHead, tail: CountedTail[
 }
 
 /**
- * Rows that replace the one with their key, and are better then. Old rows are left out or not; the
- * stored one is what is replaced.
+ * Processes rows that replace the row with an equal key by a better row. The input may lack before images,
+ * because the stored row is replaced.
  */
 private[rank] final class UpdateFastProcessor(
     head: RankHead,
@@ -58,7 +58,7 @@ private[rank] final class UpdateFastProcessor(
   private val known = new HashMap[UnsafeRow, UnsafeRow]
   private val changes = new LinkedHashMap[UnsafeRow, UnsafeRow]
 
-  /** Several changes of a key come in the order in which they were made. */
+  /** Adds a change. Several changes of a key must arrive in the order in which they were made. */
   override def add(row: UnsafeRow, retracts: Boolean): Unit =
     if (!retracts) changes.put(keyOf(row).copy(), row.copy())
 
@@ -80,12 +80,12 @@ private[rank] final class UpdateFastProcessor(
 }
 
 /**
- * Rows that come and go, in order: equal rows stand together and cancel out.
+ * Processes inserts and retractions in row order. Equal rows are adjacent and cancel out.
  *
  * @param order
- *   the order rows come in; it may find rows equal that are not the same
+ *   the order of the input; different rows may compare as equal
  * @param describe
- *   what an error calls a row
+ *   returns the text of a row for errors
  */
 private[rank] final class RetractProcessor(
     head: RankHead,
@@ -128,7 +128,7 @@ private[rank] final class RetractProcessor(
 }
 
 /**
- * Applies a batch's changes to one partition after the other, and emits what differs.
+ * Applies a batch's changes to each partition and emits the difference.
  *
  * @param input
  *   the columns of a change
@@ -166,7 +166,7 @@ private[rank] final class RankChanges(
   private val partitions = RowsByKey(changes, layout.key, input)
   private val rowOf = UnsafeProjection.create(layout.rowColumns, input)
   private val kindOrdinal = RowKind.ordinal(ranking.inputKind, input)
-  // an update's rows are emitted together
+  // two rows, because both rows of an update are emitted together
   private val outputBefore = new RankOutput(layout)
   private val outputAfter = new RankOutput(layout)
 
@@ -174,7 +174,7 @@ private[rank] final class RankChanges(
   private var position = -1
   private var partition: UnsafeRow = _
 
-  /** The columns of a key, which the partition's are left out of. */
+  /** Returns the projection to a key's columns, without the partition columns. */
   private def keyOf(key: Seq[Attribute]): UnsafeRow => UnsafeRow = {
     val columns = key.filter(column => layout.rowColumns.exists(_.exprId == column.exprId))
     val projection = UnsafeProjection.create(columns, layout.rowColumns)
@@ -210,7 +210,7 @@ private[rank] final class RankChanges(
     outputAfter(partition, differences.get(position).after)
 }
 
-/** Makes rows of the result, with the kind `+I`. */
+/** Builds rows of the result, with the kind `+I`. */
 private final class RankOutput(layout: RankLayout) {
   import layout.ranking
 
@@ -221,7 +221,7 @@ private final class RankOutput(layout: RankLayout) {
   private val columns = new JoinedRow
   private val all = new JoinedRow
 
-  /** The output row; null for null. */
+  /** Returns the output row; null for null. */
   def apply(partition: UnsafeRow, ranked: RankedRow): UnsafeRow =
     if (ranked == null) null
     else {

@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.execution.{
 }
 
 /**
- * Holds each partition's earliest row back until the watermark has passed it.
+ * Holds each partition's earliest row until the watermark passes the row's event time.
  *
  * {{{
  *   state          in              watermark    out
@@ -31,12 +31,12 @@ import org.apache.spark.sql.changelog.execution.{
  *   a -            a 10:07                                    the first row has been emitted
  * }}}
  *
- * No row is earlier that comes later, as it would come too late.
+ * A row that arrives afterwards cannot be earlier, because it would be late.
  *
  * @param input
- *   the columns of a row that comes
+ *   the columns of an input row
  * @param due
- *   the entries whose row the watermark has passed, and those whose partition is over after that
+ *   the entries whose row the watermark has passed, and entries of expired partitions
  */
 private[rank] final class EarliestRows(
     layout: RankLayout,
@@ -56,7 +56,7 @@ private[rank] final class EarliestRows(
 
   private lazy val emitted: Iterator[InternalRow] = {
     keepEarliest()
-    // a store may not be written to while it is read
+    // a store must not be written during a scan
     due.map(_.key.copy()).toArray.iterator.flatMap(pass)
   }
 
@@ -66,7 +66,7 @@ private[rank] final class EarliestRows(
 
   private def row(stored: UnsafeRow): UnsafeRow = stored.getStruct(0, numColumns)
 
-  /** Rows come sorted, so that the first of a partition is the earliest of the batch. */
+  /** Stores the earliest rows. The input is sorted, so a partition's first row is the earliest of the batch. */
   private def keepEarliest(): Unit =
     GroupedIterator(changes, layout.key, input).foreach { case (partition, rows) =>
       val key = partition.asInstanceOf[UnsafeRow]
@@ -77,7 +77,7 @@ private[rank] final class EarliestRows(
       if (isEarlier) put(key, earliest)
     }
 
-  /** Emits the row of a partition, or forgets that it has been. */
+  /** Emits the row of a partition, or removes the entry of an expired partition. */
   private def pass(key: UnsafeRow): Option[InternalRow] = {
     val stored = store.get(key)
     if (stored.isNullAt(0)) {
@@ -102,10 +102,11 @@ private[rank] final class EarliestRows(
 private[rank] object EarliestRows {
 
   /**
-   * When entries are due: those with a row by its time, the others with their partition.
+   * Returns the times of entries: an entry with a row is due at the row's time, the others with their
+   * partition.
    *
    * @param bound
-   *   the watermark on the column rows are ordered by
+   *   the watermark on the column in the rank order
    */
   def times(
       layout: RankLayout,
@@ -120,10 +121,10 @@ private[rank] object EarliestRows {
 }
 
 /**
- * Lets the first rows of each partition through and counts them; none of them ever goes.
+ * Passes and counts the first rows of each partition, over insert-only input.
  *
  * @param input
- *   the columns of a row that comes
+ *   the columns of an input row
  */
 private[rank] final class FirstRows(
     layout: RankLayout,

@@ -22,15 +22,14 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.changelog.plans.{RankFunction, RankStrategy, Ranking}
 
 /**
- * Leaves behind rows that can't be shown, of the partitions that many of a task's rows are of, before all
- * rows of a partition meet in one task.
+ * Drops rows of hot partitions beyond the last rank within each task, before the shuffle.
  *
  * {{{
  *   first 2 by v, a is hot      in   a 5, b 9, a 3, a 7, a 4      out   b 9, a 3, a 4
  * }}}
  *
- * Of other partitions it would cost more to look for the first rows than to send all. Which are hot is seen
- * as rows come, in a sample; so it costs next to nothing where none is.
+ * For other partitions, finding the first rows would cost more than shuffling every row. A sample of the task's
+ * rows detects hot partitions. Without a hot partition the cost is negligible.
  */
 private[rank] case class LimitHotPartitionsExec(layout: RankLayout, child: SparkPlan)
     extends UnaryExecNode {
@@ -56,17 +55,20 @@ private[rank] case class LimitHotPartitionsExec(layout: RankLayout, child: Spark
 
 private[rank] object LimitHotPartitionsExec {
 
-  /** The last rank up to which it pays to hold rows. */
+  /** The highest last rank for which holding rows pays off. */
   private val MostRows = 1000
 
-  /** Whether the first of some rows of a partition are all that matters of them. Late rows must be counted. */
+  /**
+   * Returns whether only the first rows of a partition matter. With an event time in the partition key, late
+   * rows must still be counted.
+   */
   def isOf(ranking: Ranking): Boolean =
     ranking.strategy == RankStrategy.AppendFast && ranking.function == RankFunction.RowNumber &&
       ranking.partition.nonEmpty && ranking.end >= 1 && ranking.end <= MostRows &&
       !ranking.partition.exists(_.metadata.contains(EventTimeWatermark.delayKey))
 }
 
-/** The rows of a task without those of hot partitions that can't be shown; what is left of these comes last. */
+/** The rows of a task without droppable rows of hot partitions. The best rows of hot partitions come last. */
 private[rank] final class HotPartitionsLimit(
     layout: RankLayout,
     columns: Seq[Attribute],
@@ -103,7 +105,7 @@ private[rank] final class HotPartitionsLimit(
     }
   }
 
-  /** Whether the row is of a hot partition: it is held, or left behind. */
+  /** Returns whether the row belongs to a hot partition, and is held or dropped. */
   private def holds(row: InternalRow): Boolean = {
     if (sample.takesNext()) look(row)
     !hot.isEmpty && {
@@ -142,17 +144,19 @@ private[rank] final class HotPartitionsLimit(
 
 private object HotPartitionsLimit {
 
-  /** So many rows must have been looked at, 64 times as many seen, before any partition is taken for hot. */
+  /**
+   * The number of sampled rows before the next search for hot partitions. 64 times as many rows have then been
+   * seen.
+   */
   private val SampleSize = 64
 
-  /** Of fewer rows, those that could be left behind are too few. */
+  /** The minimum share of a task's rows in a hot partition. With a smaller share, too few rows can be dropped. */
   private val LeastShare = 0.125
 }
 
 /**
- * Looks at one of 64 rows of a task, and counts those of the keys that most of them have in a sketch,
- * which is small whatever the keys are. Which rows it looks at is chance, as rows may come in turns, and the same
- * for each attempt.
+ * Samples one in 64 rows of a task, and counts the most frequent keys of the sample in a sketch of fixed size.
+ * The choice of rows is random, because keys may alternate regularly, and the same for each attempt.
  */
 private[rank] final class KeySample(partition: Int) {
   import KeySample._
@@ -161,23 +165,23 @@ private[rank] final class KeySample(partition: Int) {
   private var untilNext = gap()
   private var keys: ItemsSketch[UnsafeRow] = _
 
-  /** Whether the row at hand is to be looked at: then its key must be added. */
+  /** Moves to the next row. Returns whether the row is in the sample. If so, the caller must [[add]] the row's key. */
   def takesNext(): Boolean = {
     untilNext -= 1
     untilNext == 0
   }
 
-  /** Counts the row at hand. */
+  /** Counts the key of a sampled row. */
   def add(key: UnsafeRow): Unit = {
     untilNext = gap()
     if (keys == null) keys = new ItemsSketch[UnsafeRow](MostKeys)
     keys.update(key.copy())
   }
 
-  /** How many rows were looked at. */
+  /** The number of sampled rows. */
   def rows: Long = if (keys == null) 0 else keys.getStreamLength
 
-  /** The keys that at least so many of these have, the most frequent first, and about how many do. */
+  /** Returns the keys with at least `leastRows` sampled rows, most frequent first, with an estimate of their number. */
   def keysOf(leastRows: Long): Seq[(UnsafeRow, Long)] =
     if (keys == null) Nil
     else
@@ -191,9 +195,9 @@ private[rank] final class KeySample(partition: Int) {
 
 private[rank] object KeySample {
 
-  /** One of so many rows is looked at. */
+  /** The average number of rows per sampled row. */
   val OneOf = 64
 
-  /** So large a sketch errs by less than two percent of the rows. */
+  /** The size of the sketch. The sketch's error is below two percent of the rows. */
   private val MostKeys = 256
 }

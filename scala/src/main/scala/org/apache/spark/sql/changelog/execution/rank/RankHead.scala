@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GenerateOrdering
 import org.apache.spark.sql.changelog.execution.{CountedHead, CountedTail, RowOrder}
 import org.apache.spark.sql.changelog.plans.RankFunction
 
-/** A row that is shown, with its rank. */
+/** A visible row with its rank. */
 private[rank] final case class RankedRow(row: UnsafeRow, rank: Int)
 
 /**
@@ -21,9 +21,9 @@ private[rank] final case class RankedRow(row: UnsafeRow, rank: Int)
  * @param order
  *   a total order of rows
  * @param ties
- *   the order ranks are given in: rows it finds equal are ties
+ *   the order of ranks; rows that compare as equal are ties
  * @param keepsOthers
- *   whether rows beyond the last rank go to the tail; if not, they are forgotten
+ *   whether rows beyond the last rank go to the tail; if not, they are dropped
  */
 private[rank] final class RankHead(
     function: RankFunction,
@@ -34,18 +34,18 @@ private[rank] final class RankHead(
     keepsOthers: Boolean)
     extends CountedHead[UnsafeRow](order) {
 
-  // some more than are shown, so that not every row that goes makes a scan necessary
+  // more rows than visible, so that few retractions cause a scan of the tail
   private val enough = math.min(end + math.max(end / 2, 8L), 1L << 20).toInt
-  // how many entries hold all ranks up to the last, and how many copies of the last of them do
+  // the number of entries up to the last rank, and the number of copies needed of the last entry
   private var numNeeded = 0
   private var lastNeeded = 0L
   private var hasAllRanks = false
-  // worse rows are beyond the last rank, whatever else may come
+  // worse rows are beyond the last rank, whatever rows arrive
   private var worst: UnsafeRow = _
 
   override protected def capacity: Int = math.max(enough, numNeeded)
 
-  /** The rows within the bounds that the head holds, the best first. */
+  /** Returns the head's rows within the bounds, best first. */
   def shown(): ArrayList[RankedRow] = {
     val result = new ArrayList[RankedRow]
     var position = 0L
@@ -107,7 +107,7 @@ private[rank] final class RankHead(
     }
   }
 
-  /** The rows within the bounds, whatever of them the tail holds. */
+  /** Refills the head as needed and returns the rows within the bounds. */
   def complete(tail: CountedTail[UnsafeRow]): ArrayList[RankedRow] = {
     var result = shown()
     while (!hasAllRanks && numTailEntries > 0) {
@@ -119,14 +119,14 @@ private[rank] final class RankHead(
     result
   }
 
-  /** Adds a row, unless it is known to be beyond the last rank and would be forgotten. */
+  /** Adds a row, unless the row is beyond the last rank and would be dropped. */
   def offer(row: UnsafeRow, tail: CountedTail[UnsafeRow]): Unit = {
     val isOut = worst != null &&
       (if (function == RankFunction.RowNumber) order else ties).compare(row, worst) > 0
     if (!isOut) add(row.copy(), 1, tail)
   }
 
-  /** Takes a row out, if it is there. */
+  /** Removes a row, if present. */
   def withdraw(row: UnsafeRow): Unit = {
     discard(row)
     worst = null
@@ -154,17 +154,17 @@ private[rank] object RankHead {
   }
 }
 
-/** The row before and the row after; one may be null. */
+/** The row before and the row after; either may be null. */
 private[rank] final case class RankedChange(before: RankedRow, after: RankedRow)
 
-/** Tells which of a partition's shown rows come, go and replace each other. */
+/** Computes which of a partition's visible rows were inserted, removed or replaced. */
 private[rank] trait RankDifference {
 
-  /** The changes that lead from the rows shown before to those shown after. */
+  /** Returns the changes from the visible rows before to the visible rows after. */
   def apply(before: ArrayList[RankedRow], after: ArrayList[RankedRow]): ArrayList[RankedChange]
 }
 
-/** A row replaces the one that had its rank. */
+/** Pairs an old and a new row of the same rank. */
 private[rank] object DifferenceBySlot extends RankDifference {
 
   override def apply(
@@ -183,14 +183,14 @@ private[rank] object DifferenceBySlot extends RankDifference {
 }
 
 /**
- * A row replaces the one that had its key.
+ * Pairs an old and a new row of the same key.
  *
  * @param order
  *   the total order of rows
  * @param isNumbered
  *   whether a row with another rank is another row
  * @param keyOf
- *   the key of a row; without one rows only come and go
+ *   returns the key of a row; without it, rows are only inserted and removed
  */
 private[rank] final class DifferenceByRow(
     order: Comparator[UnsafeRow],
@@ -216,7 +216,7 @@ private[rank] final class DifferenceByRow(
     result
   }
 
-  /** Walks both lists in their common order. */
+  /** Merges both lists, which are in the same order. */
   private def compare(before: ArrayList[RankedRow], after: ArrayList[RankedRow]): Unit = {
     var (i, j) = (0, 0)
     while (i < before.size || j < after.size) {

@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.changelog.execution.CountedTail
 
 /**
- * Reads and writes the rows of partitions, in the columns [[RankLayout]] describes.
+ * Reads and writes the rows of partitions, in the columns of [[RankLayout]].
  *
- * A partition is touched once per batch: [[load]] it, change it, [[save]] it.
+ * An operator touches each partition once per batch: [[load]], change, then [[save]].
  */
 private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
     extends CountedTail[UnsafeRow] {
@@ -46,7 +46,7 @@ private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
     val stored = store.get(stateKey(null))
     if (stored == null) head.reset(0)
     else {
-      // rows of the head point into the record, which the next one to be read may overwrite
+      // the head's rows point into the record, which reading the next record may overwrite
       val record = stored.copy()
       head.reset(if (layout.keepsOthers) record.getLong(countOrdinal) else 0L)
       val rows = record.getArray(0)
@@ -60,7 +60,7 @@ private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
     }
   }
 
-  /** Writes the rows of the partition loaded last, if they are others. */
+  /** Writes the rows of the last loaded partition, if they have changed. */
   def save(head: RankHead): Unit =
     if (!head.isChanged) ()
     else if (head.size == 0 && head.numTailEntries == 0) {
@@ -78,7 +78,7 @@ private[rank] class RankStateManager(layout: RankLayout, store: StateStore)
     if ((0 until head.size).forall(head.count(_) == 1)) null
     else new GenericArrayData(Array.tabulate(head.size)(head.count))
 
-  /** The key of a row of the partition loaded last, or of its head. */
+  /** Returns the state key of a row in the tail of the last loaded partition, or of the head for null. */
   private def stateKey(row: UnsafeRow): UnsafeRow =
     if (!layout.keepsOthers) partition
     else {

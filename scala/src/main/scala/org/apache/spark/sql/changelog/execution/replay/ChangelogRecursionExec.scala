@@ -18,14 +18,14 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.plans.RecursionInput
 
 /**
- * Runs a recursion over the old and the new rows of its inputs, as Spark runs one in batch: step by
- * step, each a query of its own, while the batch is executed.
+ * Runs a recursion over the old and the new rows of its inputs. As in Spark's batch execution, each step is a
+ * query of its own, executed during the batch.
  *
- *   - in: both versions of all inputs, if any has changed; each version opens with a row of none
- *   - out: what the recursion gives over the new rows, as `+I`, and what it gave over the old ones,
- *     as `-D`
+ *   - in: both versions of all inputs, if any has changed; each version begins with an opening row without
+ *     values
+ *   - out: the result over the new rows, as `+I`, and the result over the old rows, as `-D`
  *
- * The rows are put aside, so that the operators below run once however often they are read.
+ * The input rows are cached, so that the operators below run once however often a step reads the rows.
  */
 case class ChangelogRecursionExec(
     @transient loop: UnionLoop,
@@ -44,7 +44,7 @@ case class ChangelogRecursionExec(
     val kindOrdinal = child.output.size - 1
     val rows = child.execute().map(_.copy()).persist(StorageLevel.MEMORY_AND_DISK)
     unpersistAfterBatch(rows)
-    // all rows are read, or an operator below would not come to its end
+    // reads every row, because an operator below must run to its end
     rows.count()
     val results = Seq(RowKind.Insert, RowKind.Delete).flatMap { version =>
       val ofVersion = rows.filter(_.getByte(kindOrdinal) == version)
@@ -53,12 +53,12 @@ case class ChangelogRecursionExec(
     sparkContext.union(results)
   }
 
-  /** Sinks may read the result several times. */
+  /** Frees the cached rows at the end of the batch. Until then a sink may read the result several times. */
   private def unpersistAfterBatch(rows: RDD[_]): Unit = {
     val batch = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     sparkContext.addSparkListener(new SparkListener {
       override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-        // its own event may be dropped, and then the next one tells
+        // the event of the batch's end may be dropped; any later event then frees the rows
         case end: SparkListenerSQLExecutionEnd
             if end.executionId.toString == batch || SQLExecution.getQueryExecution(
               batch.toLong) == null =>

@@ -29,20 +29,20 @@ import org.apache.spark.sql.changelog.execution.{RowOrder, StateColumns}
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
 /**
- * Keeps the rows of each partition, and gives out the old and the new rows of those that change.
+ * Keeps the rows of each partition, and emits the old and the new rows of changed partitions.
  *
  * {{{
  *   state          in              out
  *   a 1, b 1       +I a 2          +I a 1, +I a 2      the new version of partition a
- *                                  -D a 1              the old one
+ *                                  -D a 1              the old version
  * }}}
  *
  *   - in: any changes, sorted by partition
- *   - out: for each partition whose rows changed all its rows of now, with kind `+I`, and all its
- *     rows of before, with `-D`; each version in the same order in every batch
+ *   - out: for each changed partition, its rows after the batch with kind `+I`, and its rows before the batch
+ *     with kind `-D`; each version in the same order in every batch
  *   - state: the rows of each partition, each with its count; see [[ReplayLayout]]
- *   - law: an operator that computes partitions by themselves, run over `out` with the kind as a
- *     further partition column, gives the partition's new result as `+I` and its old one as `-D`
+ *   - law: an operator that computes partitions independently, run over `out` with the kind as a further
+ *     partition column, gives the partition's new result as `+I` and its old result as `-D`
  *
  * A touched partition is read in full and held in memory.
  */
@@ -73,7 +73,7 @@ case class ChangelogReplayExec(
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
-  /** Versions come in the order of their kinds, so that nothing above need sort by them. */
+  /** The versions are emitted in the order of their kinds, so that no node above has to sort by kind. */
   override def outputOrdering: Seq[SortOrder] =
     if (emitsClosed) Nil
     else (layout.partition :+ outputKind).map(SortOrder(_, Ascending)) ++ layout.rowOrder
@@ -86,7 +86,7 @@ case class ChangelogReplayExec(
 
   override def timedColumns: Seq[Attribute] = layout.partition ++ sessionColumn
 
-  /** Whether rows go by the session they are in, not with their partition. */
+  /** Whether rows expire with their session, not with their partition. */
   private def endsSessions: Boolean =
     eventTimeBound.exists(bound => sessionColumn.exists(_.exprId == bound.column.exprId))
 
@@ -124,14 +124,14 @@ case class ChangelogReplayExec(
       GenerateOrdering.generate(layout.rowOrder, layout.key),
       unmatchedRetractions(),
       StateColumns.keyText(layout.key, _),
-      // rows of a partition age together, or its old version would not be what was given
+      // rows of a partition expire together; otherwise the old version would differ from the emitted rows
       refreshes = ttls.exists(_ > 0))
     val keyOf = UnsafeProjection.create(layout.keyOfRow, child.output)
     val kindOrdinal = RowKind.ordinal(inputKind, child.output)
     val versions = new PartitionVersions
     val metrics = changeMetrics
 
-    // without a group there is a version even where no row has ever come
+    // without a group, the empty partition also has a version
     val isFirst = opening.isDefined && !state.hasVersion
     val sessions =
       if (endsSessions) {
@@ -172,7 +172,7 @@ case class ChangelogReplayExec(
     }
   }
 
-  /** The version that each partition has, in the order in which those come that change. */
+  /** Returns the current version of each partition, in the partition order of the input. */
   override protected def storedResult(store: StateStore): Iterator[InternalRow] = {
     val state = new ReplayStateManager(layout, store)
     val rowOrder = RowOrder.total(GenerateOrdering.generate(layout.rowOrder, layout.key))
@@ -185,12 +185,12 @@ case class ChangelogReplayExec(
       rows.result().sortWith((left, right) => rowOrder.compare(left.row, right.row) < 0)
     }
     val partitions = state.partitions.sortWith(partitionOrder.lt)
-    // the only partition has a version over no rows, too
+    // without a group, the empty partition also has a version
     if (opening.isDefined && partitions.isEmpty) versions.now(Array.empty)
     else partitions.iterator.flatMap(partition => versions.now(rowsOf(partition)))
   }
 
-  /** Removes the rows that no further change can reach, each with its count. */
+  /** Removes and returns expired rows, which no further change can reach, with their counts. */
   private def rowsOver(
       store: StateStore,
       sessions: Option[SessionState]): Iterator[(UnsafeRow, Long)] =
@@ -206,7 +206,7 @@ case class ChangelogReplayExec(
         }
     }
 
-  /** Gives out both versions of one partition after the other. */
+  /** Emits both versions of each partition. */
   private class PartitionVersions {
     private val kind = Literal(RowKind.Insert)
     private val openings = opening.toSeq
@@ -222,7 +222,12 @@ case class ChangelogReplayExec(
     private val metrics = changeMetrics
     private val numReplayedPartitions = longMetric("numReplayedPartitions")
 
-    /** @param isFirst whether no version was given out before */
+    /**
+     * Returns the new and the old version.
+     *
+     * @param isFirst
+     *   whether no version was emitted before
+     */
     def both(rows: Array[ReplayedRow], isFirst: Boolean): Iterator[InternalRow] = {
       numReplayedPartitions += 1
       val before =
@@ -230,11 +235,11 @@ case class ChangelogReplayExec(
       now(rows) ++ before
     }
 
-    /** The version that a partition has. */
+    /** Returns the new version of a partition. */
     def now(rows: Array[ReplayedRow]): Iterator[InternalRow] =
       version(rows, _.timesAfter, RowKind.Insert)
 
-    /** A row that is given out once. */
+    /** Returns the copies of an expired row, to emit once. */
     def closed(row: UnsafeRow, count: Long): Iterator[InternalRow] =
       version(Array(new ReplayedRow(row, count)), _.timesBefore, RowKind.Insert)
 
@@ -264,28 +269,28 @@ case class ChangelogReplayExec(
 }
 
 /**
- * Says in which columns rows are kept, and in which order they are given out.
+ * The state columns of rows, and the order of emitted rows.
  *
  * {{{
  *   key    partition columns | other columns
- *          table             | all columns         no partition columns; table 1 has the one entry
- *                                                  that says that a version has been given out
+ *          table             | all columns         without partition columns; table 1 has a single entry,
+ *                                                  which exists once a version was emitted
  *   value  count
  * }}}
  *
  * @param partition
- *   the columns rows are kept by
+ *   the columns by which rows are stored
  * @param columns
- *   all columns of a row, as they are given out
+ *   the columns of a row, as emitted
  * @param order
- *   the wanted order
+ *   the required order
  */
 final case class ReplayLayout(
     partition: Seq[Attribute],
     columns: Seq[Attribute],
     order: Seq[SortOrder]) {
   private val table = AttributeReference("table", IntegerType, nullable = false)()
-  // an entry is looked up by more than its prefix, even where there is nothing else
+  // a state key needs a column after its prefix, even for rows without further columns
   private val nothing = AttributeReference("row", IntegerType, nullable = false)()
 
   private val others: Seq[Attribute] =
@@ -293,25 +298,25 @@ final case class ReplayLayout(
 
   private val prefix: Seq[Attribute] = if (partition.isEmpty) Seq(table) else partition
 
-  /** The columns of a key. */
+  /** The columns of the state key. */
   val key: Seq[Attribute] = prefix ++ (if (others.isEmpty) Seq(nothing) else others)
 
   val numPrefixColumns: Int = prefix.size
 
-  /** The key of a row, over its columns. */
+  /** The state key of a row, over the row's columns. */
   val keyOfRow: Seq[Expression] = key.map { column =>
     if (column.exprId == table.exprId || column.exprId == nothing.exprId) Literal(0) else column
   }
 
-  /** The key of the entry that says that a version has been given out. */
+  /** The state key of the entry that records an emitted version. */
   val keyOfVersion: Seq[Expression] = key.map { column =>
     if (column.exprId == table.exprId) Literal(1) else Literal(null, column.dataType)
   }
 
-  /** Whether a key is that of a row. */
+  /** Returns whether a state key belongs to a row. */
   def isRow(key: UnsafeRow): Boolean = partition.nonEmpty || key.getInt(0) == 0
 
-  /** How a partition's rows are ordered. */
+  /** The order of a partition's rows. */
   val rowOrder: Seq[SortOrder] = RowOrder(order, others)
 
   def keySchema: StructType = StateColumns.ofKey(key)

@@ -14,25 +14,25 @@ import org.apache.spark.sql.types.LongType
 
 import org.apache.spark.sql.changelog.execution.{DistinctRows, RowOrder, UnmatchedRetractions}
 
-/** A row with the number of times it was and is there. */
+/** A row with its number of copies before and after the batch. */
 private[replay] final class ReplayedRow(val row: UnsafeRow, var before: Long) {
   var after: Long = before
 
-  /** How often the row is seen: what was taken back but never given is not seen. */
+  /** The number of visible copies; 0 after an unmatched retraction. */
   def timesBefore: Long = math.max(0L, before)
 
   def timesAfter: Long = math.max(0L, after)
 }
 
 /**
- * Applies a batch's changes to one partition's rows after the other.
+ * Applies a batch's changes to the rows of each partition.
  *
  * @param order
- *   how rows are ordered; those it finds equal are ordered by their bytes
+ *   the order of rows; rows that compare as equal are ordered by their bytes
  * @param describe
- *   what an error calls a row
+ *   returns the text of a row for errors
  * @param refreshes
- *   whether all rows of a touched partition are written, not only those that change
+ *   whether all rows of a touched partition are written, and not only changed rows
  */
 private[replay] class ChangelogReplayProcessor(
     state: PartitionRows,
@@ -45,19 +45,19 @@ private[replay] class ChangelogReplayProcessor(
   private val total = RowOrder.total(order)
   private val byRow: Comparator[ReplayedRow] = (left, right) => total.compare(left.row, right.row)
 
-  /** Takes a change of a row in the partition that is being looked at. */
+  /** Adds a change of a row in the current partition. */
   def add(row: UnsafeRow, sign: Long): Unit = {
     val count = changes.get(row)
     if (count == null) changes.put(row.copy(), Array(sign)) else count(0) += sign
   }
 
   /**
-   * Ends the partition: writes its state.
+   * Writes the state of the current partition and ends the partition.
    *
    * @param isRead
-   *   whether the result is asked for
+   *   whether the caller needs the rows
    * @return
-   *   all its rows in order, or none if what is seen of them did not change
+   *   all rows of the partition in order, or none without a visible change
    */
   def end(isRead: Boolean = true): Array[ReplayedRow] = {
     changes.values.removeIf(_(0) == 0)
@@ -71,7 +71,7 @@ private[replay] class ChangelogReplayProcessor(
     rows
   }
 
-  /** Writes the changes without a look at the partition's other rows. */
+  /** Writes the changes without reading the partition's other rows. */
   private def writeChanges(): Unit =
     changes.asScala.foreach { case (row, count) =>
       val changed = new ReplayedRow(row, state.count(row))
@@ -109,20 +109,20 @@ private object ChangelogReplayProcessor {
   private val NoRows = Array.empty[ReplayedRow]
 }
 
-/** Where the rows of partitions are kept, each with its count. */
+/** Stores the rows of partitions, each with its count. */
 private[replay] trait PartitionRows {
 
-  /** Visits all rows of the partition that `row` is in. Rows are handed over for good. */
+  /** Visits all rows of the partition of `row`. `visit` may keep the rows. */
   def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit
 
-  /** How often `row` is there. */
+  /** Returns the number of copies of `row`. */
   def count(row: UnsafeRow): Long
 
-  /** Keeps `row` with this count; a row with count 0 is forgotten. */
+  /** Stores `row` with a count. A count of 0 removes the row. */
   def update(row: UnsafeRow, count: Long): Unit
 }
 
-/** Keeps rows in a state store, in the columns [[ReplayLayout]] describes. */
+/** Stores rows in a state store, in the columns of [[ReplayLayout]]. */
 private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore)
     extends PartitionRows {
   private val prefixOf =
@@ -136,14 +136,14 @@ private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore
   override def foreachOfPartition(row: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit =
     foreachIn(prefixOf(row))(visit)
 
-  /** Visits all rows of one of [[partitions]]. */
+  /** Visits all rows of an element of [[partitions]]. */
   def foreachIn(prefix: UnsafeRow)(visit: (UnsafeRow, Long) => Unit): Unit = {
     val entries = store.prefixScan(prefix)
     try entries.foreach(entry => visit(entry.key.copy(), entry.value.getLong(0)))
     finally entries.close()
   }
 
-  /** The partitions that have rows, each as what all keys of its rows begin with. */
+  /** Returns the partitions with rows, each as the common prefix of its rows' keys. */
   def partitions: Array[UnsafeRow] = DistinctRows(
     store.iterator().filter(entry => layout.isRow(entry.key)).map(entry => prefixOf(entry.key)))
 
@@ -166,7 +166,7 @@ private[replay] class ReplayStateManager(layout: ReplayLayout, store: StateStore
     .create(layout.keyOfVersion)
     .apply(InternalRow.empty)
 
-  /** Whether a version of the only partition has been given out. */
+  /** Whether a version of the only partition was emitted. */
   def hasVersion: Boolean = store.get(keyOfVersion) != null
 
   def setHasVersion(): Unit = {

@@ -23,8 +23,8 @@ import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 import org.apache.spark.sql.changelog.plans.ReplayedVersion
 
 /**
- * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogVersions]]: in one task the replay,
- * then the computation over the new rows, then the one over the old rows.
+ * Executes a [[org.apache.spark.sql.changelog.plans.ChangelogVersions]]: in a single task the replay, then the
+ * computation over the new rows, then the computation over the old rows.
  *
  * {{{
  *   ChangelogVersions
@@ -56,7 +56,7 @@ case class ChangelogVersionsExec(
   override def simpleString(maxFields: Int): String = nodeName
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // in a task of its own a version would run the replay, and its state store, once more
+    // in a task of its own, a version would run the replay and its state store a second time
     Seq(after, before).flatMap(_.find(_.isInstanceOf[Exchange])).foreach { exchange =>
       throw SparkException.internalError(s"Versions of groups are exchanged by $exchange")
     }
@@ -70,7 +70,7 @@ case class ChangelogVersionsExec(
     SparkRDDs
       .concatenate(both, replayed.getNumPartitions)
       .mapPartitionsInternal { rows =>
-        // runs the replay, whether or not anybody reads on
+        // runs the replay, even if no consumer reads on
         rows.hasNext
         rows
       }
@@ -82,11 +82,11 @@ case class ChangelogVersionsExec(
 }
 
 /**
- * Gives the rows of one version of groups to a computation of Spark's. They come from a replay in
- * the same task, so they are where it has them: group after group, in its order.
+ * Passes the rows of a version of groups to a Spark node. The rows come from a replay in the same task, and
+ * therefore have the replay's partitioning and order.
  *
  * @param numPartitions
- *   how many partitions the replay has
+ *   the number of partitions of the replay
  */
 case class ReplayedVersionExec(rows: ReplayedVersion, numPartitions: Int) extends LeafExecNode {
 

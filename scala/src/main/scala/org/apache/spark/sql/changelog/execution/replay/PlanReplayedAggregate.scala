@@ -17,16 +17,16 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
 /**
- * Plans Spark's aggregate over replayed rows, so that its functions see them in order.
+ * Plans Spark's aggregate over replayed rows, so that its functions see the rows in order.
  *
- * Spark's hash aggregates, when they run out of room (in objects: after 128 groups), let a group's
- * later rows overtake earlier ones. Then a list that nobody touched would have another order in
- * the next batch, and what is taken back would not be what was given. Replayed rows come sorted by
- * group: Spark's sort aggregates need no more room than one group, and neither hash nor sort.
+ * When Spark's hash aggregates run out of memory (with object buffers: after 128 groups), a group's later rows
+ * may overtake earlier rows. An untouched list could then change its order from batch to batch, and a
+ * retraction would not match the emitted row. Replayed rows are sorted by group. Spark's sort aggregates thus
+ * need memory for a single group, and neither a hash map nor a sort.
  */
 object PlanReplayedAggregate {
 
-  /** The replay below an aggregate, if it is one over replayed rows. */
+  /** Matches an aggregate over replayed rows, and returns the replay. */
   def unapply(aggregate: Aggregate): Option[ChangelogReplay] = replayBelow(aggregate.child)
 
   def apply(
@@ -49,13 +49,13 @@ object PlanReplayedAggregate {
     }
   }
 
-  /** The aggregate with functions whose buffers are the same in whatever order rows come. */
+  /** Returns the aggregate with functions whose buffers do not depend on the order of rows. */
   private def inAnyOrder(aggregate: Aggregate): LogicalPlan = aggregate.transformExpressions {
     case call: AggregateExpression =>
       call.copy(aggregateFunction = SignedFunction.inAnyOrder(call.aggregateFunction))
   }
 
-  /** Spark normalizes groups of floating point, which would hide that they come sorted. */
+  /** Removes Spark's normalization of floating point groups, which would hide that the rows are sorted. */
   private def normalizedBelow(group: NamedExpression, replay: ChangelogReplay): NamedExpression =
     group match {
       case alias: Alias => replay.partition.find(_.exprId == alias.exprId).getOrElse(alias)
@@ -64,7 +64,7 @@ object PlanReplayedAggregate {
 
   private def replayBelow(plan: LogicalPlan): Option[ChangelogReplay] = plan match {
     case replay: ChangelogReplay => Some(replay)
-    // what Spark puts between for DISTINCT and for functions of Python, and we for an order
+    // Spark's nodes for DISTINCT and for Python functions, and this project's sort
     case _: Project | _: Filter | _: Expand | _: Aggregate | _: Sort =>
       replayBelow(plan.children.head)
     case _ => None
