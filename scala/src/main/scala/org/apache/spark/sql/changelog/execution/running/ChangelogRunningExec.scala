@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.{RunningBuffers, RunningFunctions}
 
 /**
- * Computes functions over all rows of a partition up to each row.
+ * Computes running functions: over all rows of a partition up to each row.
  *
  * {{{
  *   state       in                          out, sum by rows and by times
@@ -31,14 +31,14 @@ import org.apache.spark.sql.changelog.plans.{RunningBuffers, RunningFunctions}
  *               a 12:02 3                   a 12:02 2 13 16, a 12:02 3 16 16
  * }}}
  *
- *   - in: rows that are later than all of the batches before, sorted by partition and time
- *   - out: each row, with the results for it
- *   - state: the buffers of the functions, by partition. A constant stands for the partition where it
- *     has no columns
- *   - law: a row comes with what the functions give over its partition, up to the row or to the last
- *     row with its time, as each function's frame says
+ *   - in: rows later than every row of the batches before, sorted by partition and time
+ *   - out: each row, with its results
+ *   - state: the buffers of the functions, by partition. Without partition columns, the key is a constant
+ *   - law: a row's results are over the rows of its partition up to the row itself, or up to the last row with
+ *     an equal time, by each function's frame
  *
- * Rows with one time are in the order of their columns. Those of a partition are held in memory.
+ * Rows with equal times are in the order of their columns. The rows of a partition with an equal time are held
+ * in memory.
  */
 case class ChangelogRunningExec(
     partition: Seq[Attribute],
@@ -120,7 +120,7 @@ case class ChangelogRunningExec(
 }
 
 /**
- * Computes running functions over one partition's rows after the other.
+ * Computes running functions over the rows of each partition.
  *
  * @param input
  *   the columns of a row
@@ -134,10 +134,10 @@ private[running] final class RunningResults(functions: RunningFunctions, input: 
   private val withBuffers = new JoinedRow
   private val stateOf = UnsafeProjection.create(functions.buffers, functions.buffers)
 
-  /** Goes on where a partition was left; null for one without any rows so far. */
+  /** Continues a partition from its stored buffers; null for a new partition. */
   def start(stored: UnsafeRow): Unit = Seq(ofRows, ofPeers).foreach(_.start(stored))
 
-  /** The rows with one time, each with its results. */
+  /** Returns rows with equal times, each with its results. */
   def resultsOf(peers: Array[InternalRow]): Iterator[InternalRow] = {
     peers.foreach(ofPeers.add)
     peers.iterator.map { row =>

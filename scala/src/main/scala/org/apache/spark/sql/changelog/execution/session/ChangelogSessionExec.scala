@@ -37,7 +37,7 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 import org.apache.spark.sql.changelog.plans.ChangelogReplay
 
 /**
- * Merges a batch's rows into the sessions they reach, where rows only come.
+ * Merges a batch's rows into the sessions that overlap with them, over insert-only input.
  *
  * {{{
  *   state                    in                       out
@@ -45,21 +45,21 @@ import org.apache.spark.sql.changelog.plans.ChangelogReplay
  *   ann [40, 50) n=1                                  -D ann [00, 10) n=2
  * }}}
  *
- *   - in: for each partition and time of a row one buffer of every function, sorted by session
- *   - out: of each partition the sessions that are new, with kind `+I`, then those that they
- *     replace, with `-D`, each with its buffers
+ *   - in: a buffer of each function per partition and time of a row, sorted by session
+ *   - out: per partition, the new sessions with kind `+I`, then the replaced sessions with `-D`, each with its
+ *     buffers
  *   - state: the buffers of each session: `partition, session -> buffers`
- *   - law: functions evaluated over the buffers of `out` give the sessions that come and go
+ *   - law: functions evaluated over the buffers of `out` give the inserted and removed sessions
  *
- * Spark's own iterator merges sessions and buffers. What a batch brings to a partition is held in
- * memory, and the sessions it reaches.
+ * Spark's own iterator merges sessions and buffers. A partition's rows of the batch, and the overlapping
+ * sessions, are held in memory.
  *
  * @param calls
  *   the functions, merging buffers
  * @param buffers
  *   the columns of the buffers
  * @param emitsClosed
- *   whether sessions are given out once, when the watermark has passed their end
+ *   whether a session is emitted once, after the watermark has passed its end
  */
 case class ChangelogSessionExec(
     partition: Seq[Attribute],
@@ -135,10 +135,10 @@ case class ChangelogSessionExec(
     }
   }
 
-  /** A session as it was before the batch, with the row it is merged as. */
+  /** A session before the batch, and the row that represents the session in the merge. */
   private final class Stored(val entry: SessionState.Entry, val row: UnsafeRow) {
 
-    /** Whether the session has the same bounds after the batch, and other buffers. */
+    /** Whether the session has the same bounds after the batch, but different buffers. */
     var isRewritten: Boolean = false
   }
 
@@ -156,7 +156,7 @@ case class ChangelogSessionExec(
     private val isLate = lateSessions(sessions)
     private val metrics = changeMetrics
 
-    // of each partition that is being merged, the sessions that its rows reach
+    // for each partition being merged, the sessions that overlap with its rows
     private val reached = new ArrayDeque[Seq[Stored]]
 
     def merged(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -169,7 +169,7 @@ case class ChangelogSessionExec(
       }
     }
 
-    /** The rows of one partition that are not late, and the sessions they reach, in order. */
+    /** Returns the rows of a partition that are not late, and the overlapping sessions, in order. */
     private def withReached(added: Iterator[InternalRow]): Iterator[UnsafeRow] = {
       val rows = added.map(_.asInstanceOf[UnsafeRow]).filterNot(row => isLate(keyOf(row)))
       val inTime = rows.map(_.copy()).toArray
@@ -197,7 +197,7 @@ case class ChangelogSessionExec(
         calls,
         longMetric("numMergedSessions"))
 
-    /** Keeps the sessions of one partition as they are now, and tells what changed. */
+    /** Writes the new sessions of a partition and returns the changes. */
     private def replace(before: Seq[Stored], now: Iterator[InternalRow]): Iterator[UnsafeRow] = {
       val gone = new LinkedHashMap[UnsafeRow, Stored]
       before.foreach(stored => gone.put(stored.entry.key, stored))
@@ -233,7 +233,7 @@ case class ChangelogSessionExec(
       }
     }
 
-    /** A session that is given out once. */
+    /** Returns a closed session, to emit once. */
     def closed(entry: SessionState.Entry): UnsafeRow =
       emit(rowOf(joined(entry.key, entry.value)), RowKind.Insert)
 
@@ -254,8 +254,8 @@ case class ChangelogSessionExec(
 }
 
 /**
- * Plans an aggregate by session over rows that only come, out of what Spark plans for it over
- * replayed rows: buffers of sessions are kept instead of rows.
+ * Plans an aggregate by session over insert-only input, from Spark's plan of the aggregate over replayed rows.
+ * The state holds buffers of sessions instead of rows.
  *
  * {{{
  *   SortAggregate (final)  [who, kind, session]        SortAggregate (final)  [who, kind, session]
@@ -268,12 +268,14 @@ case class ChangelogSessionExec(
 private[execution] object PlanChangelogSession {
 
   /**
+   * Returns the stateful operator of the plan.
+   *
    * @param aggregate
-   *   over `replay`
+   *   the aggregate over `replay`
    * @param merging
-   *   what Spark merges its sessions by
+   *   the merge of sessions in Spark's plan
    * @param plan
-   *   plans what is below
+   *   plans the nodes below
    */
   def apply(
       aggregate: Aggregate,
@@ -300,7 +302,7 @@ private[execution] object PlanChangelogSession {
         .over(merging.input, plan(rowsBelow(aggregate.child, replay)), replay.outputKind))
   }
 
-  /** The aggregate's input below the replay. */
+  /** Returns the aggregate's input without the replay. */
   private def rowsBelow(plan: LogicalPlan, replay: ChangelogReplay): LogicalPlan = plan match {
     case `replay` => replay.child
     case sort: Sort => rowsBelow(sort.child, replay)

@@ -15,28 +15,28 @@ import org.apache.spark.sql.changelog.execution.expiry.EntryTimes
 import org.apache.spark.sql.changelog.execution.{DistinctRows, UnaryChangelogStateWriter}
 
 /**
- * Finds the sessions that stored rows make, each row beginning one of its own, or being one.
+ * Computes sessions from stored entries. Each entry is the session of a single row, or a merged session.
  *
  * {{{
- *   rows of a key      [10:00, 10:05) [10:03, 10:08)   [10:20, 10:25)
+ *   entries of a key   [10:00, 10:05) [10:03, 10:08)   [10:20, 10:25)
  *   sessions           [10:00,               10:08)    [10:20, 10:25)
  *   watermark                               10:08
- *   removed            both rows of the first
+ *   removed            both entries of the first
  * }}}
  *
- * A session that ends at or before the watermark is final if every change is left out that could reach
- * it. A change does not if it begins after the watermark, or within a session that is still open: what has
- * ended ended before that began. As in Spark, a row that begins at the very end of a session belongs
- * to it.
+ * A session that ends at or before the watermark is final if no later change can overlap with it. Two kinds of
+ * changes cannot: a change that begins after the watermark, and a change that begins within an open session.
+ * The closed session ended before that open session began. As in Spark, a row that begins at the exact end of a
+ * session belongs to the session.
  *
  * @param key
  *   the columns of the state's key
  * @param numPrefixColumns
- *   how many of them, from the first, sessions are found in
+ *   the number of leading key columns that form the partition of sessions
  * @param session
- *   that of the columns with the session a row begins
+ *   the key column with the session
  * @param isThere
- *   whether an entry with this value counts; it does not if what it says was only taken back
+ *   returns whether an entry with this value is visible; false after an unmatched retraction
  */
 private[execution] final class SessionState(
     key: Seq[Attribute],
@@ -54,17 +54,17 @@ private[execution] final class SessionState(
   private var lastPartition: UnsafeRow = _
   private var lastSessions: Seq[Session] = Nil
 
-  /** When the session that a key says begins, in microseconds. */
+  /** Returns the begin of the session in a key, in microseconds. */
   def beginOf(key: UnsafeRow): Long = key.getStruct(ordinal, 2).getLong(0)
 
-  /** When it ends, in microseconds. */
+  /** Returns the end of the session in a key, in microseconds. */
   def endOf(key: UnsafeRow): Long = key.getStruct(ordinal, 2).getLong(1)
 
   /**
-   * Whether a change of a row with this key would come too late.
+   * Returns whether a change of a row with this key is late.
    *
    * @param watermark
-   *   in microseconds
+   *   the watermark, in microseconds
    */
   def isLate(row: UnsafeRow, watermark: Long): Boolean = beginOf(row) <= watermark && {
     val partition = prefixOf(row)
@@ -77,16 +77,16 @@ private[execution] final class SessionState(
   }
 
   /**
-   * Removes the entries of sessions that have ended, as they are read.
+   * Removes and returns the entries of closed sessions.
    *
    * @param due
-   *   entries that have ended since the watermark moved on last, and those that bear on others
+   *   entries that ended since the watermark last moved, and entries that affect others
    * @param watermark
-   *   in microseconds
+   *   the watermark, in microseconds
    */
   def removeEnded(due: Iterator[UnsafeRowPair], watermark: Long): Iterator[Entry] =
     DistinctRows(due.map(entry => prefixOf(entry.key))).iterator.flatMap { partition =>
-      // what was taken back but never given is in no session
+      // an entry of an unmatched retraction is in no session
       val (there, others) = entries(partition).partition(entry => isThere(entry.value))
       val ended = sessions(there).filter(_.end <= watermark).flatMap(_.entries) ++
         others.filter(entry => endOf(entry.key) <= watermark)
@@ -94,7 +94,10 @@ private[execution] final class SessionState(
       ended
     }
 
-  /** The sessions of the partition that a key is in, each an entry, which one that begins and ends then reaches. */
+  /**
+   * Returns the sessions in the partition of `key` that overlap with the session from `begin` to `end`. Each
+   * entry must be a whole session.
+   */
   def reachedBy(key: UnsafeRow, begin: Long, end: Long): Array[Entry] =
     entries(prefixOf(key)).filter(entry => beginOf(entry.key) <= end && begin <= endOf(entry.key))
 
@@ -123,8 +126,8 @@ private[execution] final class SessionState(
 private[execution] object SessionState {
 
   /**
-   * When entries are due, whose sessions may be of several entries: with what `ofKey` says, and at once
-   * where a session may have become shorter.
+   * Returns the times of entries, for sessions of several entries: the time given by `ofKey`, or at once if a
+   * session may have become shorter.
    */
   def times(ofKey: EntryTimes, isThere: UnsafeRow => Boolean): EntryTimes = new EntryTimes {
     override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
@@ -143,13 +146,16 @@ private[execution] object SessionState {
       val entries: mutable.ArrayBuffer[Entry])
 }
 
-/** An operator whose state holds sessions that a watermark ends. */
+/** An operator whose state holds sessions closed by a watermark. */
 private[execution] trait SessionStateWriter extends UnaryChangelogStateWriter {
 
-  /** Whether changes that could reach a session that has ended come too late. */
+  /** Whether changes that could overlap with a closed session are dropped as late. */
   def dropsLate: Boolean
 
-  /** Tells of a row's key whether it could reach a session that has ended, and counts it then. */
+  /**
+   * Returns a function that tells whether a row, by its key, could overlap with a closed session, and counts
+   * such rows.
+   */
   protected def lateSessions(sessions: SessionState): UnsafeRow => Boolean =
     eventTimeBound.flatMap(_.late).filter(_ => dropsLate) match {
       case Some(late) =>
@@ -163,7 +169,7 @@ private[execution] trait SessionStateWriter extends UnaryChangelogStateWriter {
       case None => _ => false
     }
 
-  /** Removes what is kept of the sessions that no further change can reach. */
+  /** Removes the state of sessions that no further change can reach. */
   protected def removeEnded(
       store: StateStore,
       sessions: SessionState): Iterator[SessionState.Entry] =

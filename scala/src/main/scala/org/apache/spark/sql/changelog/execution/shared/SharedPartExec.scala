@@ -18,8 +18,8 @@ import org.apache.spark.sql.changelog.microbatch.SharedChanges
 import org.apache.spark.sql.changelog.plans.SharedPart
 
 /**
- * Executes a [[org.apache.spark.sql.changelog.plans.SharedPart]]: its operators run in the tasks that
- * write a shuffle, once however often that is read.
+ * Executes a [[org.apache.spark.sql.changelog.plans.SharedPart]]. Its operators run in the tasks that write a
+ * shuffle, once for all readers of the shuffle.
  *
  * @param child
  *   the shuffle
@@ -42,7 +42,7 @@ case class SharedPartExec(changes: SharedChanges, child: SparkPlan) extends Unar
 
 object SharedPartExec {
 
-  /** How the rows of a part are distributed to its readers. */
+  /** Returns the distribution of a part's rows to its readers. */
   def partitioning(placedBy: Seq[Attribute], numPartitions: Int): Partitioning =
     if (placedBy.isEmpty) SinglePartition else HashPartitioning(placedBy, numPartitions)
 

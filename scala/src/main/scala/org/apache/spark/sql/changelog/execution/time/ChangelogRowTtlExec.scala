@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.execution.ChangeMetrics
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
- * Takes back rows that nothing has changed for some time.
+ * Retracts rows that have not changed for the row TTL.
  *
  * {{{
  *   3 days        in                 out
@@ -34,13 +34,13 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
  * }}}
  *
  *   - in: any changes, those of equal rows together
- *   - out: the same, but for those that take back what is gone; `-D` when a row leaves
- *   - state: all rows, by the time at which they came; see [[TimedRows]]
- *   - law: in the table are the rows that are in the input's, and have come since `rowTtl` before the
- *     batch. Of equal rows the one that came first goes first
+ *   - out: the input without retractions of expired rows; `-D` for a row that expires
+ *   - state: all rows, by arrival time; see [[TimedRows]]
+ *   - law: the table has the input's rows that arrived at most `rowTtl` before the batch. Of equal rows, the
+ *     first to arrive expires first
  *
- * The time is that of the batch, the same if it is run again. A batch is also run when nothing arrives
- * and the next row is due.
+ * The time is the batch's time. A rerun of the batch sees the same time. Spark also runs a batch without input
+ * when the next row expires.
  *
  * @param rowTtl
  *   in ms
@@ -81,7 +81,7 @@ case class ChangelogRowTtlExec(
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // known on the driver only
+    // available on the driver only
     val time = AssignStateInfo.timestamp(castToImpl(session))
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
@@ -108,12 +108,12 @@ object ChangelogRowTtlExec {
 }
 
 /**
- * The changes of one task's rows in a batch: those that its input brings, then the rows that leave.
+ * Computes the changes of a task's rows in a batch: the changes of the input, then the rows that expire.
  *
  * @param rowTtl
- *   how long a row stays, in ms
+ *   in ms
  * @param batchTime
- *   what time it is in the batch, in ms. A clock that is set back stands still here until then
+ *   the time of the batch, in ms. If the clock was set back, time stands still here until the clock catches up
  */
 private[time] final class RowTtlChanges(
     netted: NetRows,
@@ -129,44 +129,47 @@ private[time] final class RowTtlChanges(
   private val lastTime = rows.lastTime
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
 
-  /** Whether rows leave in this batch. */
+  /** Whether rows expire in this batch. */
   private val someLeave = rows.next.exists(_ <= now - rowTtl)
 
-  /** All changes that are emitted, given those of the input in the order of the operator's distribution. */
+  /** Returns the changes to emit. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) =>
       if (net.count > 0) come(row, net) else go(row, net)
     } ++ rows.due(now - rowTtl).flatMap(time => leave(time, rows.at(time)))
 
-  /** Takes note of the time. Gives when the next row leaves, in ms, if there is one. */
+  /** Stores the time of the batch. Returns the time at which the next row expires, in ms. */
   def finish(): Option[Long] = {
     if (!lastTime.contains(now)) rows.setLastTime(now)
     rows.next.map(_ + rowTtl)
   }
 
   private def come(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
-    // what leaves and comes in one batch is not said at all
+    // an expired and a new copy of a row in the same batch cancel out
     val left = leave(row)
     add(row, now, net.count)
     emit(row, net.count - left, net.comes, RowKind.Delete)
   }
 
   private def go(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
-    // as if a batch had been run before, for what leaves
+    // expires rows first, as an earlier batch would have done
     val left = leave(row)
     val gone = remove(row, -net.count, until = now)
     numOfGone += -net.count - gone
     emit(row, -left - gone, net.comes, net.goes)
   }
 
-  /** Lets those of a row leave whose time is over. Gives how many there were. */
+  /** Expires the old copies of a row and returns their number. */
   private def leave(row: UnsafeRow): Long = {
     val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
     numLeft += left
     left
   }
 
-  /** Removes so many of a row, the oldest first, that came until some time. Gives how many there were. */
+  /**
+   * Removes up to `most` copies of a row that arrived at or before `until`, oldest first. Returns the number of
+   * removed copies.
+   */
   private def remove(row: UnsafeRow, most: Long, until: Long): Long = {
     var removed = 0L
     rows.timesLike(row).iterator.takeWhile(time => time <= until && removed < most).foreach {
@@ -182,7 +185,7 @@ private[time] final class RowTtlChanges(
     removed
   }
 
-  /** The rows of a time that is over. */
+  /** Expires the rows of a time. */
   private def leave(time: Long, entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
       val row = rows.rowOf(entry)
@@ -192,7 +195,7 @@ private[time] final class RowTtlChanges(
       emit(row, -count, RowKind.Insert, RowKind.Delete)
     }
 
-  /** Keeps so many more of a row that came at a time. */
+  /** Adds `more` to the stored number of copies of a row with an arrival time. */
   private def add(row: UnsafeRow, time: Long, more: Long): Unit = {
     val stored = rows.get(time, row)
     val before = if (stored == null) 0L else stored.getLong(0)

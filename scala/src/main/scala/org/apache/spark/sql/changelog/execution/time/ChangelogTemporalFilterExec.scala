@@ -23,7 +23,7 @@ import org.apache.spark.sql.changelog.execution.{ChangeMetrics, UnmatchedRetract
 import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
 
 /**
- * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
+ * Keeps the rows that meet conditions on the current time, and emits changes as time passes.
  *
  * {{{
  *   at > now() - INTERVAL 1 HOUR        in                 out
@@ -33,13 +33,14 @@ import org.apache.spark.sql.changelog.microbatch.AssignStateInfo
  * }}}
  *
  *   - in: any changes, those of equal rows together
- *   - out: `+I` when a row comes in, `-D` when it goes; changes of rows that are in, as they are
- *   - state: the rows that may come or go, by the next time at which they do; see [[TimedRows]]. A row
- *     that will never come is not kept, nor one that will never go
- *   - law: the rows that meet the conditions at the time of the batch are in the table
+ *   - out: `+I` for a row that starts to meet the conditions, `-D` for a row that stops; changes of visible
+ *     rows unchanged
+ *   - state: the rows that may appear or disappear, by the next time at which they may; see [[TimedRows]]. A
+ *     row that will never appear is not stored, nor a row that will never disappear
+ *   - law: the table has the rows that meet the conditions at the time of the batch
  *
- * The time is that of the batch, the same if it is run again. A batch is also run when nothing arrives
- * and the next row is due.
+ * The time is the batch's time. A rerun of the batch sees the same time. Spark also runs a batch without input
+ * when the next row may change.
  */
 case class ChangelogTemporalFilterExec(
     conditions: Seq[Expression],
@@ -75,7 +76,7 @@ case class ChangelogTemporalFilterExec(
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // known on the driver only
+    // available on the driver only
     val time = AssignStateInfo.timestamp(castToImpl(session))
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>
@@ -104,12 +105,12 @@ object ChangelogTemporalFilterExec {
 }
 
 /**
- * The changes of one task's rows in a batch: those that its input brings, then those that time does.
+ * Computes the changes of a task's rows in a batch: the changes of the input, then the changes as time passes.
  *
  * @param times
- *   when a row may come and go
+ *   the times at which a row may appear and disappear
  * @param batchTime
- *   what time it is in the batch, in ms. A clock that is set back stands still here until then
+ *   the time of the batch, in ms. If the clock was set back, time stands still here until the clock catches up
  */
 private[time] final class TemporalFilterChanges(
     netted: NetRows,
@@ -130,20 +131,20 @@ private[time] final class TemporalFilterChanges(
   private val now = math.max(batchTime, lastTime.getOrElse(0L))
   private val before = lastTime.getOrElse(now)
 
-  /** All changes that are emitted, given those of the input in the order of the operator's distribution. */
+  /** Returns the changes to emit. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) => arrived(row, net) } ++
       pass(rows.at(Recheck)) ++
       rows.due(now).flatMap(time => pass(rows.at(time)))
 
-  /** Takes note of the time. Gives when there is something to do again, in ms, if there is. */
+  /** Stores the time of the batch. Returns the next time with work, in ms. */
   def finish(): Option[Long] = {
     if (!lastTime.contains(now)) rows.setLastTime(now)
-    val unsettled = rows.at(Recheck)
-    val look =
-      try if (unsettled.hasNext) Some((now / Minute + 1) * Minute) else None
-      finally unsettled.close()
-    (rows.next ++ look).minOption
+    val rechecked = rows.at(Recheck)
+    val recheckTime =
+      try if (rechecked.hasNext) Some((now / Minute + 1) * Minute) else None
+      finally rechecked.close()
+    (rows.next ++ recheckTime).minOption
   }
 
   private def arrived(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
@@ -170,7 +171,7 @@ private[time] final class TemporalFilterChanges(
     else emit(row, difference, net.comes, net.goes)
   }
 
-  /** Applies the passing of time to rows with one deadline. */
+  /** Applies the passing of time to rows with an equal deadline. */
   private def pass(entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
       val place = TimedRows.placeOf(entry.key)
@@ -186,8 +187,9 @@ private[time] final class TemporalFilterChanges(
     }
 
   /**
-   * How often the operator has given a row. The count is below 0 if the row is taken back before it comes, and it
-   * is not given then. One that is not kept any more since it stays for ever passes, as its next changes do.
+   * Returns the number of emitted copies of a row. An unmatched retraction makes the count negative, and no
+   * copy is emitted. A permanently visible row is not stored. Its changes pass unchanged, so its count may be
+   * negative.
    */
   private def timesGiven(place: Long, count: Long, shown: Boolean): Long =
     if (!shown) 0L else if (isKept(place)) math.max(0L, count) else count

@@ -25,14 +25,14 @@ import org.apache.spark.sql.changelog.execution.{
 }
 
 /**
- * What one task of a [[ChangelogEmitOnCloseExec]] gives in a batch.
+ * Computes the rows that a task of a [[ChangelogEmitOnCloseExec]] emits in a batch.
  *
  * @param timeOf
- *   from which watermark on a row is final
+ *   returns the watermark from which a row is final
  * @param late
- *   the watermark, in ms, at and below which a change comes too late: that of the batch before
+ *   the watermark, in ms, that makes rows late: the watermark of the previous batch
  * @param over
- *   the watermark, in ms, at and below which rows are given
+ *   the watermark, in ms, at and below which rows are emitted
  */
 private[time] final class ClosedRows(
     netted: NetRows,
@@ -48,12 +48,12 @@ private[time] final class ClosedRows(
 
   private val rows = new TimedRows(columns, store)
 
-  /** The rows that the watermark has passed, given the changes, ordered as the operator asks for. */
+  /** Returns the rows passed by the watermark. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) => change(row, net.count) } ++
       over.iterator.flatMap(rows.due).flatMap(passed)
 
-  /** The first time at which a row that is kept is to be given, in ms. */
+  /** The first time at which a stored row is due, in ms. */
   def next: Option[Long] = rows.next
 
   private def change(row: UnsafeRow, difference: Long): Iterator[InternalRow] = timeOf(
@@ -70,7 +70,7 @@ private[time] final class ClosedRows(
       val count = before + difference
       unmatched.note(before, count, row.toSeq(columns.map(_.dataType)).mkString(", "))
       val isPassed = over.exists(time <= _)
-      // below 0 if the row is taken back before it comes
+      // the count is negative after an unmatched retraction
       if (count != 0 && !isPassed) {
         rows.put(time, row, count, shown = false)
         metrics.updated += 1
@@ -81,7 +81,7 @@ private[time] final class ClosedRows(
       if (isPassed) emit(row, count) else Iterator.empty
   }
 
-  /** The rows of a time, which are no longer kept. */
+  /** Removes and returns the rows of a time. */
   private def passed(time: Long): Iterator[InternalRow] = rows.at(time).flatMap { entry =>
     val row = rows.rowOf(entry)
     val count = entry.value.getLong(0)
@@ -98,12 +98,12 @@ private[time] final class ClosedRows(
 }
 
 /**
- * From which watermark on a row is final: the latest of its event times that are not NULL.
+ * Computes the watermark from which a row is final: the latest of its event times, plus delays, ignoring NULL.
  *
  * @param times
  *   event times of a row, each a timestamp
  * @param delays
- *   what is added to each of them, in ms
+ *   the delay added to each event time, in ms
  * @param columns
  *   the columns of a row
  */
@@ -114,7 +114,7 @@ private[time] final class CloseTimes(
   private val timesOf = UnsafeProjection.create(times, columns)
   private val addedMs = delays.toArray
 
-  /** In ms; [[CloseTimes.NoTime]] if all are NULL. */
+  /** Returns the watermark in ms; [[CloseTimes.NoTime]] if each event time is NULL. */
   def apply(row: UnsafeRow): Long = {
     val times = timesOf(row)
     var latest = CloseTimes.NoTime
@@ -135,7 +135,7 @@ private[time] object CloseTimes {
 }
 
 /**
- * Keeps rows until the watermark has passed them, and gives each then, once.
+ * Keeps rows until the watermark passes them, and emits each row once.
  *
  * {{{
  *   watermark   in                        out
@@ -146,17 +146,17 @@ private[time] object CloseTimes {
  * }}}
  *
  *   - in: any changes, those of equal rows together
- *   - out: rows that only come
- *   - state: the rows that the watermark has not passed, by time; see [[TimedRows]]. No row is shown
- *   - law: the rows of the result that the watermark has passed have been given, each once
+ *   - out: inserts only
+ *   - state: the rows not yet passed by the watermark, by time; see [[TimedRows]]. No row is visible before
+ *   - law: the rows of the result passed by the watermark have been emitted, each once
  *
- * A row without a time is never passed; it is counted and not kept. A batch is also run when nothing
- * arrives and the watermark has come to the next row.
+ * A row without a time is never passed. Such rows are counted and not stored. Spark also runs a batch without
+ * input when the watermark passes the next row.
  *
  * @param times
- *   event times of a row, each a timestamp. The row's time is the latest of those that are not NULL
+ *   event times of a row, each a timestamp. The row's time is the latest, ignoring NULL
  * @param delays
- *   what is added to each of them, in ms
+ *   the delay added to each event time, in ms
  */
 case class ChangelogEmitOnCloseExec(
     times: Seq[Expression],
@@ -184,14 +184,14 @@ case class ChangelogEmitOnCloseExec(
       ChangelogEmitOnCloseExec.RowsWithoutTime,
       "number of rows that are not kept because their event time is NULL")
 
-  /** Times are such that rows are final when the watermark of the sources has passed them. */
+  /** Returns the watermark of the sources, because the times already include the delays of the operators below. */
   override protected def inputWatermark(origin: Long): Option[Long] =
     OperatorWatermark.ofSources(this, origin)
 
   override protected def closesMoreAt(watermark: Long): Boolean = nextTime.value <= watermark
 
   override protected def doExecute(): RDD[InternalRow] = {
-    // known on the driver only
+    // available on the driver only
     val time = batchTime
     val next = nextTime
     executeWithStore(child.execute()) { (store, rows) =>

@@ -13,15 +13,16 @@ import org.apache.spark.sql.changelog.inference.times.TemporalCondition
 import org.apache.spark.sql.changelog.plans.PassingTime
 
 /**
- * Finds out when a condition on the time changes for a row, by trying times.
+ * Finds the time at which a condition on the current time changes for a row, by evaluating the condition at
+ * several times.
  *
  * {{{
- *            met                 to and fro              not met
+ *            met                ambiguous               not met
  *   ─────────────────────┬────────────────────────┬──────────────────
  *                   changesFrom              settledFrom
  * }}}
- * Mostly it changes once, and both are that time. Where it can go to and fro it is not known in
- * between, and has to be looked at. Both depend on the row only.
+ * Most conditions change once, and both times are equal. With a DST ambiguity, the condition may switch
+ * repeatedly between the two times and has to be evaluated in each batch. Both times depend on the row only.
  *
  * @param input
  *   the columns of a row
@@ -38,7 +39,7 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
     if (dstAmbiguity == 0) None else Some(new MonotonicDays(condition, dstAmbiguity))
   predicate.initialize(0)
 
-  /** The side of a comparison of timestamps that depends on the time, and the other. */
+  /** The side of a timestamp comparison that depends on the current time, and the other side. */
   private val timestamps: Option[(Expression, Expression)] = condition match {
     case BinaryComparison(left, right) if left.dataType == TimestampType =>
       Seq((left, right), (right, left)).find { case (timed, other) =>
@@ -51,28 +52,28 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
     BindReferences.bindReference(other, AttributeSeq(input))
   }
 
-  /** How far ahead of the time, in microseconds, the side that depends on it mostly is. */
+  /** The usual distance, in microseconds, of the time-dependent side from the current time. */
   private val ahead: Long = timestamps.fold(0L) { case (timed, _) =>
     val some = Literal(Reference * 1000, TimestampType)
     PassingTime.at(timed, some).eval().asInstanceOf[Long] - Reference * 1000
   }
 
-  /** Whether it is met from some time on, and not until some time. */
+  /** Whether the condition is met from some time on. If not, it is met until some time. */
   val comes: Boolean = TemporalCondition.comes(condition)
 
-  /** Up to then, in ms, it is what it was at first. [[Never]] if it is that for ever. */
+  /** The time, in ms, before which the condition has its first value. [[Never]] if the condition never changes. */
   var changesFrom: Long = Never
 
-  /** From then on, in ms, it is what it comes to. [[Always]] if it has never been anything else. */
+  /** The time, in ms, from which the condition has its final value. [[Always]] if it never had another value. */
   var settledFrom: Long = Never
 
-  /** Whether a row meets it at a time, in ms. */
+  /** Returns whether a row meets the condition at a time, in ms. */
   def isMet(row: InternalRow, at: Long): Boolean = {
     time.setLong(0, at * 1000)
     predicate.eval(timed(row, time))
   }
 
-  /** Looks for the times of a row. */
+  /** Computes [[changesFrom]] and [[settledFrom]] for a row. */
   def find(row: InternalRow): Unit = {
     val guessed = guess(row)
     if (guessed != Never) setAround(guessed)
@@ -88,7 +89,10 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
     }
   }
 
-  /** A time at which the condition changes, from the difference of its sides; [[Never]] if it's not it. */
+  /**
+   * Guesses the time at which the condition changes from the difference of its sides; [[Never]] if the guess is
+   * wrong.
+   */
   private def guess(row: InternalRow): Long = {
     val value = rowSide.map(_.eval(row)).orNull
     if (value == null) Never
@@ -119,15 +123,15 @@ private[time] object ConditionTimes {
   /** A time in 2027, in ms. */
   private val Reference = 1800000000000L
 
-  /** Before any batch: what wobbles has come to rest by 1970. */
+  /** Before every batch. A DST ambiguity around this time has ended by 1970. */
   private val First = -1L << 40
 
-  /** After any batch, in the year 10889. */
+  /** After every batch, in the year 10889. */
   private val Last = TimedRows.LastTime
 }
 
 /**
- * When a row changes by itself, as comparisons say that are joined by AND and OR.
+ * The transitions of a row under comparisons combined by AND and OR.
  *
  * {{{
  *   at > now() OR now() > until OR pinned
@@ -136,8 +140,8 @@ private[time] object ConditionTimes {
  *       in       └───────────────────┘      in
  *   ────────────────────────────────────────────────     pinned is true
  * }}}
- * It may come and go several times, whenever one of the comparisons changes. It is looked for the next
- * time at which that makes a difference to the whole.
+ * A row may appear and disappear several times, whenever a comparison changes. The next transition is the next
+ * time at which such a change affects the whole condition.
  */
 private[time] final class ConditionTree(conditions: Seq[Expression], input: Seq[Attribute])
     extends RowTimes {
@@ -183,7 +187,7 @@ private object ConditionTree {
     def find(row: InternalRow): Unit
     def isMet(row: InternalRow, at: Long): Boolean
 
-    /** For the row whose times were looked for. */
+    /** Returns the value for the row last passed to `find`. */
     def at(time: Long): Known
   }
 
@@ -208,7 +212,7 @@ private object ConditionTree {
       else known(!times.comes)
   }
 
-  /** Does not depend on the time. */
+  /** A condition independent of the current time. */
   private class Fixed(predicate: BasePredicate) extends Condition {
     private var value = NotMet
     predicate.initialize(0)
@@ -221,7 +225,7 @@ private object ConditionTree {
   private def known(isMet: Boolean): Known = if (isMet) Met else NotMet
 }
 
-/** When a row changes by itself, as comparisons say that all must hold. */
+/** The transitions of a row under comparisons combined by AND. */
 private[time] final class ConjunctionTimes(comparisons: Seq[Expression], input: Seq[Attribute])
     extends RowTimes {
   import ConditionTimes.Never
@@ -241,14 +245,14 @@ private[time] final class ConjunctionTimes(comparisons: Seq[Expression], input: 
     else nextExit()
   }
 
-  /** When the last of the conditions that let the row in may do so; `now` if all have. */
+  /** Returns the time at which the last of the pending comparisons may become true; `now` if none is pending. */
   private def latestEntry(now: Long): Long = {
     var latest = now
     times.foreach(time => if (time.comes) latest = math.max(latest, time.changesFrom))
     latest
   }
 
-  /** Whether the row is out for good when the time is `at`. */
+  /** Returns whether the row will never be visible again from the time `at` on. */
   private def isOver(at: Long): Boolean =
     at == Never || times.exists(time => !time.comes && time.settledFrom <= at)
 
@@ -259,7 +263,7 @@ private[time] final class ConjunctionTimes(comparisons: Seq[Expression], input: 
   }
 }
 
-/** When a row changes by itself, as conditions on the time together say. */
+/** The transitions of a row under conditions on the current time. */
 private[time] trait RowTimes {
 
   /** Computes the times of a row, for [[nextTransition]]. */
@@ -277,7 +281,7 @@ private[time] trait RowTimes {
 
 private[time] object RowTimes {
 
-  /** The times of rows with the columns `input`. */
+  /** Returns the transitions of rows with the columns `input`. */
   def apply(conditions: Seq[Expression], input: Seq[Attribute]): RowTimes =
     if (conditions.exists(_.isInstanceOf[Or])) new ConditionTree(conditions, input)
     else new ConjunctionTimes(conditions, input)
@@ -288,19 +292,19 @@ private[time] object RowTimes {
   /** The row will always meet the conditions. */
   val Permanent: Long = Long.MaxValue
 
-  /** The row may come and go in any batch: around a change of daylight saving time, for example. */
+  /** The row may appear or disappear in any batch, for example around a change of daylight saving time. */
   val Recheck: Long = Long.MaxValue - 1
 
-  /** Whether rows are kept there. */
+  /** Returns whether rows with this next transition are stored. */
   def isKept(place: Long): Boolean = place != Expired && place != Permanent
 }
 
 /**
- * Tells times around which a condition can't go to and fro, although there are others where it does:
- * no clock is set, and no day is missing in a month.
+ * Finds times around which a condition cannot switch repeatedly, for a condition with a DST ambiguity: no clock
+ * change, and no missing day in a month.
  *
  * @param dstAmbiguity
- *   how long, in ms, the condition may go to and fro around a time
+ *   the length of the ambiguity, in ms, before and after a time
  */
 private[time] final class MonotonicDays(condition: Expression, dstAmbiguity: Long) {
   import MonotonicDays._
@@ -322,7 +326,7 @@ private[time] final class MonotonicDays(condition: Expression, dstAmbiguity: Lon
     case part if PassingTime.isIn(part) && part.references.isEmpty => part
   }
 
-  /** Pairs of times that stay as far apart as they are while nothing special happens. */
+  /** Pairs of times with a constant distance, except around clock changes and missing days. */
   private val pairs: Array[Expression] = {
     val instants =
       clock +: steps.filter(_.dataType == TimestampType).map(PassingTime.at(_, clock))
@@ -336,7 +340,7 @@ private[time] final class MonotonicDays(condition: Expression, dstAmbiguity: Lon
     (locals ++ added).flatten.toArray
   }
 
-  /** Whether nothing special happens around a time, in ms. */
+  /** Returns whether no clock change or missing day is near a time, in ms. */
   def isMonotonic(at: Long): Boolean = {
     val day = Math.floorDiv(at, Day)
     known.getOrElseUpdate(day, compute(day * Day))
@@ -360,6 +364,6 @@ private[time] final class MonotonicDays(condition: Expression, dstAmbiguity: Lon
 private object MonotonicDays {
   private val Day = 24L * 60 * 60 * 1000
 
-  /** A clock that is set, or a day that is missing, is noticed for longer. */
+  /** A clock change or a missing day changes distances for longer than this step. */
   private val Step = Day / 4
 }

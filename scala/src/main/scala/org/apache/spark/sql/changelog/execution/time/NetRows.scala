@@ -14,14 +14,14 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.execution.RowsByKey
 
 /**
- * The rows that a task's changes of a batch are about, equal rows netted.
+ * Nets a task's changes of a batch to one element per row.
  *
  * @param columns
- *   those of a row
+ *   the columns of a row
  * @param kind
- *   the kind of a change, none if all are inserts
+ *   the row kind of a change; empty over insert-only input
  * @param placedBy
- *   what equal rows agree on
+ *   columns with equal values in equal rows
  * @param input
  *   the columns of a change
  */
@@ -33,15 +33,15 @@ private[time] final class NetRows(
   private val kindOrdinal = RowKind.ordinal(kind, input)
   private val rowOf = UnsafeProjection.create(columns, input)
 
-  /** A row is overwritten when the next one is looked for. */
+  /** Returns changed rows with their net count. The next row overwrites the previous row. */
   def apply(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] =
     RowsByKey(changes, placedBy, input)
       .flatMap { case (_, group) => netted(group) }
       .filter { case (_, net) => net.count != 0 }
 
-  /** The rows of changes that agree on the columns they are placed by. */
+  /** Nets changes with equal `placedBy` columns. */
   private def netted(changes: Iterator[InternalRow]): Iterator[(UnsafeRow, NetRow)] = {
-    // looking for more overwrites it
+    // reading the next change overwrites the row
     val first = changes.next().copy()
     if (!changes.hasNext) {
       val net = new NetRow
@@ -65,7 +65,7 @@ private[time] final class NetRows(
   }
 }
 
-/** How often a row has come more than it has gone, and the kinds with which it did. */
+/** The number of inserts minus retractions of a row, and the row kinds of both. */
 private[time] final class NetRow {
   var count = 0L
   var comes: Byte = RowKind.Insert

@@ -29,20 +29,20 @@ import org.apache.spark.sql.changelog.execution.{
 }
 import org.apache.spark.sql.changelog.identity.EntryPlacement
 
-/** An operator that keeps the rows of its input by time, as [[TimedRows]], until something is due. */
+/** An operator that stores the rows of its input by time, as [[TimedRows]], until they are due. */
 private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWriter {
 
-  /** The columns rows are shuffled by; equal rows agree on them. */
+  /** The columns by which rows are shuffled. Equal rows have equal values in these columns. */
   def placedBy: Seq[Attribute]
 
   /** The columns of a row, without its kind. */
   def columns: Seq[Attribute]
 
-  /** The rows that a task's changes are about. */
+  /** Returns the net changes of a task. */
   protected def netRows(kind: Option[Attribute]): NetRows =
     new NetRows(columns, kind, placedBy, child.output)
 
-  /** When there is something to do again after the batch. */
+  /** The next time with work after the batch. */
   @transient protected lazy val nextTime: NextTime = {
     val next = new NextTime
     sparkContext.register(next)
@@ -67,14 +67,14 @@ private[time] trait TimedRowsWriter extends UnaryExecNode with ChangelogStateWri
       .byColumns(placedBy, columns, first = TimedRows.Head)
       .copy(form = if (notesTimes) EntryPlacement.TimedByRow else EntryPlacement.Timed)
 
-  /** Whether it asks at which times a row is there ([[TimedRows.timesLike]]). */
+  /** Whether the operator looks up the times of a row ([[TimedRows.timesLike]]). */
   protected def notesTimes: Boolean = false
 
-  /** Time, or the watermark, bounds it. */
+  /** No TTL, because time or a watermark bounds the state. */
   override protected lazy val ttls: Seq[Long] = Seq(0L)
 }
 
-/** The first time, in ms, at which one of the tasks of a batch has something to do again. */
+/** The earliest next time, in ms, at which a task of a batch has work. */
 private[time] final class NextTime extends AccumulatorV2[Long, Long] {
   private var earliest = Long.MaxValue
 
@@ -92,18 +92,18 @@ private[time] final class NextTime extends AccumulatorV2[Long, Long] {
 
   override def merge(other: AccumulatorV2[Long, Long]): Unit = add(other.value)
 
-  /** Long.MaxValue if there is none. */
+  /** Long.MaxValue without such a time. */
   override def value: Long = earliest
 }
 
-/** Makes the changes that an operator emits of rows, and counts them. */
+/** Builds and counts the changes that an operator emits. */
 private[time] final class EmitRows(columns: Seq[Attribute], metrics: ChangeMetrics) {
   private val withKind =
     UnsafeProjection.create(columns.zipWithIndex.map { case (column, ordinal) =>
       BoundReference(ordinal, column.dataType, column.nullable)
     } :+ Literal(RowKind.Insert))
 
-  /** As many changes as `count` says, which is below 0 where the row goes. */
+  /** Returns `count` inserts, or `-count` retractions for a negative count. */
   def apply(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
     if (count == 0) Iterator.empty
     else {
@@ -118,20 +118,20 @@ private[time] final class EmitRows(columns: Seq[Attribute], metrics: ChangeMetri
 }
 
 /**
- * Keeps rows by the time at which they may come or go.
+ * Stores rows by the time at which they may appear or disappear.
  *
  * {{{
  *   level  time              part          row         count  shown
  *   0      ms                0             the row     2      true      rows
  *   1      ms >> 8           ms            -                            their times
- *   2      ms >> 16          ms >> 8       -                            where there are any
+ *   2      ms >> 16          ms >> 8       -                            tree of times
  *   ...
- *   7      0                 0             the row     1      false     rows to look at in each batch
- *   8      0                 0             -           ms               what time it was
- *   9      hash of a row     ms            -           3                how many rows of that time have it
+ *   7      0                 0             the row     1      false     rows to recheck in each batch
+ *   8      0                 0             -           ms               time of the last batch
+ *   9      hash of a row     ms            -           3                rows with this hash and time
  * }}}
- * An entry is found by its level and time. So what is due is found without looking at more than the
- * few entries on the way to it, in any state store: no order of its keys is needed.
+ * Entries are found by level and time. Due rows are thus found by reading only the few tree entries above them,
+ * in any state store. The store's keys need no order.
  */
 private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) {
   import TimedRows._
@@ -157,13 +157,13 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
   private val whole = new JoinedRow
   private val value = new GenericInternalRow(2)
 
-  /** The time of the previous batch, in ms; none in the first one. */
+  /** The time of the previous batch, in ms; empty in the first batch. */
   def lastTime: Option[Long] = Option(store.get(key(ClockLevel, 0, 0, noRow))).map(_.getLong(0))
 
   def setLastTime(now: Long): Unit =
     store.put(key(ClockLevel, 0, 0, noRow), valueRow(now, shown = false))
 
-  /** How often a row is there, and whether it is shown; null if it is not. */
+  /** Returns the count of a row, and whether the row is visible; null for an unknown row. */
   def get(place: Long, row: InternalRow): UnsafeRow = store.get(rowKey(place, row))
 
   def put(place: Long, row: InternalRow, count: Long, shown: Boolean): Unit = {
@@ -173,13 +173,13 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
 
   def remove(place: Long, row: InternalRow): Unit = store.remove(rowKey(place, row))
 
-  /** The row of an entry. */
+  /** Returns the row of an entry. */
   def rowOf(entry: UnsafeRowPair): UnsafeRow = storedRow(entry.key).copy()
 
-  /** The times that were noted of rows like this one, the first one first. */
+  /** Returns the noted times of rows with the same hash as `row`, earliest first. */
   def timesLike(row: UnsafeRow): Array[Long] = parts(HashLevel, hash(row))
 
-  /** Lets a row be found that is put at a time by [[timesLike]], once more; or once less. */
+  /** Adds `more` to the number of rows with the hash of `row` and this time, for [[timesLike]]. */
   def noteTime(row: UnsafeRow, time: Long, more: Int): Unit = {
     val entry = key(HashLevel, hash(row), time, noRow)
     val noted = store.get(entry)
@@ -187,22 +187,22 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     if (count > 0) store.put(entry, valueRow(count, shown = false)) else store.remove(entry)
   }
 
-  /** The entries of a place, which may be changed and removed meanwhile. */
+  /** Returns the entries of a place. The caller may change and remove entries while iterating. */
   def at(place: Long): StateStoreIterator[UnsafeRowPair] = {
     val (level, time) = if (place == RowTimes.Recheck) (RecheckLevel, 0L) else (0, place)
     store.prefixScan(prefix(level, time))
   }
 
-  /** The times that have come, the first one first. Each is forgotten when the next is asked for. */
+  /** Returns the due times, earliest first. Each time is removed when the next is requested. */
   def due(now: Long): Iterator[Long] = dueIn(Levels, 0, now)
 
-  /** The first time at which something may change. */
+  /** The earliest stored time. */
   def next: Option[Long] = nextIn(Levels, 0)
 
   private def dueIn(level: Int, node: Long, now: Long): Iterator[Long] =
     parts(level, node).iterator.takeWhile(part => start(level, part) <= now).flatMap { part =>
       val times = if (level == 1) Iterator.single(part) else dueIn(level - 1, part, now)
-      // what is partly over is kept
+      // a part that is only partly due stays
       if (start(level, part + 1) <= now + 1) {
         times ++ forget(level, node, part)
       } else times
@@ -221,7 +221,7 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     if (level == 0) Some(node)
     else parts(level, node).iterator.flatMap(nextIn(level - 1, _)).nextOption()
 
-  /** Lets a time be found. Where a lower level has it, all above do. */
+  /** Adds a time to the tree. If a level has the time, the levels above have it, too. */
   private def enter(time: Long): Unit = {
     var level = 1
     var isNew = true
@@ -233,7 +233,7 @@ private[time] final class TimedRows(columns: Seq[Attribute], store: StateStore) 
     }
   }
 
-  /** The parts of a node, in order. */
+  /** Returns the parts of a node, in order. */
   private def parts(level: Int, node: Long): Array[Long] = {
     val found = mutable.ArrayBuilder.make[Long]
     val entries = store.prefixScan(prefix(level, node))
@@ -277,23 +277,23 @@ private[time] object TimedRows {
   private val ClockLevel = Levels + 2
   private val HashLevel = Levels + 3
 
-  /** Whether a key is that of a row. */
+  /** Returns whether a key belongs to a row. */
   def isRow(key: UnsafeRow): Boolean = {
     val level = key.getByte(0)
     level == 0 || level == RecheckLevel
   }
 
-  /** Whether a key is that of what time it was. */
+  /** Returns whether a key belongs to the time of the last batch. */
   def isClock(key: UnsafeRow): Boolean = key.getByte(0) == ClockLevel
 
-  /** The place of a row, by its key. */
+  /** Returns the place of a row, by its key. */
   def placeOf(key: UnsafeRow): Long =
     if (key.getByte(0) == 0) key.getLong(1) else RowTimes.Recheck
 
-  /** How many columns of a key stand before those of the row. */
+  /** The number of key columns before the row's columns. */
   val Head: Int = 3
 
-  /** The latest time, in ms, that has a place. */
+  /** The latest time, in ms, that the tree can hold. */
   val LastTime: Long = (1L << (Bits * Levels)) - 1
 
   def keySchema(columns: Seq[Attribute]): StructType = {
@@ -308,21 +308,21 @@ private[time] object TimedRows {
 }
 
 /**
- * Takes over rows that [[TimedRows]] of other partitions have kept. What they are found by is made of them.
+ * Adds rows stored in [[TimedRows]] of other partitions. The tree of times is built again from the rows.
  *
  * @param keySchema
  *   the columns of the state's key
  * @param notesTimes
- *   whether it is also asked at which times a row is there
+ *   whether the operator also looks up the times of a row
  */
 final class MovedTimedRows(keySchema: StructType, store: StateStore, notesTimes: Boolean) {
   private val rows =
     new TimedRows(toAttributes(StructType(keySchema.drop(TimedRows.Head))), store)
 
-  /** Takes over an entry of a row, or of what time it was. */
+  /** Adds the entry of a row, or of the time of the last batch. */
   def add(entry: UnsafeRowPair): Unit =
     if (TimedRows.isClock(entry.key)) {
-      // all partitions have had the same batches
+      // every partition has had the same batches
       rows.setLastTime(math.max(entry.value.getLong(0), rows.lastTime.getOrElse(0L)))
     } else {
       val place = TimedRows.placeOf(entry.key)
@@ -334,9 +334,9 @@ final class MovedTimedRows(keySchema: StructType, store: StateStore, notesTimes:
 
 object MovedTimedRows {
 
-  /** Whether an entry is that of a row, which belongs to one partition. */
+  /** Returns whether an entry belongs to a row. Such an entry moves to a single partition. */
   def isRow(key: UnsafeRow): Boolean = TimedRows.isRow(key)
 
-  /** Whether an entry says what time it was, which all partitions are to know. */
+  /** Returns whether an entry is the time of the last batch. Such an entry goes to every partition. */
   def isClock(key: UnsafeRow): Boolean = TimedRows.isClock(key)
 }

@@ -22,14 +22,14 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.plans.KeyCheck
 
 /**
- * Finds keys that have several rows when a batch ends, though they are said to identify one.
+ * Finds keys with several rows at the end of a batch, although the key is declared unique.
  *
  *   - in: any changes
- *   - out: the same, whatever is found
- *   - state: how many rows each key has, if that is not none
+ *   - out: the input, whatever is found
+ *   - state: the number of rows per key, except 0
  *
- * Changes are signed, so that within a batch a row may come before the one goes that it replaces, and
- * a row may be taken back before it comes.
+ * Changes are signed. Within a batch, a row may therefore arrive before the retraction of the row that it
+ * replaces, or be retracted before it arrives.
  */
 case class ChangelogUniqueExec(
     key: Seq[Attribute],
@@ -75,7 +75,7 @@ case class ChangelogUniqueExec(
     RowsByKey(rows, key, child.output).flatMap { case (_, changes) => keys.counting(changes) }
   }
 
-  /** Counts the rows of one key after the other. */
+  /** Counts the rows of each key. */
   private final class KeyCounts(store: StateStore) {
     private val keyOf = UnsafeProjection.create(key, child.output)
     private val valueOf =
@@ -91,10 +91,10 @@ case class ChangelogUniqueExec(
     private var stateKey: UnsafeRow = _
     private var before = 0L
     private var after = 0L
-    // the last row that came where there was one already
+    // the last inserted row of a key that already had a row
     private var second: InternalRow = _
 
-    /** The changes of a key, which are counted as they are read. */
+    /** Returns the changes of a key and counts them on the way. */
     def counting(changes: Iterator[InternalRow]): Iterator[InternalRow] = {
       stateKey = null
       second = null
