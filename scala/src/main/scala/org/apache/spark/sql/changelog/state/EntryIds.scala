@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.state
 import java.util.{Arrays, BitSet}
 
 /**
- * The ids of entries: where the record of each is, and which entries come before and after it in
+ * The ids of entries. For each id: the address of the entry's record, and the entries before and after it in
  * its chain.
  *
  * @param hasChains
@@ -15,9 +15,9 @@ import java.util.{Arrays, BitSet}
 private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
   import EntryIds._
 
-  // by id; an address of 0 says that there is no such entry
+  // by id; the address 0 marks a missing entry
   private var addresses = memory.zeros(Smallest)
-  // the id before in the upper half, the next one in the lower
+  // the previous id in the upper half, the next id in the lower
   private var links = memory.zeros(if (hasChains) Smallest else 0)
   private var numIds = 0
   private var freeIds = new Array[Int](Smallest)
@@ -26,30 +26,30 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
   def numBytes: Long =
     addresses.numBytes + links.numBytes + 4L * freeIds.length
 
-  /** Ids are below it. */
+  /** The upper bound of ids, exclusive. */
   def end: Int = numIds
 
   def addressOf(id: Int): Long = addresses(id)
 
-  /** Whether there is such an entry, at this address. Records of what has gone have any id. */
+  /** Returns whether an entry exists at this address. A record of a removed entry may have any id. */
   def isAt(id: Int, address: Long): Boolean = id < numIds && addresses(id) == address
 
   def setAddress(id: Int, address: Long): Unit = addresses(id) = address
 
-  /** All addresses, those of no entry among them. */
+  /** Returns the addresses of all ids, 0 for a missing entry. */
   def allAddresses: LongBlock = {
     val all = memory.zerosForNow(numIds)
     addresses.copyTo(all, numIds)
     all
   }
 
-  /** The next in its chain, below 0 if there is none. An entry that has gone still leads on. */
+  /** Returns the next id in the chain, below 0 after the last. A removed entry keeps its next id. */
   def next(id: Int): Int = links(id).toInt
 
-  /** The one before in its chain, below 0 if it is the first. */
+  /** Returns the previous id in the chain, below 0 before the first. */
   def previous(id: Int): Int = (links(id) >>> 32).toInt
 
-  /** Puts an entry before the first of a chain, or begins one. */
+  /** Inserts an entry before the first of a chain, or starts a chain if `first` is below 0. */
   def putBefore(id: Int, first: Int): Unit = {
     links(id) = link(-1, first)
     if (first >= 0) links(first) = link(id, next(first))
@@ -80,10 +80,10 @@ private[state] final class EntryIds(hasChains: Boolean, memory: StateMemory) {
     numFreeIds += 1
   }
 
-  /** Whether most of many ids are no longer needed. */
+  /** Returns whether most ids are unused, if there are many. */
   def areSparse(numEntries: Int): Boolean = numIds > SmallestSparse && numEntries < numIds / 4
 
-  /** Gives the entries that are left new ids, from 0 on, and tells which. By old id. */
+  /** Renumbers the remaining entries from 0. Returns the new ids by old id, -1 for a missing entry. */
   def renumber(numEntries: Int): Array[Int] = {
     val newIds = new Array[Int](numIds)
     val newAddresses = memory.zeros(math.max(Smallest, 2 * numEntries))
@@ -125,15 +125,15 @@ private object EntryIds {
 
   private val Smallest = 16
 
-  /** Of fewer ids those that are not needed are kept. */
+  /** The number of ids below which unused ids stay. */
   private val SmallestSparse = 1024
 }
 
 /**
- * Ids by hash: open addressing with linear probing, eight bytes a slot.
+ * Maps hashes to ids: open addressing with linear probing, eight bytes per slot.
  *
- * A slot holds the whole hash beside the id, so that what is not there is seldom looked at, and
- * growing needs no keys. Slots behind a removed one move up; there are no tombstones.
+ * A slot holds the whole hash beside the id. A lookup of a missing key therefore rarely reads a record, and
+ * growing needs no keys. Removal moves the following slots up and leaves no tombstones.
  */
 private[state] final class HashSlots(memory: StateMemory) {
   private var slots = memory.zeros(16)
@@ -142,10 +142,10 @@ private[state] final class HashSlots(memory: StateMemory) {
 
   def numBytes: Long = slots.numBytes
 
-  /** The first place with this hash; below 0 if there is none. */
+  /** Returns the first place with this hash; below 0 if there is none. */
   def first(hash: Int): Int = from(hash & mask, hash)
 
-  /** The next place with this hash. */
+  /** Returns the next place with this hash; below 0 after the last. */
   def next(place: Int, hash: Int): Int = from((place + 1) & mask, hash)
 
   def idAt(place: Int): Int = slots(place).toInt - 1
@@ -175,7 +175,7 @@ private[state] final class HashSlots(memory: StateMemory) {
     size -= 1
   }
 
-  /** With other ids for the same hashes, and as much room as they need; this is used no more. */
+  /** Returns a map with new ids for the same hashes, of the minimum size. The caller must no longer use this map. */
   def renumbered(newIds: Array[Int]): HashSlots = {
     val copy = new HashSlots(memory)
     foreach(slots)(slot => copy.add((slot >>> 32).toInt, newIds(slot.toInt - 1)))
@@ -215,7 +215,7 @@ private[state] final class HashSlots(memory: StateMemory) {
   }
 }
 
-/** Which entries a batch has touched, in order, each with the address of its record before. */
+/** The entries touched by a batch, in order, each with the address of its previous record. */
 private[state] final class TouchedEntries(memory: StateMemory) {
   import TouchedEntries._
 
@@ -230,10 +230,10 @@ private[state] final class TouchedEntries(memory: StateMemory) {
 
   def idAt(index: Int): Int = ids(index).toInt
 
-  /** 0 if there was no such entry. */
+  /** Returns the address of the previous record; 0 for a new entry. */
   def addressBeforeAt(index: Int): Long = addresses(index)
 
-  /** Takes note of an entry, if it is the first time. */
+  /** Adds an entry, unless the batch has touched it before. */
   def add(id: Int, addressBefore: Long): Unit =
     if (!isTouched.get(id)) {
       isTouched.set(id)
@@ -248,7 +248,7 @@ private[state] final class TouchedEntries(memory: StateMemory) {
 
   def clear(): Unit = {
     if (ids.length > Smallest && count < ids.length / 4) {
-      // a batch before was much larger
+      // an earlier batch was much larger
       isTouched = new BitSet
       memory.free(ids)
       memory.free(addresses)
@@ -267,6 +267,6 @@ private[state] final class TouchedEntries(memory: StateMemory) {
 
 private object TouchedEntries {
 
-  /** From where on what is no longer needed is given back. */
+  /** The length above which unused memory is freed. */
   private val Smallest = 1024
 }

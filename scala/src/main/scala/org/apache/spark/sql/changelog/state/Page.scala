@@ -17,14 +17,14 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.array.ByteArrayMethods
 
 /**
- * Bytes that addresses lead to, on the heap or in a file, which is there as long as its pages are.
+ * A page: bytes on the heap or in a file. A page keeps its file open.
  *
  * @param base
- *   the array; null if they are in the file
+ *   the array; null for a page in a file
  * @param start
- *   where they begin, as Platform counts
+ *   the offset of the first byte for Platform
  * @param file
- *   null if they are on the heap
+ *   null for a page on the heap
  */
 private[state] final class Page private (
     val base: Array[Byte],
@@ -34,7 +34,7 @@ private[state] final class Page private (
 
   def isInFile: Boolean = file != null
 
-  /** Where a record begins. */
+  /** Returns the offset of a record's header. */
   def headerOf(address: Long): Long = start + (address & 0xffffffffL)
 
   def intAt(address: Long, field: Int): Int = {
@@ -50,7 +50,7 @@ private[state] final class Page private (
     copy
   }
 
-  /** Lets `row` be bytes of a record. It stays valid, so of a file it gets a copy. */
+  /** Points `row` to bytes of a record. The row stays valid; for a page in a file it points to a copy. */
   def read(address: Long, first: Int, size: Int, row: UnsafeRow): UnsafeRow = {
     if (isInFile) row.pointTo(bytes(address, first, size), size)
     else row.pointTo(base, headerOf(address) + first, size)
@@ -72,7 +72,7 @@ private[state] final class Page private (
     if (isInFile) output.write(bytes(address, first, size))
     else output.write(base, (address & 0xffffffffL).toInt + first, size)
 
-  /** The same bytes at the end of a file. */
+  /** Appends the bytes to a file and returns them as a page. */
   def movedTo(file: PageFile, size: Int): Page = {
     val all = if (isInFile) bytes(0, 0, size) else base
     new Page(null, file.append(all, size), size, file)
@@ -85,7 +85,7 @@ private[state] object Page {
     new Page(new Array[Byte](size), Platform.BYTE_ARRAY_OFFSET.toLong, size, null)
 }
 
-/** What the rows of a store look like, to tell whether those in a file can be its rows. */
+/** The layout of a store's rows, to check whether bytes in a file can be its rows. */
 private[state] final class RowLayout(
     val storeId: StateStoreId,
     keySchema: StructType,
@@ -102,7 +102,7 @@ private[state] final class RowLayout(
 
   def canBeValue(size: Int): Boolean = size >= smallestValue && size % 8 == 0
 
-  /** Throws Spark's error if they are rows of another schema. */
+  /** Throws Spark's error if the rows have another schema. */
   def check(key: UnsafeRow, value: UnsafeRow): Unit = StateStoreProvider.validateStateRowFormat(
     key,
     keySchema,

@@ -18,18 +18,18 @@ import io.netty.util.internal.PlatformDependent
 import org.apache.spark.unsafe.Platform
 
 /**
- * The pages of a table that are in local files.
+ * The pages of a table in local files.
  *
- * Room in a file is used once: what reads a page that has gone meanwhile, as the writer of a snapshot does,
- * still finds it. A file goes with the last of its pages, and when less than half of it is
- * needed, those that are move to another one.
+ * Room in a file is used once, so that a reader of a removed page, such as the writer of a snapshot, still
+ * finds the page. A file is freed with its last page. When less than half of a file is needed, its remaining
+ * pages move to another file.
  */
 private[state] final class PageFiles(memory: StateMemory) {
   private var current: PageFile = _
-  // full ones that are needed
+  // full files with needed pages
   private val full = mutable.LinkedHashSet.empty[PageFile]
 
-  /** A page with the same bytes in a file; none if that can't be written. */
+  /** Copies a page to a file. Returns no page if the file cannot be written. */
   def moved(page: Page, size: Int): Option[Page] = memory.intoFile {
     val file = fileFor(size)
     val inFile = page.movedTo(file, size)
@@ -44,7 +44,7 @@ private[state] final class PageFiles(memory: StateMemory) {
     if (file.numWantedBytes == 0 && full.remove(file)) memory.takeFile(-file.numBytes)
   }
 
-  /** Moves what is needed of one file, if that is less than half of it. */
+  /** Moves the needed pages of a file, if they are less than half of the file. */
   def reclaim(pages: Array[Page]): Unit =
     full.find(file => file.numWantedBytes < file.capacity / 2).foreach { file =>
       var number = 0
@@ -78,20 +78,19 @@ private[state] final class PageFiles(memory: StateMemory) {
 private[state] final class PageFile(directory: Path, capacity: Long)
     extends LocalFile(directory, capacity) {
 
-  /** Bytes of the pages that are needed. */
+  /** The number of bytes in needed pages. */
   var numWantedBytes: Long = 0
 }
 
 /**
- * A file on a local disk that is read as memory. The operating system keeps as much of it in memory
- * as there is room for.
+ * A file on a local disk, read through memory mapping. The operating system caches the file as far as memory is
+ * available.
  *
- * It has no name once it is open, and gives its room back when nothing refers to this object any
- * more, or the process has ended. What is written to it goes through the file, not through memory: where
- * the disk is full that is an exception.
+ * The file has no name once it is open. Its room is freed when no object refers to this object, or when the
+ * process ends. Writes go through the file, not through the mapping: a full disk then causes an exception.
  *
  * @param capacity
- *   in bytes, at most 2 GiB; takes room on the disk as it is written to
+ *   in bytes, at most 2 GiB; disk room is taken as bytes are written
  */
 private[state] class LocalFile(directory: Path, val capacity: Long) {
   private var end = 0L
@@ -104,7 +103,7 @@ private[state] class LocalFile(directory: Path, val capacity: Long) {
         channel.close()
         throw e
     } finally {
-      // where a file that is open can't be removed, it goes when the process ends
+      // if an open file cannot be deleted, the file is deleted when the process ends
       if (!path.toFile.delete()) path.toFile.deleteOnExit()
     }
   }
@@ -114,7 +113,7 @@ private[state] class LocalFile(directory: Path, val capacity: Long) {
 
   def hasRoomFor(size: Int): Boolean = end + size <= capacity
 
-  /** Writes bytes behind those that are there, and gives their address in memory. */
+  /** Appends bytes and returns their address in memory. */
   def append(bytes: Array[Byte], size: Int): Long = {
     val buffer = ByteBuffer.wrap(bytes, 0, size)
     var place = end
@@ -124,21 +123,21 @@ private[state] class LocalFile(directory: Path, val capacity: Long) {
     start
   }
 
-  /** Says that nothing is appended any more. */
+  /** Closes the file for appending. */
   def finish(): Unit = channel.close()
 }
 
 /**
- * An array of numbers, on the heap or in a local file.
+ * An array of longs, on the heap or in a local file.
  *
  * @param base
- *   the array; null if it is in the file
+ *   the array; null for an array in a file
  */
 private[state] final class LongBlock private (
     private val base: Array[Long],
     private val offset: Long,
     val length: Int,
-    // refers to it, so that it stays
+    // a reference that keeps the file open
     file: LocalFile) {
 
   def isInFile: Boolean = file != null
@@ -161,17 +160,17 @@ private[state] final class LongBlock private (
     Platform.copyMemory(base, offset, other.base, other.offset, 8L * count)
   }
 
-  // a task that is late may ask for what is no longer there
+  // checked, because a zombie task may ask for an index that no longer exists
   private def placeOf(index: Int): Long = offset + 8L * Objects.checkIndex(index, length)
 }
 
 private[state] object LongBlock {
 
-  /** Zeros on the heap. */
+  /** Returns zeros on the heap. */
   def onHeap(length: Int): LongBlock =
     new LongBlock(new Array[Long](length), Platform.LONG_ARRAY_OFFSET.toLong, length, null)
 
-  /** Zeros in a file of their own. */
+  /** Returns zeros in a file of their own. */
   def inFile(length: Int, directory: Path): LongBlock = {
     val size = 8L * length
     val file = new LocalFile(directory, size)

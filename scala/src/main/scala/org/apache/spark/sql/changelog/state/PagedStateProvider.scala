@@ -26,14 +26,14 @@ import org.apache.spark.sql.changelog.compat.{DelegatingStateProvider, Setting}
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
 /**
- * Keeps one version of a partition's state in memory, in pages of bytes, and changes it in place.
+ * Keeps a single version of a partition's state in memory, in pages of bytes, and changes the version in place.
  *
- * Spark's in-memory provider copies its map for every batch, and holds each row as objects. Here
- * a batch costs what it changes. What it changed can be taken back until the next one begins,
- * for a task that fails or runs again; any other version is read from the files.
+ * Spark's in-memory provider copies its map for every batch and holds each row as objects. Here, the cost of a
+ * batch is proportional to its changes. The changes can be rolled back until the next batch begins, for a task
+ * that fails or runs again. Any other version is read from the files.
  *
- * The files are those of Spark's provider, which also cleans them up here: a query may go from one
- * provider to the other.
+ * The files are those of Spark's in-memory provider, which also deletes old files here. A query may therefore
+ * switch between the two providers.
  */
 class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvider") with Logging {
   import PagedStateProvider._
@@ -88,7 +88,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     if (isEmpty) empty(version) else load(version)
     table.begin()
     canRollBack = false
-    // what comes after an empty version that no file tells of can be read from a snapshot only
+    // a version after an empty version without a file can only be read from a snapshot
     val needsSnapshot = forceSnapshotOnCommit || isEmpty
     store = new PagedStateStore(stateStoreId, version, table, finish(_, _, needsSnapshot))
     store
@@ -119,7 +119,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
   override def toString: String = s"PagedStateProvider[id=$stateStoreId]"
 
-  /** One task at a time: another attempt waits until the one before it has ended. */
+  /** Waits until the previous attempt has ended, because a single task may use the table at a time. */
   private def awaitStore(): Unit = {
     val deadline = System.nanoTime() + LongestWait * 1000000
     while (store != null && (store.owner ne Thread.currentThread()) &&
@@ -137,13 +137,13 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     }
   }
 
-  /** Makes the table that of a version. */
+  /** Loads a version into the table. */
   private def load(wanted: Long): Unit =
     if (table == null || version != wanted) {
       if (wanted < 0) throw QueryExecutionErrors.unexpectedStateStoreVersion(wanted)
       val isBefore = table != null && canRollBack && version == wanted + 1
       val before = table
-      // until it is that version, it is none
+      // until loading succeeds, the table has no version
       forget()
       if (isBefore) before.rollback() else if (before != null) before.close()
       snapshots.continueFrom(wanted, isBefore)
@@ -151,7 +151,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       version = wanted
     }
 
-  /** Makes the table an empty one, whatever the files hold of that version. */
+  /** Replaces the table by an empty table, whatever the files of the version contain. */
   private def empty(wanted: Long): Unit = {
     if (table != null) table.close()
     forget()
@@ -160,7 +160,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     version = wanted
   }
 
-  /** What is in memory may not be what is in the files; the next one who asks reads them. */
+  /** Drops the table, because it may differ from the files. The next caller reads the files. */
   private def forget(): Unit = {
     table = null
     version = -1
@@ -184,7 +184,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       }
     }
 
-  /** What is in the delta is committed, whether or not a snapshot is written too. */
+  /** Commits a version by writing its delta. A snapshot is optional. */
   private def commit(committed: PagedStateStore, forceSnapshot: Boolean): Unit = {
     val (table, newVersion) = (committed.table, committed.version + 1)
     snapshots.beforeCommit(newVersion)
@@ -201,13 +201,13 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
 private[state] object PagedStateProvider {
 
-  /** How long a task waits for another to let go of the state, in ms. */
+  /** The maximum time to wait for another task's store, in ms. */
   private val LongestWait = 60000L
 
-  /** What Spark's own memory, a fraction of 0.6, leaves to others. */
+  /** The fraction of the heap left by Spark's own memory, whose default fraction is 0.6. */
   private val DefaultHeapFraction = 0.4
 
-  /** What Spark takes out of the heap before it is parted, for objects of its own. */
+  /** The part of the heap that Spark reserves for its own objects before it divides the rest. */
   private val ReservedBytes = 300L * 1024 * 1024
 
   private val HeapFraction = Setting("spark.sql.streaming.stateStore.pages.heapFraction")

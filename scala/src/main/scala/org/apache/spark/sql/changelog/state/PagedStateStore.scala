@@ -23,12 +23,12 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.compat.SingleValueStateStore
 
 /**
- * The table of a provider while one task changes it from one version to the next.
+ * The table of a provider while a task changes it from a version to the next.
  *
  * @param version
- *   the version it begins with
+ *   the version at the start
  * @param finish
- *   told at the end whether the changes are to stay
+ *   called at the end with the store, and whether to commit the changes
  */
 private[state] final class PagedStateStore(
     override val id: StateStoreId,
@@ -38,11 +38,10 @@ private[state] final class PagedStateStore(
     extends SingleValueStateStore {
   import PagedStateStore._
 
-  /** Whose the table is until it is committed or aborted. */
+  /** The thread with exclusive use of the table until commit or abort. */
   val owner: Thread = Thread.currentThread()
 
-  // leaves Updating under the table's lock: who changes it later, as a thread that outlives its
-  // task, is refused
+  // changes from Updating only under the table's lock, so that a zombie task cannot modify the table
   @volatile private var state: Stage = Updating
 
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => abort()))
@@ -91,7 +90,7 @@ private[state] final class PagedStateStore(
       version + 1
     } catch {
       case e: Throwable =>
-        // what is left of it the provider knows; a second commit is refused
+        // the provider knows the outcome; a second commit fails
         if (state == Committing) state = Aborted
         throw QueryExecutionErrors.failedToCommitStateFileError(toString, e)
     }
@@ -105,7 +104,7 @@ private[state] final class PagedStateStore(
     if (isFirst) finish(this, false)
   }
 
-  /** A store that is only read has nothing to let go of. */
+  /** Does nothing, because a store opened for reading has no lock. */
   override def release(): Unit = ()
 
   override def hasCommitted: Boolean = state == Committed
@@ -149,7 +148,7 @@ private[state] final class PagedStateStore(
 private[state] object PagedStateStore {
   val Name = "PagedStateStore"
 
-  /** Named as Spark's in-memory provider names it. */
+  /** The metric's name in Spark's in-memory provider. */
   val EntryBytes: StateStoreCustomMetric = StateStoreCustomSizeMetric(
     "stateOnCurrentVersionSizeBytes",
     "estimated size of state only on current version")

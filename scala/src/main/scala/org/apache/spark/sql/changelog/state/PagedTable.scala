@@ -10,12 +10,12 @@ import org.apache.spark.sql.types.StructType
 /**
  * The entries of a state store in memory, by key and by a prefix of the key.
  *
- * An entry has an id for as long as it is there; the entries of one prefix form a chain. There is
- * one version, changed in place. What a batch changes can be taken back until the next one
- * begins: for each entry it touches, the address of its record before is noted.
+ * An entry has an id for its lifetime. The entries with an equal prefix form a chain. The table has a single
+ * version, changed in place. A batch can be rolled back until the next batch begins: the table records the
+ * address of each touched entry's previous record.
  *
  * @param numPrefixColumns
- *   how many columns of the key are its prefix; 0 if nobody scans by it
+ *   the number of key columns in the prefix; 0 without prefix scans
  * @param largestPage
  *   in bytes
  */
@@ -28,7 +28,7 @@ private[state] final class PagedTable(
     extends AutoCloseable {
   private val numKeyColumns = keySchema.length
   private val hasPrefixes = numPrefixColumns > 0
-  // one for the prefix that is looked for, one for those it is compared with
+  // two projections: for the given prefix, and for the stored prefixes compared with it
   private val prefixOf = prefixProjection()
   private val storedPrefixOf = prefixProjection()
   private val pages = new RowPages(largestPage, memory)
@@ -42,14 +42,14 @@ private[state] final class PagedTable(
 
   def size: Int = numEntries
 
-  /** Bytes held, in memory and in local files. */
+  /** The number of bytes held, in memory and in local files. */
   def numBytes: Long = pages.numBytes + slots.numBytes + prefixSlots.numBytes +
     ids.numBytes + touched.numBytes
 
-  /** Bytes of these in local files. */
+  /** The number of bytes held in local files. */
   def numFileBytes: Long = memory.numFileBytes
 
-  /** Bytes of what is stored, as it is now. */
+  /** The number of bytes in current entries. */
   def numEntryBytes: Long = pages.numWantedBytes
 
   def get(key: UnsafeRow): UnsafeRow = {
@@ -75,7 +75,7 @@ private[state] final class PagedTable(
     }
   }
 
-  /** Whether the key was there. */
+  /** Removes a key and returns whether the key existed. */
   def remove(key: UnsafeRow): Boolean = {
     val hash = key.hashCode
     val id = find(key, hash)
@@ -86,7 +86,7 @@ private[state] final class PagedTable(
     id >= 0
   }
 
-  /** All entries, whatever is changed meanwhile. */
+  /** Returns all entries. The caller may change the table while iterating. */
   def entries(): Iterator[UnsafeRowPair] = new Entries {
     private val end = ids.end
 
@@ -97,7 +97,7 @@ private[state] final class PagedTable(
     override protected def following(id: Int): Int = id + 1
   }
 
-  /** The entries with a prefix, whatever is changed meanwhile. */
+  /** Returns the entries with a prefix. The caller may change the table while iterating. */
   def entries(prefix: UnsafeRow): Iterator[UnsafeRowPair] = new Entries {
     override protected def first: Int = {
       val place = findPrefix(prefix, prefix.hashCode)
@@ -106,11 +106,11 @@ private[state] final class PagedTable(
 
     override protected def isOver(id: Int): Boolean = id < 0
 
-    // ids removed in this batch are not given away again, and keep what they led to
+    // ids removed in this batch are not reused before the next, and keep their next id
     override protected def following(id: Int): Int = ids.next(id)
   }
 
-  /** From now on what was changed before can't be taken back. */
+  /** Begins a batch. Earlier changes can no longer be rolled back. */
   def begin(): Unit = {
     memory.begin()
     var index = 0
@@ -124,9 +124,9 @@ private[state] final class PagedTable(
     pages.reclaim(ids.isAt, ids.setAddress)
   }
 
-  /** Takes back what has been changed since [[begin]]. */
+  /** Reverts the changes since [[begin]]. */
   def rollback(): Unit = {
-    // backwards: a key that was removed and added has two ids
+    // backwards: a key removed and added again has two ids
     var index = touched.size - 1
     while (index >= 0) {
       val id = touched.idAt(index)
@@ -153,9 +153,9 @@ private[state] final class PagedTable(
     touched.clear()
   }
 
-  /** What has been changed since [[begin]]. */
+  /** Returns the changes since [[begin]]. */
   def changes(): StateView = {
-    // each is either put or removed: those from the start, these from the end
+    // addresses of put entries from the start, addresses of removed entries from the end
     val addresses = memory.zerosForNow(touched.size)
     var (numPut, end) = (0, addresses.length)
     var index = 0
@@ -174,13 +174,13 @@ private[state] final class PagedTable(
     new StateView(pages.view(), addresses, numPut, end)
   }
 
-  /** All entries as they are now, whatever happens to the table. */
+  /** Returns the current entries, unaffected by later changes. */
   def view(): StateView = {
     val addresses = ids.allAddresses
     new StateView(pages.view(), addresses, addresses.length, addresses.length)
   }
 
-  /** Says that it is used no more. */
+  /** Frees the table's memory. */
   override def close(): Unit = memory.close()
 
   private def prefixProjection(): UnsafeProjection =
@@ -240,7 +240,7 @@ private[state] final class PagedTable(
     place
   }
 
-  /** Gives back what is kept for entries that have gone. */
+  /** Frees the memory of removed entries. */
   private def shrink(): Unit = {
     val newIds = ids.renumber(numEntries)
     slots = slots.renumbered(newIds)
@@ -252,7 +252,7 @@ private[state] final class PagedTable(
     }
   }
 
-  /** Goes from id to id. */
+  /** Iterates over ids. */
   private abstract class Entries extends Iterator[UnsafeRowPair] {
     private val pair = new UnsafeRowPair
     private var current = -1
@@ -288,7 +288,7 @@ private[state] final class PagedTable(
 
 private[state] object PagedTable {
 
-  /** Below half a region of the usual collector, so that a page is an ordinary object. */
+  /** Less than half a region of the G1 collector, so that a page is not a humongous object. */
   val LargestPage: Int = 256 * 1024
 
 }

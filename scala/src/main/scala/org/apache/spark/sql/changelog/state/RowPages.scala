@@ -10,20 +10,20 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
 /**
- * Records of a key and a value, written one after the other into pages of bytes.
+ * Stores records of a key and a value, appended to pages of bytes.
  *
- * A record that is written stays as it is: another value for its key is another record. So a row
- * handed out stays valid, an earlier version needs the earlier addresses only, and a snapshot can
- * be written while the next batch goes on. What nobody points to any more is given back page by
- * page. Where the heap gets scarce the oldest pages go to local files: what changes often is in the newest.
+ * A written record never changes: a new value for its key is a new record. A row handed out therefore stays
+ * valid, an earlier version needs only its addresses, and a snapshot can be written during the next batch.
+ * Unreferenced records are freed page by page. When the heap is scarce, the oldest pages go to local files,
+ * because frequently changed records are in the newest.
  *
  * {{{
  *   record   key size INT, value size INT, id INT, hash INT, key, value
- *   address  page number in the upper half, place in the page in the lower; 0 is none
+ *   address  page number in the upper half, offset in the page in the lower; 0 means no record
  * }}}
  *
  * @param largestPage
- *   in bytes; pages start small, and a record that is larger has a page of its own
+ *   in bytes; pages start small, and a larger record has its own page
  */
 private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   import RowPages._
@@ -36,23 +36,23 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   private var unusedNumbers = List.empty[Int]
   private var tail = 0
 
-  // pages on the heap, by number, the oldest first
+  // numbers of pages on the heap, the oldest first
   private val onHeap = new ArrayDeque[Int]
   private val files = new PageFiles(memory)
 
   private var numPageBytes = 0L
 
-  /** Bytes in all pages, and of the lists of them. */
+  /** The number of bytes in pages and in the lists of pages. */
   def numBytes: Long = numPageBytes + 16L * pages.length
 
-  /** Bytes of the records that are wanted. */
+  /** The number of bytes in needed records. */
   var numWantedBytes: Long = 0
 
-  /** Bytes written, and bytes released, since the last [[reclaim]]. */
+  /** The numbers of bytes written and released since the last [[reclaim]]. */
   private var numNewBytes = 0L
   private var numReleasedBytes = 0L
 
-  /** How many bytes could have been moved already, in proportion to what has changed. */
+  /** The unused part of the budget for moving bytes, which grows with changes. */
   private var allowance = 0L
 
   def append(id: Int, hash: Int, key: UnsafeRow, value: UnsafeRow): Long = {
@@ -69,7 +69,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     address
   }
 
-  /** Gives the entry of a record another id. Views don't see ids. */
+  /** Sets the id in a record. Views do not read ids. */
   def setIdAt(address: Long, id: Int): Unit = {
     val page = pageOf(address)
     Platform.putInt(page.base, page.headerOf(address) + Id, id)
@@ -79,13 +79,13 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
 
   def hashAt(address: Long): Int = pageOf(address).intAt(address, Hash)
 
-  /** Lets `row` be the key of a record. */
+  /** Points `row` to the key of a record. */
   def readKey(address: Long, row: UnsafeRow): UnsafeRow = {
     val page = pageOf(address)
     page.read(address, HeaderSize, page.intAt(address, KeySize), row)
   }
 
-  /** Lets `row` be the value of a record. */
+  /** Points `row` to the value of a record. */
   def readValue(address: Long, row: UnsafeRow): UnsafeRow = {
     val page = pageOf(address)
     val first = HeaderSize + page.intAt(address, KeySize)
@@ -97,14 +97,14 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     page.holds(address, HeaderSize, page.intAt(address, KeySize), key)
   }
 
-  /** Says that a record is no longer needed. */
+  /** Marks a record as no longer needed. */
   def release(address: Long): Unit = {
     val size = sizeAt(address)
     numReleasedBytes += size
     want(address, -size)
   }
 
-  /** Takes [[release]] back. */
+  /** Reverts [[release]]. */
   def restore(address: Long): Unit = {
     val size = sizeAt(address)
     numReleasedBytes -= size
@@ -112,15 +112,15 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
   }
 
   /**
-   * Gives back pages of which less than half is wanted, after moving what is wanted.
+   * Frees pages with less than half of their bytes needed, after moving the needed records.
    *
-   * What it moves is in proportion to what was written and released: the work grows with changes,
-   * not with state. What it need not do at once it may do later, a part at a time.
+   * The number of moved bytes is proportional to the bytes written and released, so that the work grows with
+   * changes and not with state. Work beyond this budget is left for later calls.
    *
    * @param isWanted
-   *   whether a record, by id and address, is needed
+   *   returns whether the record with an id and address is needed
    * @param move
-   *   told the id and the new address of each record that has moved
+   *   called with the id and the new address of each moved record
    */
   def reclaim(isWanted: (Int, Long) => Boolean, move: (Int, Long) => Unit): Unit = {
     val numChangedBytes = 2 * numNewBytes + numReleasedBytes
@@ -143,7 +143,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     makeRoom()
   }
 
-  /** The records as they are, whatever is written from now on. */
+  /** Returns the current records, unaffected by later writes. */
   def view(): View = new View(Arrays.copyOf(pages, numPages))
 
   private def evacuate(
@@ -213,7 +213,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
         numPages += 1
         numPages - 1
     }
-    // a small state has small pages: at most as much is empty as is full
+    // a small state has small pages: at most as many bytes are free as are used
     val usual = math.max(SmallestPage.toLong, math.min(numPageBytes, largestPage.toLong)).toInt
     pages(number) = Page.onHeap(math.max(usual, size))
     numPageBytes += pages(number).size
@@ -222,7 +222,7 @@ private[state] final class RowPages(largestPage: Int, memory: StateMemory) {
     number
   }
 
-  /** Moves the oldest pages to files until the heap has room; the page that is written to stays. */
+  /** Moves the oldest pages to files until the heap has room. The page being written stays. */
   private def makeRoom(): Unit =
     while (onHeap.size > 1 && memory.isScarce(0)) {
       val number = onHeap.poll()
@@ -256,18 +256,18 @@ private[state] object RowPages {
 
   private def addressOf(number: Int, place: Int): Long = (number.toLong << 32) | place
 
-  /** Records as they were at some time. */
+  /** An immutable view of records. */
   final class View(pages: Array[Page]) {
 
     def keySizeOf(address: Long): Int = pageOf(address).intAt(address, KeySize)
 
     def valueSizeOf(address: Long): Int = pageOf(address).intAt(address, ValueSize)
 
-    /** Writes bytes of a record: those of its key, which those of its value follow, from the first. */
+    /** Writes bytes of a record, counted from the first byte of its key. The value follows the key. */
     def write(address: Long, first: Int, size: Int, output: OutputStream): Unit =
       pageOf(address).write(address, HeaderSize + first, size, output)
 
-    /** The same as an array. */
+    /** Returns bytes of a record, counted from the first byte of its key. */
     def bytes(address: Long, first: Int, size: Int): Array[Byte] =
       pageOf(address).bytes(address, HeaderSize + first, size)
 

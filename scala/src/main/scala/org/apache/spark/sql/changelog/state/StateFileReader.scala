@@ -20,10 +20,9 @@ import org.apache.spark.sql.changelog.compat.RowChecksums
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /**
- * Reads the entries of one file straight into a table, whoever has written it.
+ * Reads the entries of a file directly into a table. Spark's provider or this project wrote the file.
  *
- * A file that is not what was written, as far as sizes and checksums tell, is refused with its
- * name.
+ * Fails with the file's name if sizes or checksums show that the file is damaged.
  */
 private[state] final class StateFileReader(
     file: Path,
@@ -43,9 +42,9 @@ private[state] final class StateFileReader(
   private var numEntries = 0L
   private var input: InputStream = _
 
-  /** Applies what the file says to a table. */
+  /** Applies the file's entries to a table. */
   def read(open: () => InputStream, codec: CompressionCodec, table: PagedTable): Unit = {
-    // rows are not looked into before they are known to be right
+    // reads the file twice, because damaged rows must not reach the table; LZ4 has checksums of its own
     if (!codec.isInstanceOf[LZ4CompressionCodec]) read(open(), codec, _ => ())
     read(
       open(),
@@ -56,13 +55,18 @@ private[state] final class StateFileReader(
           if (numEntries == 0) layout.check(key, value)
           table.put(key, value)
         }
-        // what is read need not be taken back
+        // entries read from a file need no rollback
         if (numEntries % AtOnce == 0) table.begin()
       })
     table.begin()
   }
 
-  /** @param use given each entry, and whether it is removed */
+  /**
+   * Reads all entries.
+   *
+   * @param use
+   *   called after each entry, with whether the entry is a removal
+   */
   private def read(opened: InputStream, codec: CompressionCodec, use: Boolean => Unit): Unit =
     try {
       checksum.reset()
@@ -72,7 +76,7 @@ private[state] final class StateFileReader(
       while (readEntry(use)) numEntries += 1
       verifyChecksum()
     } catch {
-      // of other rows, or already with its name
+      // of rows with another schema, or with the file's name
       case e: SparkRuntimeException => throw e
       case e @ (_: InterruptedIOException | _: ClosedByInterruptException) => throw e
       case e: EOFException =>
@@ -80,7 +84,7 @@ private[state] final class StateFileReader(
       case e: FSError => throw damaged(e.getMessage, e)
       case NonFatal(e) => throw damaged(s"reading entry ${numEntries + 1}, ${e.getMessage}", e)
     } finally {
-      // the codec's own stream holds native memory; of a damaged file it may not close
+      // the codec's stream holds native memory; with a damaged file, its close may fail
       try input.close()
       catch { case NonFatal(_) => }
       opened.close()
@@ -111,7 +115,7 @@ private[state] final class StateFileReader(
     }
   }
 
-  /** Of the checksum before the bytes of a row. */
+  /** The size of the checksum before the bytes of a row. */
   private def sumSize: Int = if (hasRowChecksums) RowChecksums.Size else 0
 
   private def verify(bytes: Array[Byte], start: Int, end: Int, keySize: Option[Int]): Unit =
@@ -131,7 +135,7 @@ private[state] final class StateFileReader(
           "what they were when it was written)")
     }
 
-  /** Spark's provider writes no checksum. */
+  /** Verifies the checksum at the end, if present. Spark's provider writes no checksum. */
   private def verifyChecksum(): Unit = {
     val actual = checksum.getValue.toInt
     val isOurs =
@@ -152,7 +156,7 @@ private[state] final class StateFileReader(
     if (size < 0) throw damaged(s"entry ${numEntries + 1} would have $size bytes")
     var bytes = buffer
     var place = 0
-    // a size that is not true must not take the memory it tells of
+    // allocates in steps, so that a wrong size does not allocate the whole size at once
     while (place < size) {
       val more = math.min(size - place, LargestStep)
       if (bytes.length < place + more) {
@@ -175,7 +179,7 @@ private[state] final class StateFileReader(
 
 private object StateFileReader {
 
-  /** After how many entries a table lets go of what it needs to take them back. */
+  /** The number of entries after which the table frees its memory for rollbacks. */
   private val AtOnce = 4096
 
   private val LargestStep = 1 << 20

@@ -20,11 +20,11 @@ import org.apache.spark.sql.changelog.compat.RowChecksums
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
 /**
- * The versions of a store in its checkpoint: those of Spark's in-memory provider, which reads and
- * writes the same files.
+ * The files of a store's versions in its checkpoint. The format is that of Spark's in-memory provider, which
+ * can read and write the same files.
  *
- * `n.delta` holds what version n changed, `n.snapshot` all there was. A version is its newest
- * snapshot, if there is any, and the deltas from there on.
+ * `n.delta` holds the changes of version n, `n.snapshot` all entries of version n. A version consists of its
+ * newest snapshot, if any, and the following deltas.
  */
 private[state] final class StateFiles(
     directory: Path,
@@ -45,13 +45,13 @@ private[state] final class StateFiles(
 
   def deleteSnapshot(version: Long): Unit = manager.delete(snapshot(version))
 
-  /** The versions there are snapshots of. */
+  /** Returns the versions with a snapshot. */
   def snapshots(): Seq[Long] = versions(SnapshotEnd)
 
   /**
-   * A table with the entries of a version.
+   * Returns a table with the entries of a version.
    *
-   * A snapshot that can't be read is passed over if there are deltas enough to do without.
+   * Skips an unreadable snapshot if the deltas suffice without it.
    */
   def read(version: Long, newTable: () => PagedTable): PagedTable = {
     val deltas = versions(DeltaEnd).toSet
@@ -110,8 +110,7 @@ private[state] final class StateFiles(
   private def write(path: Path, entries: StateView): Unit = {
     val file = manager.createAtomic(path, overwriteIfPossible = true)
     try {
-      // closing it makes it the version's, which a stream does even if its last bytes can't be
-      // written
+      // close() publishes the file, and a stream calls close() even if its last bytes could not be written
       val shielded = CloseShieldOutputStream.wrap(file)
       new StateFileWriter(shielded, codec, RowChecksums.areWanted(storeConf)).write(entries)
       file.close()
@@ -131,23 +130,19 @@ private[state] object StateFiles {
   private val DeltaEnd = ".delta"
   private val SnapshotEnd = ".snapshot"
 
-  /** Where a size would stand: that there are no more entries. */
+  /** In place of a size: no more entries. */
   val End: Int = -1
 
-  /** Where the size of a value would stand: that its key was removed. */
+  /** In place of the size of a value: the key was removed. */
   val Removed: Int = -1
 
-  /**
-   * Begins what follows the end in files of ours, a checksum of all before. Spark's provider does
-   * not read so far.
-   */
+  /** Precedes the checksum of the whole file, after the end of entries. Spark's provider stops reading before. */
   val ChecksumMark: Int = 0x53756d73
 }
 
 /**
- * Writes entries as Spark's in-memory provider does: key size, key, value size or -1, value; at
- * last -1. A checksum of all that follows, so that a file that has changed is not taken for state
- * whatever codec it was written with.
+ * Writes entries in the format of Spark's in-memory provider: key size, key, value size or -1, value; finally
+ * -1. Then appends a checksum of the whole file, so that a damaged file is detected with any codec.
  */
 private[state] final class StateFileWriter(
     file: OutputStream,
@@ -159,7 +154,7 @@ private[state] final class StateFileWriter(
       new CheckedOutputStream(codec.compressedOutputStream(file), checksum),
       1 << 16))
 
-  /** Writes them and closes the file. */
+  /** Writes the entries and closes the file. */
   def write(entries: StateView): Unit = {
     entries.foreachRemoved { address =>
       writeKey(entries.records, address, isRemoved = true)

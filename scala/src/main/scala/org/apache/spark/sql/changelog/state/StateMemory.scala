@@ -12,19 +12,19 @@ import org.apache.spark.internal.LogKeys.STATE_STORE_ID
 import org.apache.spark.internal.Logging
 
 /**
- * What one table may use: the heap, as long as there is room, then files on a local disk.
+ * The memory of a table: the heap while there is room, then files on a local disk.
  *
- * All tables of a process together have `limit` bytes of the heap. Where they need more, those go to files
- * that have more than their share.
+ * All tables of a process share `limit` bytes of the heap. When the tables need more, those above their share
+ * spill to files.
  *
  * @param limit
  *   in bytes
  * @param directory
- *   where files are to be
+ *   returns the directory for files
  * @param owner
- *   whose memory it is, for the log
+ *   the name of the table's owner, for the log
  * @param fileSize
- *   how large a file of pages becomes, in bytes
+ *   the size of a file of pages, in bytes
  */
 private[state] final class StateMemory(
     limit: Long,
@@ -36,21 +36,21 @@ private[state] final class StateMemory(
   import StateMemory._
 
   private val used = new Used
-  // a table that nobody closes is forgotten when nothing refers to it
+  // frees the memory of a table that was never closed, when no object refers to the table
   private val forgotten = cleaner.register(this, used)
-  private var isTold = false
+  private var isLogged = false
   private var isDiskFull = false
 
-  /** Bytes in local files, what is needed no more but still takes room among them. */
+  /** The number of bytes in local files, including unneeded bytes that still take room. */
   def numFileBytes: Long = used.files.get
 
-  /** Whether the heap has no room for so many more bytes of this table. */
+  /** Returns whether the heap has no room for `more` bytes of this table. */
   def isScarce(more: Long): Boolean =
     !isDiskFull && heap.get + more > limit && used.heap.get + more > limit / math.max(
       1,
       tables.get)
 
-  /** Whether an array of so many bytes may find no room in one piece where there is enough of it in all. */
+  /** Returns whether an array of this size may find no contiguous room in a heap with enough room in total. */
   private def isUnwieldy(size: Long): Boolean = !isDiskFull && size > limit / LargestShare
 
   def takeHeap(bytes: Long): Unit = used.takeHeap(bytes)
@@ -60,7 +60,7 @@ private[state] final class StateMemory(
     ()
   }
 
-  /** Zeros; what the block was given for is copied to it. */
+  /** Returns a longer block with the content of `before`, and frees `before`. */
   def grown(before: LongBlock, length: Int): LongBlock = {
     val block = zeros(length)
     before.copyTo(block, math.min(before.length, length))
@@ -74,7 +74,7 @@ private[state] final class StateMemory(
     block
   }
 
-  /** Zeros that are not needed for long, and not counted. */
+  /** Returns zeros for a short time, which are not counted. */
   def zerosForNow(length: Int): LongBlock = {
     val size = 8L * length
     val inFile =
@@ -88,12 +88,12 @@ private[state] final class StateMemory(
   def free(block: LongBlock): Unit =
     if (block.isInFile) takeFile(-block.numBytes) else takeHeap(-block.numBytes)
 
-  /** Where there is no room on the disk either, things stay where they are until the next batch. */
+  /** Writes to a file. If the disk is full, returns no result, and the data stays on the heap until the next batch. */
   def intoFile[T](write: => T): Option[T] =
     try {
       val written = write
-      if (!isTold) {
-        isTold = true
+      if (!isLogged) {
+        isLogged = true
         logInfo(
           log"The heap has no room for all of ${MDC(STATE_STORE_ID, owner)}: it goes to local files")
       }
@@ -107,7 +107,7 @@ private[state] final class StateMemory(
         None
     }
 
-  /** Says that another batch begins. */
+  /** Begins a batch: tries again to write to the disk. */
   def begin(): Unit = isDiskFull = false
 
   override def close(): Unit = forgotten.clean()
@@ -115,20 +115,20 @@ private[state] final class StateMemory(
 
 private[state] object StateMemory {
 
-  /** All that tables of this process have on the heap, in bytes, and how many tables there are. */
+  /** The heap bytes of all tables of this process, and the number of tables. */
   private val heap = new AtomicLong
   private val tables = new AtomicInteger
   private val cleaner = Cleaner.create()
 
   private val FileSize = 64 * 1024 * 1024
 
-  /** One array may have this part of the limit. */
+  /** The largest share of the limit for a single array, as a divisor. */
   private val LargestShare = 16
 
-  /** On the heap without a limit. */
+  /** Returns memory on the heap without a limit. */
   def unlimited: StateMemory = new StateMemory(Long.MaxValue, () => sys.error("no limit"), "")
 
-  /** What one table has. */
+  /** The memory used by a table. */
   private final class Used extends Runnable {
     val heap = new AtomicLong
     val files = new AtomicLong

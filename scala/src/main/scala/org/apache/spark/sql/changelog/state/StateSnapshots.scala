@@ -14,10 +14,10 @@ import org.apache.spark.util.ThreadUtils
 import org.apache.spark.sql.changelog.compat.StateStores
 
 /**
- * Writes a snapshot of a store every so many versions: by the next maintenance, or without it if there
- * has been none for long. No batch waits for one, unless they are written slower than batches come.
+ * Writes a snapshot of a store every few versions: in the next maintenance, or in the background if maintenance
+ * is late. A batch waits for a snapshot only if snapshots are written more slowly than batches run.
  *
- * A version is in its delta, so a snapshot that can't be written fails nothing; it is tried again.
+ * A version is complete in its deltas. A failed snapshot therefore fails no batch and is tried again.
  */
 private[state] final class StateSnapshots(
     files: StateFiles,
@@ -27,7 +27,7 @@ private[state] final class StateSnapshots(
     extends Logging {
   import StateSnapshots._
 
-  // held while a file is written, and while it is settled which files are right
+  // held while a file is written, and while valid files are determined
   private val writing = new Object
 
   // guarded by this
@@ -38,11 +38,10 @@ private[state] final class StateSnapshots(
   private var overtaken = Set.empty[Long]
 
   /**
-   * The store goes on from a version: whatever came after it was an attempt that is abandoned, and
-   * is written anew.
+   * Continues from a version. Later versions come from abandoned attempts and will be written again.
    *
    * @param isSame
-   *   whether it is one this store has written, so that a snapshot it has taken until then is right
+   *   whether this store has written the version, so that a pending snapshot up to it is valid
    */
   def continueFrom(version: Long, isSame: Boolean): Unit = writing.synchronized {
     val (before, after) = files.snapshots().partition(_ <= version)
@@ -56,13 +55,13 @@ private[state] final class StateSnapshots(
     report(before.maxOption.getOrElse(0L))
   }
 
-  /** A version is about to be written. Its snapshot, if there is one, is an abandoned attempt's. */
+  /** Prepares for writing a version: deletes the snapshot of an abandoned attempt. */
   def beforeCommit(version: Long): Unit = if (overtaken.contains(version)) {
     files.deleteSnapshot(version)
     overtaken -= version
   }
 
-  /** A version has been written. */
+  /** Decides, after a version was written, whether and when to write its snapshot. */
   def afterCommit(version: Long, force: Boolean, view: () => StateView): Unit = {
     val (isAtOnce, isLate) = synchronized {
       val usual = storeConf.minDeltasForSnapshot
@@ -82,12 +81,12 @@ private[state] final class StateSnapshots(
     else if (isLate) background.execute(() => maintain())
   }
 
-  /** Nothing is written any more: another executor may go on with the store. */
+  /** Stops writing. Another executor may continue with the store. */
   def close(): Unit = synchronized {
     pending = None
   }
 
-  /** Writes what is to be written, in the background. */
+  /** Writes the pending snapshot. Called in the background. */
   def maintain(): Unit = writing.synchronized {
     val (version, view) = synchronized {
       isMaintained = true
@@ -113,7 +112,10 @@ private[state] final class StateSnapshots(
     }
   }
 
-  /** Without it Spark's coordinator would take the store to be behind, and want one with every batch. */
+  /**
+   * Reports a snapshot to Spark's coordinator. Otherwise the coordinator would regard the store as lagging, and
+   * request a snapshot with every batch.
+   */
   private def report(version: Long): Unit =
     if (storeConf.reportSnapshotUploadLag) {
       try StateStores.reportSnapshot(storeId, version, hadoopConf)
@@ -130,8 +132,8 @@ private[state] final class StateSnapshots(
 private object StateSnapshots {
 
   /**
-   * After how many times the usual number of deltas a snapshot no longer waits for maintenance. The batch
-   * waits for it after twice as many.
+   * The number of deltas, as a multiple of the usual number, after which a snapshot no longer waits for
+   * maintenance. After twice as many, the batch waits for the snapshot.
    */
   private val LongestChain = 10
 
@@ -139,14 +141,14 @@ private object StateSnapshots {
 }
 
 /**
- * Entries of a table as they were at some time.
+ * An immutable view of a table's entries.
  *
  * @param addresses
- *   of entries that are there, and zeros, then of entries that are gone
+ *   of put entries, then zeros, then of removed entries
  * @param numPut
- *   how many are there
+ *   the number of put entries
  * @param firstRemoved
- *   where those that are gone begin
+ *   the index of the first removed entry
  */
 private[state] final class StateView(
     val records: RowPages.View,
@@ -154,10 +156,10 @@ private[state] final class StateView(
     numPut: Int,
     firstRemoved: Int) {
 
-  /** Gives the address of each entry that is there. */
+  /** Calls `use` with the address of each put entry. */
   def foreachPut(use: Long => Unit): Unit = foreach(0, numPut, use)
 
-  /** Gives the address that each entry had that is gone. */
+  /** Calls `use` with the last address of each removed entry. */
   def foreachRemoved(use: Long => Unit): Unit = foreach(firstRemoved, addresses.length, use)
 
   private def foreach(from: Int, until: Int, use: Long => Unit): Unit = {
