@@ -11,16 +11,16 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
-/** Which batches of a query were begun, and which are done, as its checkpoint says. */
+/** The batches of a query in its checkpoint: begun batches and committed batches. */
 class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   private val logs = new StreamLogs(session, checkpoint)
   private val files: FileSystem = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** Batches whose offsets are still in the log. */
+  /** The batches with offsets in the log. */
   def begun: Set[Long] = batches("offsets")
 
-  /** Batches with an entry in the commit log. */
+  /** The batches in the commit log. */
   def done: Set[Long] = batches("commits")
 
   def lastBegun: Option[Long] = begun.maxOption
@@ -29,12 +29,12 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
   def lastDone: Option[Long] = done.maxOption.orElse(Option.when(isWithoutState)(0L))
 
   /**
-   * Whether the target has the rows of the first batch, but its state has not been computed. A query that
-   * starts runs the batch, and its sink leaves the rows as they are.
+   * Whether the target has the rows of the first batch, but the batch's state was not computed. When the query
+   * starts, Spark runs the batch, and the sink leaves the target's rows unchanged.
    */
   def isWithoutState: Boolean = files.exists(rowsOnly) && done.isEmpty
 
-  /** Makes the first batch, which is done, one [[isWithoutState without state]]. */
+  /** Marks the first, committed batch as [[isWithoutState without state]]. */
   def leaveOutState(): Unit = {
     files.create(rowsOnly).close()
     files.delete(new Path(checkpoint, "commits"), true)
@@ -43,29 +43,29 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 
   private def rowsOnly: Path = new Path(checkpoint, "rows-only")
 
-  /** The settings that Spark keeps for the query's life; none before it has begun. */
+  /** The settings that Spark records for the lifetime of the query; empty before the first batch. */
   def settings: Map[String, String] =
     lastBegun.flatMap(logs.offsets).fold(Map.empty[String, String])(_.settings)
 
-  /** The latest time at which a batch up to `batch` was begun, in ms; none if that isn't known. */
+  /** Returns the latest start time of the batches up to `batch`, in ms; empty if unknown. */
   def timeOf(batch: Long): Option[Long] =
     logs.begun.filter(_ <= batch).flatMap(logs.offsets(_).flatMap(_.timestamp)).maxOption
 
-  /** Up to where the last batch that is done has read each source, as the sources have put it. */
+  /** The offsets up to which the last committed batch has read each source, in the sources' own format. */
   def lastOffsets: Seq[String] = lastRead.map(_._2)
 
-  /** The same, each with the folder in which its source keeps what it needs. */
+  /** The offsets of [[lastOffsets]], each with the folder of its source in the checkpoint. */
   def lastRead: Seq[(Path, String)] = lastDone.toSeq.flatMap(readBy)
 
-  /** The same of one batch. */
+  /** Returns the offsets of a batch, each with the folder of its source in the checkpoint. */
   def readBy(batch: Long): Seq[(Path, String)] =
     logs.offsets(batch).toSeq.flatMap(_.bySource).map { case (source, offset) =>
       new Path(new Path(checkpoint, "sources"), source) -> offset
     }
 
   /**
-   * Notes that a batch was begun at `time` to which nothing new belongs, if the one before is done. A
-   * query that starts then runs it. No other may run meanwhile.
+   * Records the start of a batch at `time` without new data, if the previous batch is committed. A query that
+   * starts then runs this batch. No other query may use the checkpoint meanwhile.
    */
   def begin(time: Long): Unit = lastDone.filter(lastBegun.contains(_)).foreach { done =>
     for {
@@ -83,11 +83,10 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
 }
 
 /**
- * Refuses to begin a query again whose checkpoint lacks a file that tells of its batches, or has one
- * that can't be read.
+ * Fails before a query restarts if its checkpoint lacks a file about its batches, or has an unreadable file.
  *
- * Spark would give the error of whatever reads such a file. Where offsets are missing it would run
- * batches anew over other rows, and notice only when a sink has them.
+ * Spark itself would fail with the plain parser error. Without offsets, Spark would run batches again over
+ * other rows, and only a sink that already has the batches could notice.
  */
 class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
@@ -95,12 +94,12 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   private val files = CheckpointFileManager.create(checkpoint, hadoopConf)
 
   def apply(): Unit = {
-    // in this order: another driver may begin a batch meanwhile, and end it
+    // in this order, because another driver may begin and commit a batch meanwhile
     val done = batches("commits")
     val begun = batches("offsets")
     if (begun.nonEmpty || done.nonEmpty) {
-      ReadableFile(new Path(checkpoint, "metadata"))(StreamLogs.checkIdentity(_, hadoopConf))
-      // a run begins with the last batch in the log, and where the one before it has ended
+      NamingFile(new Path(checkpoint, "metadata"))(StreamLogs.checkIdentity(_, hadoopConf))
+      // a run starts with the last batch in the log, at the end offsets of the previous batch
       val last = begun.maxOption.getOrElse(-1L)
       done.filter(batch => batch >= last - 1 && !begun(batch)).maxOption.foreach { batch =>
         throw CheckpointFileErrors.logIncomplete(
@@ -113,16 +112,16 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
   }
 
   private def readOffsets(batch: Long): Unit =
-    ReadableFile(file("offsets", batch)) { _ =>
+    NamingFile(file("offsets", batch)) { _ =>
       val logged = logs.offsets(batch).getOrElse(throw new IllegalStateException("it has gone"))
       logged.inOrder.foreach { offsets =>
         require(offsets.nonEmpty, "it has no offsets")
-        offsets.flatten.foreach(ReadableFile.checkJson)
+        offsets.flatten.foreach(NamingFile.checkJson)
       }
     }
 
   private def readCommit(batch: Long): Unit =
-    ReadableFile(file("commits", batch)) { _ =>
+    NamingFile(file("commits", batch)) { _ =>
       logs.watermarkAfter(batch)
       ()
     }

@@ -11,11 +11,10 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Files of checkpoints: those on disks of this machine by [[LocalCheckpointFiles]], all others as
- * Spark does.
+ * The file manager for checkpoints: [[LocalCheckpointFiles]] on local disks, Spark's own on other file systems.
  *
  * @param path
- *   what the files are below
+ *   the root of the files
  */
 abstract class CheckpointFiles(path: Path, hadoopConf: Configuration)
     extends CheckpointFileManager {

@@ -25,14 +25,13 @@ import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedChe
 import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 
 /**
- * Writes files without starting a process for each.
+ * Writes local files without starting a process for each file.
  *
- * Hadoop's way to a local file runs `chmod` and `readlink`, which take many times as long as the
- * file itself, and a batch writes seven files and more. These have the permissions that the
- * process's `umask` leaves.
+ * Hadoop's local file system runs `chmod` and `readlink`, which take much longer than writing the file, and a
+ * batch writes at least seven files. The files have the permissions of the process's `umask`.
  *
- * What is written once for good, as offsets and commits are, gets a checksum beside it. State may
- * be written again by another attempt at the same time, and has checksums inside.
+ * A file that is written once, such as offsets and commits, has a checksum file beside it. State files may be
+ * written again by another attempt at the same time, and contain checksums.
  */
 private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
     extends FileSystemBasedCheckpointFileManager(path, hadoopConf) {
@@ -61,7 +60,7 @@ private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
     } finally Files.deleteIfExists(source.toPath)
   }
 
-  /** Verifies the file first, if it has a checksum. */
+  /** Verifies the file's checksum, if any, and opens the file. */
   override def open(path: Path): FSDataInputStream = {
     LocalChecksum.check(local.pathToFile(path))
     local.getRaw.open(path)
@@ -70,7 +69,7 @@ private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
 
 private object LocalCheckpointFiles {
 
-  /** Is not left behind half written, as when the disk is full. */
+  /** A file that is deleted if writing fails, for example on a full disk. */
   private class TemporaryFile(file: File)
       extends BufferedOutputStream(new FileOutputStream(file)) {
     override def close(): Unit =
@@ -85,7 +84,7 @@ private object LocalCheckpointFiles {
   private def replace(source: File, target: File): Unit =
     Files.move(source.toPath, target.toPath, StandardCopyOption.ATOMIC_MOVE)
 
-  /** False if there is such a file. Of two who do so at once one is told so, if there are links. */
+  /** Returns false if the file exists. With hard links, only a single concurrent writer succeeds. */
   private def putInPlace(source: File, target: File): Boolean = {
     LocalChecksum.delete(target)
     try {
@@ -103,19 +102,19 @@ private object LocalCheckpointFiles {
 }
 
 /**
- * The checksum of a file on this machine, in `.name.crc` beside it, where Hadoop's file systems
- * keep and check theirs.
+ * The checksum of a local file, in `.name.crc` beside the file. Hadoop's file systems use the same place and
+ * format.
  */
 private object LocalChecksum {
   private val Version = Array[Byte]('c', 'r', 'c', 0)
   private val BytesPerSum = 512
 
-  /** By how much a checksum may seem older than its file, in ms. */
+  /** The difference, in ms, by which a checksum may seem older than its file. */
   private val ClockTolerance = 2000L
 
   def delete(file: File): Unit = Files.deleteIfExists(placeOf(file).toPath)
 
-  /** Writes it, unless it can't be: the file is good without. */
+  /** Writes the checksum. Ignores errors, because the file is valid without a checksum. */
   def write(file: File): Unit = {
     val place = placeOf(file).toPath
     val temporary = place.resolveSibling(s"${place.getFileName}.tmp")
@@ -128,10 +127,9 @@ private object LocalChecksum {
   }
 
   /**
-   * Refuses a file that is empty, as no checkpoint's is, or not what its checksum tells of.
+   * Fails for an empty file, which no checkpoint has, or for a file that differs from its checksum.
    *
-   * A file that is newer than its checksum was changed on purpose, by an editor or by a writer who
-   * keeps none.
+   * A file newer than its checksum was changed on purpose, by an editor or by a writer without checksums.
    */
   def check(file: File): Unit = {
     if (file.isFile && file.length == 0) {

@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 
 import org.apache.spark.sql.changelog.errors.{ChangelogRuntimeException, CheckpointFileErrors}
 
-/** A small text beside a checkpoint or a table; it is there whole, or not at all. */
+/** A small text file of a checkpoint or table, written atomically. */
 class TextFile(path: Path, hadoopConf: Configuration) {
   private lazy val files = CheckpointFileManager.create(path.getParent, hadoopConf)
 
@@ -28,7 +28,7 @@ class TextFile(path: Path, hadoopConf: Configuration) {
 
   def write(text: String): Unit = write(text, replace = true)
 
-  /** False if it is there already. Of several who make it at once one does. */
+  /** Creates the file. Returns false if the file exists. Of several concurrent writers, a single writer succeeds. */
   def create(text: String): Boolean =
     try {
       write(text, replace = false)
@@ -51,14 +51,14 @@ class TextFile(path: Path, hadoopConf: Configuration) {
   def read(): String =
     Using.resource(files.open(path))(stream => new String(stream.readAllBytes(), UTF_8))
 
-  /** None if there is none, any more or yet. */
+  /** Returns the text; empty if the file does not exist. */
   def find(): Option[String] =
     try Some(read())
     catch { case _: FileNotFoundException => None }
 }
 
-/** Says which file it was that could not be read, and what to do, whatever reading it throws. */
-private[changelog] object ReadableFile {
+/** Wraps any error from reading a file into an error with the file's name and a way out. */
+private[changelog] object NamingFile {
   def apply[T](file: Path)(read: Path => T): T =
     try read(file)
     catch {
@@ -70,7 +70,7 @@ private[changelog] object ReadableFile {
           cause = e)
     }
 
-  /** Fails if a text begins as JSON does and doesn't end so. Sources may write offsets otherwise. */
+  /** Fails if a text begins like JSON, but is not JSON. A source may use another format for offsets. */
   def checkJson(text: String): Unit =
     if (text.startsWith("{") || text.startsWith("[")) {
       parse(text)
@@ -78,13 +78,13 @@ private[changelog] object ReadableFile {
     }
 }
 
-/** Makes a folder beside the place that it gets, so that it is there whole or not at all. */
+/** Creates a folder atomically: fills a temporary folder beside the target, then renames it. */
 class StagedFolder(into: Path, hadoopConf: Configuration) {
   private val files: FileSystem = into.getFileSystem(hadoopConf)
 
   val folder: Path = new Path(into.getParent, s".${into.getName}-${UUID.randomUUID}")
 
-  /** Copies a file or folder to a place within. */
+  /** Copies a file or folder to `place` in the folder. */
   def copy(from: Path, place: String): Unit = {
     val target = new Path(folder, place)
     files.mkdirs(target.getParent)
@@ -93,10 +93,12 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
   }
 
   /**
+   * Fills the folder and moves it to the target.
+   *
    * @param write
-   *   fills the folder it is given
+   *   fills the given folder
    * @param taken
-   *   the error if something else has come to the place
+   *   the error if the target already exists
    */
   def fill[T](taken: => Throwable)(write: Path => T): T = {
     if (files.exists(into) && files.listStatus(into).nonEmpty) throw taken
@@ -111,19 +113,19 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
 }
 
 /**
- * A query of whose checkpoint that of another one was made, by a fork or for a changed query.
+ * A query whose checkpoint is the origin of another query's checkpoint, by a fork or a changed query.
  *
  * @param queryId
- *   as sinks know it
+ *   the query id in sinks
  * @param batch
- *   the last one of it that a target of the other query may hold; none if that begins with an empty target
+ *   the last batch of this query that the other query's target may hold; empty if that target started empty
  */
 final case class QueryOrigin(queryId: String, batch: Option[Long])
 
-/** The file `changelog/forked-from.json` of a checkpoint: all queries it goes back to, the nearest first. */
+/** The file `changelog/forked-from.json` of a checkpoint: the queries that it originates from, nearest first. */
 object QueryOrigin {
 
-  /** Where it lies in the checkpoint. */
+  /** The file's path in the checkpoint. */
   val Place = "changelog/forked-from.json"
 
   def read(checkpoint: Path, hadoopConf: Configuration): Seq[QueryOrigin] =

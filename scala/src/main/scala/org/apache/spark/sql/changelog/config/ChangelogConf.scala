@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.compat.Setting
 
-/** Every setting of this extension. The page `docs/configuration.md` is generated from it. */
+/** The settings of this extension. The page `docs/configuration.md` is generated from these texts. */
 object ChangelogConf {
 
   val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.twoPhase.enabled")
@@ -173,13 +173,10 @@ object ChangelogConf {
     .checkValues(Set("late", "early"))
     .createWithDefault("late")
 
-  /** Makes the entries known to Spark, which happens when this object is first touched. */
+  /** Registers the entries with Spark. The call initializes this object, which creates the entries. */
   def register(): Unit = ()
 
-  /**
-   * All entries that users may set, in the order of their names. Those that aren't here are for tests, which
-   * compare both ways.
-   */
+  /** The public entries, sorted by name. Missing entries are for tests, which compare both ways. */
   val entries: Seq[ConfigEntry[_]] =
     Seq(
       UNMATCHED_RETRACTION,

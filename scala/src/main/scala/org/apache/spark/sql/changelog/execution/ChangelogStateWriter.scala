@@ -39,7 +39,7 @@ import org.apache.spark.sql.streaming.StateOperatorProgress
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.CompletionIterator
 
-import org.apache.spark.sql.changelog.checkpoint.ReadableFile
+import org.apache.spark.sql.changelog.checkpoint.NamingFile
 import org.apache.spark.sql.changelog.compat.{SparkRDDs, StatePlacement, StateStores}
 import org.apache.spark.sql.changelog.config.{ChangelogConf, UnmatchedRetraction}
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
@@ -238,7 +238,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     val files = CheckpointFileManager.create(file, hadoopConf)
     if (files.exists(file.getParent) && files.exists(file)) {
       if (batchId == 0) files.delete(file)
-      else ReadableFile(file)(file => StateStores.readColumns(files.open(file)))
+      else NamingFile(file)(file => StateStores.readColumns(files.open(file)))
     }
   }
 

@@ -25,16 +25,16 @@ import org.apache.spark.sql.changelog.compat.{RunningStream, StreamTime}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 
 /**
- * Finds where an operator's state lives, while its query's batch is being planned, and what time
- * it is, when that batch runs.
+ * Provides an operator's state location while the operator's batch is planned, and the batch's times when the
+ * batch runs.
  *
- * Spark gives its own stateful operators this information in a preparation rule that knows only
- * Spark's node classes, and needs it in the same rule. So ours are created with it: the stream's
- * thread carries the query's id, the query knows the batch it is planning (see [[RunningStream]]).
+ * Spark fills in this information for its own stateful operators in a preparation rule that knows only Spark's
+ * node classes. Changelog operators are therefore created with it. The stream's thread carries the query's id,
+ * and the query knows the batch being planned (see [[RunningStream]]).
  */
 object AssignStateInfo {
 
-  /** The state of operator `operatorId`, or a placeholder outside a running query. */
+  /** Returns the state of operator `operatorId`, or a placeholder outside a running query. */
   def apply(session: SparkSession, operatorId: Long): StatefulOperatorStateInfo =
     RunningStream(session) match {
       case Some(stream) => stream.stateInfo(operatorId, numPartitions(session))
@@ -43,35 +43,35 @@ object AssignStateInfo {
         StatefulOperatorStateInfo("<unknown>", new UUID(0, 0), operatorId, 0, partitions)
     }
 
-  /** How many partitions the query's operators have, or those of one that is started now. */
+  /** Returns the number of partitions of the running query's operators, or of a query started now. */
   def numPartitions(session: SparkSession): Int = RunningStream(session) match {
     case Some(stream) =>
-      // a query that was begun by a version without this setting has Spark's number
+      // a query started before this setting existed has Spark's number
       val chosen = session.sessionState.conf.getConf(ChangelogConf.STATE_PARTITIONS)
       chosen.getOrElse(stream.numStateStores)
     case None => StatePartitions(session)
   }
 
   /**
-   * The state of an operator whose rows are placed by some columns. Without any it is in one
-   * partition: a store that is never opened would be missed when the batch is committed.
+   * Returns the state of an operator whose rows are placed by the columns `placedBy`. Without columns there is
+   * a single partition, because Spark's commit fails without the stores of partitions that no task opened.
    */
   def placed(
       state: StatefulOperatorStateInfo,
       placedBy: Seq[Expression]): StatefulOperatorStateInfo =
     if (placedBy.isEmpty) state.copy(numPartitions = 1) else state
 
-  /** Whether no batch came before the one being planned; so it is outside a running query. */
+  /** Returns whether the planned batch is the first; true outside a running query. */
   def isFirstBatch(session: SparkSession): Boolean =
     RunningStream(session).forall(_.batchId == 0)
 
-  /** The batch with which a run of a query begins, if that is being planned. */
+  /** Returns the planned batch if it is the first batch of a run. */
   def firstOfRun(session: SparkSession): Option[PlannedBatch] =
     RunningStream(session).filter(_.isFirstOfRun).map { stream =>
       PlannedBatch(stream.query, stream.checkpoint, stream.batchId)
     }
 
-  /** The query that runs in this thread, with ids and names of its operators as progress lists them. */
+  /** Returns the query running in this thread, with ids and names of its operators in the order of its progress. */
   def runningQuery(session: SparkSession): Option[(StreamingQuery, Seq[(Long, String)])] =
     RunningStream(session).map(running => (running.handle, operators(running)))
 
@@ -80,7 +80,7 @@ object AssignStateInfo {
       operator.getStateInfo.operatorId -> operator.shortName
     }
 
-  /** Fails if two operators of the batch keep their state in one place, Spark's own included. */
+  /** Fails if two operators of the batch, including Spark's own, share a state location. */
   def checkIds(session: SparkSession): Unit = RunningStream(session).foreach { running =>
     val ids = operators(running)
     ids.groupMap(_._1)(_._2).collectFirst { case (id, Seq(first, second, _*)) =>
@@ -88,23 +88,23 @@ object AssignStateInfo {
     }
   }
 
-  /** The query and the batch being planned; none outside a running query. */
+  /** Returns the query id and the planned batch; empty outside a running query. */
   def batch(session: SparkSession): Option[(String, Long)] =
     RunningStream(session).map { stream =>
       (RunningStream.queryId(session.sparkContext), stream.batchId)
     }
 
   /**
-   * What time it is for an operator in the batch that runs. Called on the driver.
+   * Returns the times of the running batch for an operator. Called on the driver.
    *
    * @param inputWatermark
-   *   that of what the operator reads, in ms, by that of the query
+   *   returns the watermark of the operator's input, in ms, for the query's watermark
    */
   def time(session: SparkSession, inputWatermark: Long => Option[Long]): BatchTime =
     RunningStream(session) match {
       case Some(stream) =>
         val (batch, previous) = (stream.time, stream.previousTime)
-        // 0 stands for no watermark yet
+        // 0 means that there is no watermark yet
         def known(watermark: Long) = inputWatermark(watermark).filter(_ > 0)
         BatchTime(
           previous.flatMap(batch => known(batch.watermark)),
@@ -114,35 +114,35 @@ object AssignStateInfo {
       case None => throw SparkException.internalError("An operator with state runs in no query")
     }
 
-  /** When the batch that runs was begun, in ms since 1970. Called on the driver. */
+  /** Returns the start time of the running batch, in ms since 1970. Called on the driver. */
   def timestamp(session: SparkSession): Long = RunningStream(session) match {
     case Some(stream) => stream.time.timestamp
     case None => throw SparkException.internalError("An operator with state runs in no query")
   }
 
-  /** When the next batch would be begun, in ms since 1970. */
+  /** Returns the start time of a batch that would begin now, in ms since 1970. */
   def nextTimestamp(session: SparkSession): Long =
     nextBatch(session).map(_.timestamp).getOrElse(0L)
 
-  /** The watermark the next batch would have, 0 for none yet. */
+  /** Returns the watermark of the next batch, 0 without a watermark. */
   def nextWatermark(session: SparkSession): Long =
     nextBatch(session).map(_.watermark).getOrElse(0L)
 
   private def nextBatch(session: SparkSession): Option[StreamTime] =
     RunningStream(session).map(_.nextTime)
 
-  /** Does something as if no query ran in this thread. */
+  /** Runs `body` as if no query ran in this thread. */
   def outsideOfQuery[T](session: SparkSession)(body: => T): T =
     RunningStream.outside(session.sparkContext)(body)
 }
 
 /**
- * A batch that is being planned.
+ * A batch being planned.
  *
  * @param query
- *   the whole query, as it has been analyzed
+ *   the whole analyzed query
  * @param checkpoint
- *   the folder that holds the offset log
+ *   the folder with the offset log
  */
 private[changelog] final case class PlannedBatch(
     query: LogicalPlan,
@@ -150,16 +150,16 @@ private[changelog] final case class PlannedBatch(
     batchId: Long)
 
 /**
- * What time it is for one operator in one batch.
+ * The times of a batch for an operator.
  *
  * @param lateWatermark
- *   the watermark of the batch before, in ms; none before there is one
+ *   the watermark of the previous batch, in ms; empty if there was none
  * @param overWatermark
- *   the watermark of this batch, in ms; none before there is one
+ *   the watermark of this batch, in ms; empty if there is none
  * @param timestamp
- *   when this batch was begun, in ms since 1970; the same if it is run again
+ *   the start time of this batch, in ms since 1970; unchanged in a rerun
  * @param previousTimestamp
- *   when the batch before was begun
+ *   the start time of the previous batch
  */
 final case class BatchTime(
     lateWatermark: Option[Long],
@@ -167,7 +167,7 @@ final case class BatchTime(
     timestamp: Long,
     previousTimestamp: Long) {
 
-  /** The watermark of this batch, in ms, if it is another than that of the batch before. */
+  /** The watermark of this batch, in ms; empty if the watermark has not moved since the previous batch. */
   def moved: Option[Long] = BatchTime.moved(lateWatermark, overWatermark)
 }
 
@@ -177,15 +177,15 @@ object BatchTime {
 }
 
 /**
- * The salts among which a query divides rows that one task would have, one for each of as many tasks as
- * work on them: none if there is one partition only.
+ * The salts that divide a single task's rows among several tasks, one salt per task. Empty for a single
+ * partition.
  *
- * Rows are shuffled by a hash of their salt. So they are not just counted, but chosen such that each is in
- * another partition: 0 to 3 would leave half of four partitions empty.
+ * Rows are shuffled by a hash of their salt. The salts are not consecutive numbers, but chosen so that each
+ * hashes to another partition. Salts 0 to 3 would leave half of four partitions empty.
  */
 private[changelog] object SpreadingSalts {
 
-  /** The recorded salts, or those for a query that starts. */
+  /** Returns the recorded salts, or the salts of a query that starts now. */
   def apply(session: SparkSession): Seq[Int] = {
     val conf = session.sessionState.conf
     conf.getConf(ChangelogConf.SPREADING_SALTS) match {
@@ -195,7 +195,7 @@ private[changelog] object SpreadingSalts {
     }
   }
 
-  /** As they are written down. */
+  /** Returns the salts in their recorded form. */
   def text(session: SparkSession): String = apply(session).mkString(",")
 
   private[microbatch] def among(partitions: Int, ways: Int): Seq[Int] =
@@ -210,11 +210,11 @@ private[changelog] object SpreadingSalts {
 }
 
 /**
- * How many partitions a query that is started now has.
+ * The number of partitions of a query that starts now.
  *
- * Spark's default of 200 is meant for large shuffles, and each batch runs a task for each of them, however
- * little has changed. So unless the user has chosen a number there are as many as tasks can run at
- * once; as many as Spark would have where nobody knows, or where executors come and go.
+ * Spark's default of 200 is meant for large shuffles. Each batch runs a task per partition, however little has
+ * changed. The default here is therefore the number of cores, if the user has set no number. Spark's number
+ * applies if the number of cores is unknown or changes.
  */
 private[changelog] object StatePartitions {
 
@@ -226,7 +226,7 @@ private[changelog] object StatePartitions {
       .getOrElse(conf.numShufflePartitions)
   }
 
-  /** The number that suits the application's cores, where the user has chosen none. */
+  /** Returns the number that suits the application's cores; empty if the user has set a number. */
   def byCores(session: SparkSession): Option[Int] = {
     val conf = session.sessionState.conf
     val isChosen = Seq(ChangelogConf.STATE_PARTITIONS, SQLConf.SHUFFLE_PARTITIONS)

@@ -15,18 +15,18 @@ import org.apache.spark.{Partition, SparkException, TaskContext}
 import org.apache.spark.sql.changelog.compat.SpillingRows
 
 /**
- * What the places of a plan know each other by that read the same part. Only itself is equal to it.
+ * Identifies a shared part in the nodes that compute or read the part. Equality is identity.
  *
  * @param number
- *   counts the shared parts of a query, as people see them
+ *   the number of the shared part in the query, as shown to users
  */
 final class SharedChanges(val number: Int) extends Serializable {
   @transient @volatile private var computed: Option[SparkPlan] = None
 
-  /** Says where the part is computed: Spark prepares all of a plan before it executes any of it. */
+  /** Sets the node that computes the part. Spark prepares a whole plan before it executes any node. */
   def computedBy(part: SparkPlan): Unit = computed = Some(part)
 
-  /** Where the part is computed, whose shuffled rows are the same for every reader. */
+  /** The node that computes the part. Its shuffled rows are the same for every reader. */
   def part: SparkPlan = computed.getOrElse(
     throw SparkException.internalError(s"The shared part $number is read, but not computed"))
 
@@ -34,16 +34,15 @@ final class SharedChanges(val number: Int) extends Serializable {
 }
 
 /**
- * Lets several computations of one task read what a replay gives out, each the rows of its version
- * and side.
+ * Lets several computations in a task read the output of a replay, each the rows of its version and side.
  *
- * The replay runs once: who comes first has all its rows put aside, by version and side, in arrays
- * that go to disk when they get large. A task works on its own copy of this.
+ * The replay runs once. The first reader stores all rows by version and side, in arrays that spill to disk.
+ * Each task has its own copy of this object.
  *
  * @param kindOrdinal
- *   where in replayed rows the version stands
+ *   the ordinal of the version in replayed rows
  * @param sideOrdinal
- *   where the side does, if there are two
+ *   the ordinal of the side, if there are two sides
  */
 final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends Serializable {
   import ReplayedVersions._
@@ -52,10 +51,10 @@ final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends
   @transient private lazy val partitions =
     mutable.Map.empty[Int, mutable.Map[VersionOfSide, SpillingRows]]
 
-  /** Says on the driver what is read. */
+  /** Sets the replayed rows, on the driver. */
   def readFrom(rows: RDD[InternalRow]): Unit = replayed = rows
 
-  /** The rows of one version and side. */
+  /** Returns the rows of a version and side. */
   def rows(version: Byte, side: Option[Int]): RDD[InternalRow] = {
     if (replayed == null) throw SparkException.internalError("A version is read by itself")
     val limits = SpillingRows.Limits.ofWindows(SQLConf.get)

@@ -26,8 +26,8 @@ import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
 
 /**
- * The SQL table function `changelog_status`: what each operator of each query that runs in this
- * application did in the last batch, and what it keeps.
+ * The SQL table function `changelog_status`: the last batch and the state of each operator, for the running
+ * queries of this application.
  *
  * {{{
  *   SELECT query, operator, state_rows FROM changelog_status() ORDER BY state_bytes DESC
@@ -48,7 +48,7 @@ object ChangelogStatusFunction {
   }
 }
 
-/** The rows of `changelog_status()`, as they are when a query is run that reads them. */
+/** The rows of `changelog_status()`, computed when a query reads them. */
 private[status] case class StatusRows(output: Seq[Attribute])
     extends LeafNode
     with MultiInstanceRelation {
@@ -75,12 +75,14 @@ object StatusStrategy extends SparkStrategy {
   }
 }
 
-/** The columns of `changelog_status()`, and the rows they have now. */
+/** The columns of `changelog_status()`, and the current rows. */
 private[status] object StatusColumns {
 
   /**
+   * The source of a row's values.
+   *
    * @param node
-   *   the node of the query that the operator belongs to, unless it is one of Spark's own
+   *   the operator's node in the query; empty for Spark's own operators
    */
   private case class Source(
       query: RunningQuery,
@@ -124,7 +126,7 @@ private[status] object StatusColumns {
   def attributes: Seq[Attribute] =
     columns.map(column => AttributeReference(column.name, column.dataType)())
 
-  /** A row for each operator, and one for a query that has none. */
+  /** The rows: one per operator, and one for a query without operators. */
   def rows: Seq[InternalRow] = {
     val toCatalyst = CatalystTypeConverters.createToCatalystConverter(schema)
     RunningPlans.all

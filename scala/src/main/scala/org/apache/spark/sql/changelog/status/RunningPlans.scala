@@ -23,31 +23,31 @@ import org.apache.spark.sql.streaming.{
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
 
 /**
- * What a run of a query is, as it was planned.
+ * The plan of a query's run.
  *
  * @param trees
- *   what EXPLAIN says of each of its `to_changelog`
+ *   the tree of EXPLAIN for each `to_changelog` of the query
  * @param operators
- *   ids and names of its operators, as its progress lists them
+ *   ids and names of operators, in the order of the query's progress
  * @param compiledBefore
- *   how many classes the driver had compiled when the run began
+ *   the number of classes compiled by the driver before the run
  */
 private[status] final case class RunningPlan(
     trees: Seq[ExplainNode],
     operators: Seq[(Long, String)],
     compiledBefore: Long)
 
-/** The queries of this application that keep changes, while anybody holds them. */
+/** The changelog queries of this application. A query is forgotten with its `StreamingQuery` object. */
 object RunningPlans {
   private val plans = Collections.synchronizedMap(new WeakHashMap[StreamingQuery, RunningPlan])
 
-  /** Told of each run that begins. */
+  /** The listener for new runs. */
   @volatile private var begun: StreamingQuery => Unit = _ => ()
 
-  /** Lets something know of each run that begins, from now on. */
+  /** Sets the listener for new runs. */
   def whenBegun(tell: StreamingQuery => Unit): Unit = begun = tell
 
-  /** Called in the first batch of a run, for each `to_changelog`. */
+  /** Registers a `to_changelog` of a query. Called in the first batch of a run. */
   def note(stream: StreamingQuery, tree: ExplainNode, operators: Seq[(Long, String)]): Unit = {
     val isNew = plans.synchronized {
       val known = Option(plans.get(stream))
@@ -66,52 +66,55 @@ object RunningPlans {
     }
   }
 
-  /** Those that run, and those that have ended and are held. */
+  /** The running queries, and ended queries that are still referenced. */
   def all: Seq[RunningQuery] = plans.synchronized {
     plans.asScala.toSeq.map { case (stream, plan) => new RunningQuery(stream, plan) }
   }
 
-  /** The last one that has this name or id. */
+  /** Returns the newest query with this name or id. */
   def find(name: String): Option[RunningQuery] =
     all.filter(_.isCalled(name)).sortBy(query => (query.isActive, query.batchId)).lastOption
 
-  /** How many classes the driver has compiled; in local mode those of tasks are among them. */
+  /** The number of classes compiled by the driver, in local mode including those of tasks. */
   private[status] def compiled: Long = CodegenMetrics.METRIC_COMPILATION_TIME.getCount
 }
 
-/** One operator of a running query, and what it did in the last batch. */
+/** An operator of a running query, with the numbers of the last batch. */
 final case class RunningOperator(id: Long, name: String, numbers: OperatorNumbers)
 
-/** A query that runs: what it is, and what it did in the last batch that is done. */
+/** A running query, with the numbers of its last completed batch. */
 class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
 
   val name: Option[String] = Option(stream.name)
   val id: String = stream.id.toString
   val runId: String = stream.runId.toString
 
-  /** Its name, or its id where it has none. */
+  /** The name of the query, or the id of a query without name. */
   def title: String = name.getOrElse(id)
 
   def isCalled(text: String): Boolean = name.contains(text) || id == text || runId == text
 
   def isActive: Boolean = stream.isActive
 
-  /** While a query has nothing to do, its progress goes on about the batch that it did last. */
+  /** The progress of the last batch with data. An idle query continues to report the last batch. */
   lazy val progress: Option[StreamingQueryProgress] = {
     val (done, idle) = stream.recentProgress.toSeq.partition(_.durationMs.containsKey("addBatch"))
     done.lastOption.orElse(idle.lastOption)
   }
 
-  /** All that had been delivered by then has been read; none before a batch is done. */
+  /**
+   * The time of the last progress report: everything delivered before this time has been read. Empty before the
+   * first batch.
+   */
   def asOf: Option[Instant] =
     Option(stream.lastProgress).map(last => Instant.parse(last.timestamp))
 
   def batchId: Long = progress.map(_.batchId).getOrElse(-1L)
 
-  /** How many classes the driver has compiled since the run began, for other queries too. */
+  /** The number of classes compiled by the driver since the run began, including classes of other queries. */
   def compiled: Long = RunningPlans.compiled - plan.compiledBefore
 
-  /** From the sources up, once a batch is done. */
+  /** The operators, from the sources up; empty before the first completed batch. */
   lazy val operators: Seq[RunningOperator] = progress
     .map(_.stateOperators.toSeq)
     .filter(_.size == plan.operators.size)
@@ -122,13 +125,13 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
     }
     .sortBy(_.id)
 
-  /** What EXPLAIN says of each of its `to_changelog`, with the numbers of the last batch. */
+  /** The tree of EXPLAIN for each `to_changelog`, with the numbers of the last batch. */
   def trees: Seq[ExplainNode] = {
     val byId = operators.map(operator => operator.id -> operator.numbers).toMap
     plan.trees.map(_.running(byId))
   }
 
-  /** Of the operators that no other is above. */
+  /** The numbers of operators without an operator above. */
   def topmost: Seq[OperatorNumbers] = trees.flatMap(RunningQuery.topmost)
 }
 
@@ -155,14 +158,14 @@ object RunningQuery {
 }
 
 /**
- * Tells Spark's metrics system what each operator of a query did in the last batch, as Spark does for
- * the query as a whole: if `spark.sql.streaming.metricsEnabled`, until it ends. The driver reads it off
- * the query's progress when it is asked.
+ * Reports the operators of a query to Spark's metrics system, as Spark does for the whole query. Requires
+ * `spark.sql.streaming.metricsEnabled`, and stops when the query ends. The driver reads the query's progress on
+ * request.
  *
  * @param query
- *   what the query has done when it is asked
+ *   returns the current state of the query
  * @param operators
- *   their numbers and names
+ *   ids and names of the operators
  */
 private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Long, String)])
     extends Source {
@@ -176,7 +179,7 @@ private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Lo
   register("compiledClasses", Some(query().compiled))
   operators.foreach { case (id, name) =>
     OperatorNumber.all.collect { case count: OperatorNumber.Count =>
-      // no dots, as in Spark's own
+      // no dots, as in Spark's own metrics
       register(
         s"operator$id-$name-${count.name}",
         query().operators.find(_.id == id).flatMap(operator => count.value(operator.numbers)))
@@ -195,7 +198,7 @@ private[status] class QueryMetrics(query: () => RunningQuery, operators: Seq[(Lo
 
 private[status] object QueryMetrics {
 
-  /** Until the run ends. */
+  /** Registers a run's metrics until the run ends. */
   def register(stream: StreamingQuery, plan: RunningPlan): Unit = {
     val context = stream.sparkSession.sparkContext
     val metrics = new QueryMetrics(() => new RunningQuery(stream, plan), plan.operators)

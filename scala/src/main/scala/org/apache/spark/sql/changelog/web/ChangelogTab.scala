@@ -24,17 +24,17 @@ import org.apache.spark.sql.changelog.compat.WebTab
 import org.apache.spark.sql.changelog.views.history.RefreshError
 
 /**
- * The tab `Changelog` of Spark's web UI: what queries that keep changes, and views, do. It is there from
- * the first batch of such a query in the application, if that has a UI.
+ * The tab `Changelog` of Spark's web UI, for changelog queries and views. The tab appears with the first batch
+ * of such a query in the application.
  */
 object ChangelogTab extends Logging {
   private val tabs = new ConcurrentHashMap[SparkContext, Tab]
 
-  /** What is known in an application, and goes with it. */
+  /** The tab's data for an application, removed when the application ends. */
   private class Tab(context: SparkContext) extends SparkListener {
     val ended = new EndedQueries
 
-    // whichever session knows views: all see one catalog
+    // any session with views, because all sessions share a catalog
     @volatile var session: SparkSession = _
 
     WebTab.attach(
@@ -59,7 +59,7 @@ object ChangelogTab extends Logging {
     }
   }
 
-  /** Called when a run of a query begins. What happens to the tab never matters to the query. */
+  /** Shows a query. Called when a run begins. Errors of the tab never affect the query. */
   def show(query: StreamingQuery): Unit =
     try {
       val session = castToImpl(query.sparkSession)
@@ -74,10 +74,10 @@ object ChangelogTab extends Logging {
 }
 
 /**
- * A query that has ended, and why if it failed.
+ * An ended query, with its error if it failed.
  *
  * @param at
- *   when, in ms since 1970
+ *   the end time, in ms since 1970
  */
 private[web] final case class EndedQuery(
     name: String,
@@ -85,23 +85,28 @@ private[web] final case class EndedQuery(
     at: Long,
     error: Option[String])
 
-/** The queries of an application that have ended last. */
+/** The last ended queries of an application. */
 private[web] class EndedQueries {
   import EndedQueries.Most
 
   private val running = mutable.Map.empty[UUID, (StreamingQuery, Throwable => String)]
   private val ended = mutable.ArrayDeque.empty[EndedQuery]
 
-  /** @param tell says in a line what went wrong */
+  /**
+   * Watches a running query.
+   *
+   * @param tell
+   *   returns an error as a line of text
+   */
   def watch(query: StreamingQuery, tell: Throwable => String): Unit = {
     synchronized(running(query.runId) = query -> tell)
     if (!query.isActive) end(query.runId)
   }
 
-  /** The newest first. */
+  /** The ended queries, newest first. */
   def all: Seq[EndedQuery] = synchronized(ended.toSeq.reverse)
 
-  /** Called when any query ends. */
+  /** Records the end of a query. Called for every query. */
   def end(runId: UUID): Unit = synchronized {
     running.remove(runId).foreach { case (query, tell) =>
       ended += EndedQuery(
@@ -118,7 +123,7 @@ private object EndedQueries {
   private val Most = 20
 }
 
-/** Tables and values as pages of Spark's UI show them. */
+/** Tables and values in the style of Spark's UI. */
 private[web] object Table {
 
   def apply(heads: Seq[String], rows: Seq[Seq[NodeSeq]]): Elem =
@@ -127,7 +132,7 @@ private[web] object Table {
       <tbody>{rows.map(row => <tr>{row.map(cell => <td>{cell}</td>)}</tr>)}</tbody>
     </table></div>
 
-  /** A heading with a table below, or with what is said where that has no rows. */
+  /** Returns a heading with a table, or with the text `none` if the table has no rows. */
   def under(heading: String, heads: Seq[String], rows: Seq[Seq[NodeSeq]], none: String): NodeSeq =
     <h4>{heading}</h4> ++ (if (rows.isEmpty) <p>{none}</p> else apply(heads, rows))
 
@@ -143,7 +148,7 @@ private[web] object Table {
 
   def link(address: String, text: String): Elem = <a href={address}>{text}</a>
 
-  /** How long ago something was, at most. */
+  /** Returns the time since `time`. */
   def since(time: Instant): NodeSeq =
     seconds(Some(Duration.between(time, Instant.now()).toMillis / 1000.0))
 }

@@ -17,14 +17,14 @@ import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
 import org.apache.spark.sql.changelog.views.{KeptView, ViewCatalog, ViewQuery, ViewStatus}
 
-/** The queries that run, and those that have ended last. */
+/** The page with running queries and the last ended queries. */
 private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changelog queries") {
 
   override def content(request: WebRequest): NodeSeq =
     running(request) ++ endedQueries ++
       <p>{Table.link(request.link("views"), "Materialized views and streaming tables")}</p>
 
-  /** What the operators have sent that no other is above. */
+  /** The row kinds emitted by the topmost operators. */
   private val kinds = OperatorNumber.kinds
 
   private def running(request: WebRequest): NodeSeq = {
@@ -64,7 +64,7 @@ private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changel
   }
 }
 
-/** One query: its last batch, operator by operator, and its picture. Parameter `run`: the id of its run. */
+/** The page of a query: the operators' last batch, and the diagram of the plan. Parameter `run`: the id of the run. */
 private[web] class QueryPage(ended: EndedQueries) extends WebPage("query", "Changelog query") {
 
   override def content(request: WebRequest): NodeSeq = {
@@ -82,7 +82,7 @@ private[web] class QueryPage(ended: EndedQueries) extends WebPage("query", "Chan
   }
 }
 
-/** All views. It has a page of its own, for a catalog with many tables takes a while to look through. */
+/** The page with all views. The page is separate, because listing a catalog with many tables takes time. */
 private[web] class ViewsPage(session: () => SparkSession)
     extends WebPage("views", "Materialized views and streaming tables") {
 
@@ -137,7 +137,10 @@ private[web] class ViewsPage(session: () => SparkSession)
   }
 }
 
-/** One view: how it does, its last refreshes, and the picture of its plan. Parameter `name`. */
+/**
+ * The page of a view: its status, its last refreshes, and the diagram of its plan. Parameter `name`: the view's
+ * name.
+ */
 private[web] class ViewPage(session: () => SparkSession)
     extends WebPage("view", "Changelog view") {
   import ViewPage._
@@ -188,7 +191,7 @@ private[web] class ViewPage(session: () => SparkSession)
     Table.count(record.rowsTakenBack),
     Table.text(record.error))
 
-  /** With the numbers of the last batch if a query keeps it now. */
+  /** Returns the plan, with the numbers of the last batch if a query is refreshing the view now. */
   private def plan(view: KeptView): NodeSeq =
     <h4>Plan</h4> ++ (RunningPlans.find(view.queryName).filter(_.isActive) match {
       case Some(query) => PlanPage.content(query)
