@@ -17,10 +17,10 @@ import org.apache.spark.sql.streaming.{
 }
 
 /**
- * Lets the listeners of a session hear of the queries of a clone of it.
+ * Passes the events of a cloned session's queries to the original session's listeners.
  *
- * Spark adds a bus of listeners to that of the application for each session that starts a query, and never removes
- * it. This one is there as long as a query of the clone runs.
+ * For each session that starts a query, Spark adds a listener bus to the application's and never removes the
+ * bus. The bus of this class exists only while a query of the clone runs.
  */
 final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
   private val application = creator.sparkContext.listenerBus
@@ -47,7 +47,10 @@ final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
       }
   }
 
-  /** Runs a query of the clone that ends by itself. Its failure is that of its cause: nobody else has started it. */
+  /**
+   * Runs a query of the clone to its end. Throws the cause of the query's failure, without Spark's wrapper,
+   * because no other code knows the query.
+   */
   def run(query: => StreamingQuery): Unit = {
     val running = start(query)
     try {
@@ -59,7 +62,7 @@ final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
   }
 
   private def made(): StreamingQueryListenerBus = {
-    // makes it, and adds it to that of the application
+    // creates the bus and adds the bus to the application's
     val streams = clone.streams
     creator.streams
       .listListeners()
@@ -77,7 +80,7 @@ final class BorrowedListeners(creator: SparkSession, clone: SparkSession) {
   private def removeIfIdle(): Unit = if (isIdle) bus.foreach(application.removeListener)
 
   private object Lifetimes extends StreamingQueryListener {
-    // Spark tells of it before `start` returns
+    // called before `start` returns
     override def onQueryStarted(event: QueryStartedEvent): Unit =
       BorrowedListeners.this.synchronized {
         running += event.runId

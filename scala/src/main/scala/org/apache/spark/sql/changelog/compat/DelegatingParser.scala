@@ -9,10 +9,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-/** A parser that has something to say about statements, and hands all else to another one. */
+/** A parser that handles some statements and delegates the rest. */
 abstract class DelegatingParser(protected val delegate: ParserInterface) extends VersionParser {
 
-  /** Parses a statement, which `spark` parses as the other parser does. */
+  /** Parses a statement. `spark` parses it with the delegate. */
   protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan
 
   override def parsePlan(sqlText: String): LogicalPlan = parse(sqlText, delegate.parsePlan)

@@ -14,16 +14,16 @@ import org.apache.spark.sql.execution.datasources.jdbc.{JDBCOptions, JDBCRelatio
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable
 
-/** The table or query that Spark's JDBC source reads. */
+/** The table or query read by Spark's JDBC source. */
 final class JdbcReading private (options: JDBCOptions) {
   import JdbcReading._
 
-  /** The options by which it is read, passwords among them. */
+  /** The options of the source, including passwords. */
   def parameters: Map[String, String] = options.parameters.toMap
 
   /**
-   * The columns of the primary key, as the database calls them; none if it has none, or isn't told, or
-   * if a query is read.
+   * The columns of the primary key, in the database's spelling. Empty for a query, for a table without primary
+   * key, and if the database does not report primary keys.
    */
   def primaryKey: Seq[String] = JdbcUtils.withConnection(options) { connection =>
     val metadata = connection.getMetaData
@@ -41,7 +41,7 @@ final class JdbcReading private (options: JDBCOptions) {
       case Seq(catalog, schema) => (catalog, schema)
       case Seq(schema) if metadata.supportsSchemasInTableDefinitions =>
         (connection.getCatalog, schema)
-      // to MySQL and MariaDB a database is a catalog
+      // in MySQL and MariaDB, a database is a catalog
       case Seq(catalog) => (catalog, null)
       case _ => (connection.getCatalog, connection.getSchema)
     }
@@ -59,7 +59,7 @@ final class JdbcReading private (options: JDBCOptions) {
 
 object JdbcReading {
 
-  /** The JDBC table or query of a relation, if it has one. */
+  /** Returns the JDBC table or query of a relation, if any. */
   def of(relation: LogicalPlan): Option[JdbcReading] = relation match {
     case logical: LogicalRelation =>
       logical.relation match {
@@ -71,7 +71,7 @@ object JdbcReading {
     case _ => None
   }
 
-  /** The parts of a table's name as the database stores them; none of what is no name. */
+  /** Returns the parts of a table's name in the database's spelling; empty if the text is not a name. */
   private def partsOf(table: String, metadata: DatabaseMetaData): Option[Seq[String]] = {
     val quote = Option(metadata.getIdentifierQuoteString).map(_.trim).filter(_.nonEmpty)
     val plain = "[\\p{L}_][\\p{L}\\p{N}_$#]*"

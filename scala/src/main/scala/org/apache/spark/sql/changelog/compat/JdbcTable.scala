@@ -14,10 +14,10 @@ import org.apache.spark.sql.jdbc.{JdbcDialect, JdbcType}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * A table of a database, which Spark's own writer and dialects talk to.
+ * A database table, accessed through Spark's JDBC options and dialects.
  *
  * @param parameters
- *   those of Spark's own source `jdbc`; fails if the driver is not there
+ *   the options of Spark's own source `jdbc`; fails if the driver is missing
  */
 final class JdbcTable(parameters: Map[String, String]) extends Serializable {
   private val options = new JdbcOptionsInWrite(parameters)
@@ -32,7 +32,7 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
 
   def password: Option[String] = options.parameters.get("password").filter(_.nonEmpty)
 
-  /** A connection for one task; what waits for the database fails when the task is interrupted. */
+  /** Opens a connection for a task. When the task is interrupted, calls waiting for the database fail. */
   def connect(dialect: JdbcDialect, partition: Int): Connection = {
     val connection = dialect.createConnectionFactory(options)(partition)
     Option(TaskContext.get()).foreach(task =>
@@ -45,21 +45,21 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
 
   def exists(connection: Connection): Boolean = JdbcUtils.tableExists(connection, options)
 
-  /** The columns that it has, if it is there. */
+  /** Returns the table's columns, if the table exists. */
   def columns(connection: Connection): Option[StructType] =
     JdbcUtils.getSchemaOption(connection, options)
 
-  /** The types that the user has given columns of a table that is created. */
+  /** The user's types for the columns of a created table. */
   def columnTypes: Option[String] = options.createTableColumnTypes
 
-  /** Columns as they stand in a `CREATE TABLE`. */
+  /** Returns column definitions for a `CREATE TABLE`. */
   def definitions(
       dialect: JdbcDialect,
       columns: StructType,
       types: Option[String] = None): String =
     JdbcUtils.schemaString(dialect, columns, SQLConf.get.caseSensitiveAnalysis, types)
 
-  /** A column's type in the database, and that of its NULL. */
+  /** Returns a column's type in the database, and the JDBC type of its NULL. */
   def typeOf(dialect: JdbcDialect, dataType: DataType): JdbcType =
     JdbcUtils.getJdbcType(dataType, dialect)
 
@@ -69,13 +69,13 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
     }
 
   /**
-   * Runs a statement for each row, in the transaction that is open.
+   * Runs a statement for each row, in the open transaction.
    *
-   * Spark's own writer hands dates and times over as `java.sql.Date` and `Timestamp`, which drivers read in
-   * the time zone of the JVM.
+   * Spark's own writer passes dates and times as `java.sql.Date` and `Timestamp`, which drivers interpret in
+   * the JVM's time zone.
    *
    * @param rows
-   *   values as the driver takes them
+   *   values in the driver's types
    * @param nullTypes
    *   the JDBC type of NULL, for each value
    */
@@ -91,7 +91,7 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
         batch.foreach { row =>
           row.zip(nullTypes).zipWithIndex.foreach {
             case ((null, nullType), index) => prepared.setNull(index + 1, nullType)
-            // of no type: the database takes it for that of the column
+            // untyped: the database converts the text to the column's type
             case ((text: String, Types.OTHER), index) =>
               prepared.setObject(index + 1, text, Types.OTHER)
             case ((value, _), index) => prepared.setObject(index + 1, value)
@@ -100,7 +100,7 @@ final class JdbcTable(parameters: Map[String, String]) extends Serializable {
         }
         try prepared.executeBatch()
         catch {
-          // the reason of a row comes after the error of the batch
+          // the error of the row follows the error of the batch
           case error: SQLException if error.getCause == null && error.getNextException != null =>
             Try(error.initCause(error.getNextException))
             throw error

@@ -12,23 +12,23 @@ import org.apache.spark.sql.catalyst.expressions.{
 }
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 
-/** Up to which event time no row of the other side of a join can meet those of a side any more. */
+/** The state watermark of a side of a join: rows up to this event time can no longer match a row of the other side. */
 sealed trait JoinBound {
 
-  /** That time, in ms since 1970. */
+  /** The state watermark, in ms since 1970. */
   def watermark: Long
 }
 
 object JoinBound {
 
-  /** By an event time, or a window of one, in the join key: which column of the key that is. */
+  /** The bound applies to an event time, or time window, in the join key. `ordinal` is the column of the key. */
   final case class InKey(ordinal: Int, watermark: Long) extends JoinBound
 
-  /** By an event time of rows. */
+  /** The bound applies to an event time of the row. */
   final case class InRow(watermark: Long) extends JoinBound
 }
 
-/** Finds [[JoinBound]]s as Spark does for joins of streams of its own. */
+/** Computes [[JoinBound]]s as Spark does for its own stream-stream joins. */
 object JoinBounds {
 
   /** Columns and keys of both sides, the condition, a watermark in ms, and whether the first event time counts. */
@@ -41,7 +41,7 @@ object JoinBounds {
       Option[Long],
       Boolean) => JoinStateWatermarkPredicates
 
-  /** The bounds of the left and of the right side, for a watermark in ms. */
+  /** Returns the bounds of the left and of the right side, for a watermark in ms. */
   def apply(
       left: Seq[Attribute],
       right: Seq[Attribute],
@@ -49,7 +49,7 @@ object JoinBounds {
       rightKey: Seq[Expression],
       condition: Option[Expression],
       watermark: Long): (Option[JoinBound], Option[JoinBound]) = {
-    // of several event times on a side the first one counts
+    // of several event times of a side, the first counts
     val predicates =
       JoinPredicates.find(left, right, leftKey, rightKey, condition, Some(watermark), true)
     (predicates.left.map(boundOf), predicates.right.map(boundOf))
@@ -64,7 +64,8 @@ object JoinBounds {
   }
 
   /**
-   * The state watermark of `own` implied by the join condition, in ms; none if the condition implies none.
+   * Returns the state watermark of `own` implied by the join condition, in ms; empty if the condition implies
+   * no bound.
    */
   def ofCondition(
       own: Attribute,

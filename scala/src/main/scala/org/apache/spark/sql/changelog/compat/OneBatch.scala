@@ -16,23 +16,23 @@ import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
 import org.apache.spark.sql.streaming.{OutputMode, Trigger}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-/** Runs the one batch of a query that its checkpoint says was begun, to get at its plan. */
+/** Runs the last begun batch of a checkpoint, to read the batch's plan. */
 object OneBatch {
 
-  /** Runs the batch that was begun, and no other. */
+  /** Runs only the begun batch. */
   val Only: Trigger = OneTimeTrigger
 
   /**
-   * Runs the batch; `read` is called while it runs.
+   * Runs the batch and calls `read` during the batch.
    *
    * @param query
    *   a streaming query
    * @param read
-   *   given the session, and the query with what its sources have in that batch
+   *   receives the session, and the query with the batch's rows as sources
    */
   def run(session: SparkSession, query: LogicalPlan, checkpoint: Path)(
       read: (SparkSession, LogicalPlan) => Unit): Unit = {
-    // a session that has started no query, and has no listeners to hear of this one
+    // a clone without queries, so without listeners
     val own = session.cloneSession()
     new BorrowedListeners(own, own).run(
       own.sessionState.streamingQueryManager.startQuery(
@@ -45,7 +45,7 @@ object OneBatch {
         trigger = Only))
   }
 
-  /** The plan of a batch as one that is no stream, as far as Spark's own sources go. */
+  /** Returns the plan of a batch as a batch plan, replacing Spark's own streaming sources. */
   def atRest(session: SparkSession, plan: LogicalPlan): LogicalPlan = plan.transform {
     case relation: LogicalRelation => relation.copy(isStreaming = false)
     case rows: LogicalRDD =>

@@ -21,10 +21,10 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreChangelogReaderFactory
 }
 
-/** Which files a version of RocksDB's state consists of, as the archive of the version tells. */
+/** The files of a version of RocksDB state, as listed in the version's archive. */
 object RocksDBFiles {
 
-  /** Those beside the archive, each with the folder that holds it. */
+  /** Returns the files outside the archive, each with its folder. */
   def besides(archive: InputStream): Seq[String] = {
     val listed = Files.createTempFile("rocksdb-files", ".json")
     try {
@@ -51,8 +51,9 @@ object RocksDBFiles {
   }
 
   /**
-   * What a version is made of whose attempts each have files of their own: the versions from a snapshot on, each with
-   * the attempt that counts, as the file that holds its changes tells.
+   * Returns the versions that a version consists of, starting with a snapshot, for checkpoints with separate
+   * files per task attempt. Each version has the id of its committed attempt. The version's changelog file
+   * lists these ids.
    */
   def attemptsBefore(
       session: SparkSession,

@@ -25,30 +25,30 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreCoordinatorRef
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.{SparkContext, TaskContext}
 
-/** The query that runs in this thread, and the batch of it that is planned or run. */
+/** The query running in this thread, with its planned or running batch. */
 final class RunningStream private (stream: StreamExecution, execution: IncrementalExecution) {
 
-  /** The query, as users know it. */
+  /** The query's public handle. */
   def handle: StreamingQuery = stream
 
-  /** The whole query, as it has been analyzed. */
+  /** The whole analyzed query. */
   def query: LogicalPlan = stream.analyzedPlan
 
-  /** The folder that holds the offset log. */
+  /** The folder with the offset log. */
   def checkpoint: Path = new Path(stream.resolvedCheckpointRoot)
 
   def batchId: Long = execution.currentBatchId
 
-  /** Whether it is the first batch of this run of the query. */
+  /** Whether the batch is the first of this run of the query. */
   def isFirstOfRun: Boolean = execution.isFirstBatch
 
-  /** Lets sources of a batch whose offsets were known before this run find out what more there is. */
+  /** Lets the sources look up their latest offsets, in a batch whose offsets were known before this run. */
   def findLatestOffsets(): Unit = LatestOffsets.find(stream.availableOffsets)
 
-  /** In how many partitions Spark's own operators keep their state. */
+  /** The number of state partitions of Spark's own operators. */
   def numStateStores: Int = execution.numStateStores
 
-  /** Where the state of an operator is. */
+  /** Returns the state location of an operator. */
   def stateInfo(operatorId: Long, numPartitions: Int): StatefulOperatorStateInfo =
     StatefulOperatorStateInfo(
       execution.checkpointLocation,
@@ -61,53 +61,56 @@ final class RunningStream private (stream: StreamExecution, execution: Increment
 
   def executedPlan: SparkPlan = execution.executedPlan
 
-  /** The time of the batch. */
+  /** The times of the batch. */
   def time: StreamTime = RunningStream.timeOf(execution.offsetSeqMetadata)
 
-  /** That of the batch before, if there was one. */
+  /** The times of the previous batch, if any. */
   def previousTime: Option[StreamTime] =
     execution.prevOffsetSeqMetadata.map(RunningStream.timeOf)
 
-  /** That of the batch that comes next. */
+  /** The times of the next batch. */
   def nextTime: StreamTime =
     RunningStream.timeOf(stream.getLatestExecutionContext().offsetSeqMetadata)
 }
 
 /**
- * The time of a batch.
+ * The times of a batch.
  *
  * @param timestamp
- *   when it was begun, in ms since 1970
+ *   the start of the batch, in ms since 1970
  * @param watermark
- *   in ms since 1970, 0 for none yet
+ *   in ms since 1970, 0 without a watermark
  */
 final case class StreamTime(timestamp: Long, watermark: Long)
 
 object RunningStream {
 
-  /** None outside a running query. Spark tells a stream's thread which query it belongs to. */
+  /**
+   * Returns the query running in this thread; empty outside a running query. Spark stores the query's id in the
+   * thread.
+   */
   def apply(session: SparkSession): Option[RunningStream] = for {
     id <- Option(queryId(session.sparkContext))
     stream <- Option(session.sharedState.activeStreamingQueries.get(UUID.fromString(id)))
     execution <- Option(stream.lastExecution)
   } yield new RunningStream(stream, execution)
 
-  /** The id of the query that runs in this thread, or null. */
+  /** Returns the id of the query running in this thread, or null. */
   def queryId(context: SparkContext): String =
     context.getLocalProperty(StreamExecution.QUERY_ID_KEY)
 
-  /** The id of the query whose task this is, or null. */
+  /** Returns the id of a task's query, or null. */
   def queryId(task: TaskContext): String = task.getLocalProperty(StreamExecution.QUERY_ID_KEY)
 
-  /** The number of the batch whose task this is, or null. */
+  /** Returns the number of a task's batch, or null. */
   def batchId(task: TaskContext): String =
     task.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY)
 
-  /** The id of the run of a query to which Hadoop's settings belong. */
+  /** Returns the id of the query run in Hadoop's settings. */
   def runId(hadoopConf: Configuration): Option[UUID] =
     Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
 
-  /** Does something as if no query ran in this thread. */
+  /** Runs `body` as if no query ran in this thread. */
   def outside[T](context: SparkContext)(body: => T): T = {
     val query = queryId(context)
     context.setLocalProperty(StreamExecution.QUERY_ID_KEY, null)
@@ -116,25 +119,26 @@ object RunningStream {
   }
 
   /**
-   * Who knows where state stores are. `session.streams` does, too, but makes a bus of listeners for the session of
-   * each run, which nobody removes.
+   * Returns the coordinator, which knows the executors of state stores. `session.streams` also has a
+   * coordinator, but creates a listener bus for each run's session that is never removed.
    */
   def stateStoreCoordinator(context: SparkContext): StateStoreCoordinatorRef =
     StateStoreCoordinatorRef.forExecutor(context.env)
 
-  /** The sink that a query writes to, where Spark tells. */
+  /** Returns the sink of a query, if Spark exposes the sink. */
   def sinkOf(query: StreamingQuery): Option[Table] = query match {
     case wrapper: StreamingQueryWrapper => Some(wrapper.streamingQuery.sink)
     case _ => None
   }
 
   /**
-   * Whether a query with the trigger `AvailableNow`, which has ended, has read all that its sources had when it
-   * started. A query that was stopped has not. Neither has one that [[runsOneBatch]], if that batch was begun before.
+   * Returns whether an ended query with the trigger `AvailableNow` has read its sources' data completely, as of
+   * the start of the query. False for a stopped query, and for a query that [[runsOneBatch]] if that batch was
+   * begun by an earlier run.
    */
   def hasReadAll(query: StreamingQuery): Boolean =
     if (runsOneBatch(query)) {
-      // Spark asks sources only for a batch that was not begun before
+      // Spark asks sources for offsets only in a batch that was not begun before
       Option(query.lastProgress).exists { batch =>
         Seq("latestOffset", "getOffset").exists(batch.durationMs.containsKey)
       }
@@ -144,7 +148,10 @@ object RunningStream {
         case _ => true
       }
 
-  /** Whether Spark runs a single batch of the query, since a source does not support the trigger `AvailableNow`. */
+  /**
+   * Returns whether Spark runs a single batch of the query, because a source does not support the trigger
+   * `AvailableNow`.
+   */
   def runsOneBatch(query: StreamingQuery): Boolean =
     streamOf(query).exists(_.triggerExecutor.isInstanceOf[SingleBatchExecutor])
 

@@ -12,10 +12,10 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aggregate._
 import org.apache.spark.sql.execution.metric.SQLMetric
 
-/** Makes Spark's operators of aggregates, and changes some that Spark has made. */
+/** Creates Spark's aggregate operators, and modifies aggregates planned by Spark. */
 object SparkAggregates {
 
-  /** The operator that Spark would take for these functions; its results are their buffers. */
+  /** Returns the operator that Spark would choose for these functions. Its results are the functions' buffers. */
   def apply(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
@@ -44,7 +44,7 @@ object SparkAggregates {
       input)
   }
 
-  /** The same for rows that come sorted by group, in the order in which functions see them. */
+  /** Returns an aggregate over rows sorted by group, in the order in which functions read the rows. */
   def inOrder(
       grouping: Seq[Attribute],
       functions: Seq[AggregateExpression],
@@ -66,7 +66,7 @@ object SparkAggregates {
       functions: Seq[AggregateExpression]): Seq[Attribute] =
     grouping.map(_.toAttribute) ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
 
-  /** A plan of Spark's whose aggregates expect rows sorted by group, and group by `groupBy`. */
+  /** Replaces the aggregates of a Spark plan by sort aggregates, with the grouping columns changed by `groupBy`. */
   def sorted(plan: SparkPlan, groupBy: NamedExpression => NamedExpression): SparkPlan = {
     def grouped(aggregate: SortAggregateExec) =
       aggregate.copy(groupingExpressions = aggregate.groupingExpressions.map(groupBy))
@@ -77,7 +77,7 @@ object SparkAggregates {
     }
   }
 
-  /** An aggregate of Spark's over other rows, which lack the column `without`. */
+  /** Returns a Spark aggregate over other rows, which lack the column `without`. */
   def over(plan: SparkPlan, rows: SparkPlan, without: Attribute): SparkPlan = {
     def left(columns: Seq[NamedExpression]) = columns.filterNot(_.exprId == without.exprId)
     plan match {
@@ -100,7 +100,7 @@ object SparkAggregates {
     }
   }
 
-  /** Spark's operator that merges sessions in a plan, if there is one. */
+  /** Returns the merge of sessions in a Spark plan, if any. */
   def sessionsOf(plan: SparkPlan): Option[MergedSessions] =
     plan.collectFirst { case merging: MergingSessionsExec =>
       MergedSessions(
@@ -110,15 +110,15 @@ object SparkAggregates {
         merging.child)
     }
 
-  /** The plan with something else in place of what merges its sessions. */
+  /** Replaces the merge of sessions in a plan. */
   def withSessions(plan: SparkPlan, sessions: SparkPlan): SparkPlan =
     plan.transform { case _: MergingSessionsExec => sessions }
 
   /**
-   * Merges sessions of rows, and buffers of functions in them.
+   * Merges the sessions of rows, and the functions' buffers.
    *
    * @param rows
-   *   of columns `input`, sorted by group and session
+   *   rows of the columns `input`, sorted by group and session
    */
   def mergeSessions(
       partition: Int,
@@ -142,7 +142,7 @@ object SparkAggregates {
       numMerged)
 }
 
-/** How Spark merges sessions: by which columns, one of them the session, and of what. */
+/** Spark's merge of sessions: the grouping columns, including the session, the functions and the input. */
 final case class MergedSessions(
     grouping: Seq[Attribute],
     session: Attribute,

@@ -19,8 +19,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{SparkContext, TaskContext}
 
 /**
- * Puts rows of partitions together. The methods of an RDD would clean the functions, for which Spark
- * reads class files.
+ * Maps and combines partitions. The methods of an RDD would clean their functions, which makes Spark read class
+ * files.
  */
 object SparkRDDs {
 
@@ -28,21 +28,21 @@ object SparkRDDs {
   def map[T: ClassTag, U: ClassTag](rows: RDD[T])(of: Iterator[T] => Iterator[U]): RDD[U] =
     new MapPartitionsRDD[U, T](rows, (_: TaskContext, _: Int, all: Iterator[T]) => of(all))
 
-  /** Maps partitions with the same index together. */
+  /** Maps each pair of partitions with the same index. */
   def zip[A: ClassTag, B: ClassTag, T: ClassTag](first: RDD[A], second: RDD[B])(
       of: (Iterator[A], Iterator[B]) => Iterator[T]): RDD[T] =
     new ZippedPartitionsRDD2(first.sparkContext, of, first, second)
 
-  /** The rows of partitions of the same number, one after the other, in one task. */
+  /** Concatenates the partitions with the same index, in a single task. */
   def concatenate(all: Seq[RDD[InternalRow]], numPartitions: Int): RDD[InternalRow] =
     new SQLPartitioningAwareUnionRDD(all.head.sparkContext, all, numPartitions)
 
-  /** Partitions without rows. */
+  /** Returns partitions without rows. */
   def empty(context: SparkContext, numPartitions: Int): RDD[InternalRow] =
     new EmptyRDDWithPartitions(context, numPartitions)
 }
 
-/** Rows that are put aside in a task, and go to disk when they get many. */
+/** Rows buffered in a task, which spill to disk. */
 final class SpillingRows(limits: SpillingRows.Limits) {
   private val rows = new ExternalAppendOnlyUnsafeRowArray(
     limits.rowsInMemory,
@@ -57,7 +57,7 @@ final class SpillingRows(limits: SpillingRows.Limits) {
 
 object SpillingRows {
 
-  /** When rows go to disk. */
+  /** The limits above which rows spill. */
   final case class Limits(rowsInMemory: Int, rowsBeforeSpill: Int, bytesBeforeSpill: Long)
 
   object Limits {

@@ -26,19 +26,19 @@ import org.apache.spark.sql.execution.window.{Partial, WindowGroupLimitExec}
 import org.apache.spark.sql.internal.UDFAdaptors
 import org.apache.spark.util.IndylambdaScalaClosures
 
-/** The rules of Spark's that are called by themselves: what a plan looks like depends on them. */
+/** Spark's rules called individually. The form of a plan depends on these rules. */
 object SparkRules {
 
-  /** Puts common tables where they are read. */
+  /** Inlines common table expressions. */
   def inlineCommonTables(plan: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(plan)
 
-  /** Makes joins of `IN` and `EXISTS`. */
+  /** Turns `IN` and `EXISTS` into joins. */
   def joinPredicateSubqueries(plan: LogicalPlan): LogicalPlan = RewritePredicateSubquery(plan)
 
-  /** Leaves out columns that nobody reads. */
+  /** Removes unused columns. */
   def pruneColumns(plan: LogicalPlan): LogicalPlan = ColumnPruning(plan)
 
-  /** What Spark tidies up behind the rules that make joins. */
+  /** Applies the cleanup rules that Spark runs after creating joins. */
   def tidyJoins(plan: LogicalPlan): LogicalPlan =
     Seq[Rule[LogicalPlan]](
       EliminateOuterJoin,
@@ -49,43 +49,46 @@ object SparkRules {
 
   def removeRedundantAliases(plan: LogicalPlan): LogicalPlan = RemoveRedundantAliases(plan)
 
-  /** A copy of the plan all of whose columns are new, as Spark copies a common table expression. */
+  /** Returns a copy of the plan with new column ids, as Spark copies a common table expression. */
   def withNewColumns(plan: LogicalPlan): LogicalPlan =
     DeduplicateRelations(Join(plan, plan, Inner, None, JoinHint.NONE)).children.last
 
-  /** The plan without names of views and of subqueries at its top. */
+  /** Removes the names of views and subqueries at the top of the plan. */
   def withoutNames(plan: LogicalPlan): LogicalPlan = EliminateView(EliminateSubqueryAliases(plan))
 
-  /** Lets columns be NULL where what they are made of can. */
+  /** Makes columns nullable if their input is nullable. */
   def updateNullability(plan: LogicalPlan): LogicalPlan = UpdateAttributeNullability(plan)
 
-  /** Calls functions of Python outside of aggregates, as far as Spark does. */
+  /** Moves calls of Python functions out of aggregates, as far as Spark does. */
   def extractPythonFromAggregates(plan: LogicalPlan): LogicalPlan =
     ExtractGroupingPythonUDFFromAggregate(ExtractPythonUDFFromAggregate(plan))
 
-  /** Makes equal numbers of floating point of equal bytes. */
+  /** Gives equal floating point numbers equal bytes. */
   def normalizeFloats(value: Expression): Expression = NormalizeFloatingNumbers.normalize(value)
 
-  /** What such a number was made of. */
+  /** Removes the normalization from a number. */
   def withoutNormalization(value: Expression): Expression = value match {
     case NormalizeNaNAndZero(number) => number
     case other => other
   }
 
-  /** Whether Spark keeps state for a node. */
+  /** Returns whether Spark keeps state for a node. */
   def keepsState(node: LogicalPlan): Boolean = StatefulNode(node)
 }
 
-/** Leaves behind in each task the rows that can't have a rank up to `limit` among all rows. */
+/** Drops, in each task, the rows that cannot have a rank up to `limit` among all rows. */
 object RankLimit {
   def apply(order: Seq[SortOrder], rank: Expression, limit: Int, rows: SparkPlan): SparkPlan =
     WindowGroupLimitExec(Nil, order, rank, limit, Partial, rows)
 }
 
-/** What Spark makes of functions of typed datasets. */
+/** Recognizes Spark's expressions for functions of typed datasets. */
 object TypedFunctions {
 
-  /** Whether an expression calls a function of a typed dataset, such as an `Aggregator` or that of a `filter`. */
+  /**
+   * Returns whether an expression calls a function of a typed dataset, such as an `Aggregator` or the function
+   * of a `filter`.
+   */
   def isCalledBy(expression: Expression): Boolean = expression match {
     case _: TypedAggregateExpression => true
     case Invoke(Literal(_: Function1[_, _] | _: FilterFunction[_], _), _, _, _, _, _, _, _) =>
@@ -93,7 +96,7 @@ object TypedFunctions {
     case _ => false
   }
 
-  /** Whether a function over partitions is what `flatMap` makes of one over rows. */
+  /** Returns whether a function over partitions is Spark's adapter for a `flatMap` over rows. */
   def isFlatMap(function: Iterator[Any] => Iterator[Any]): Boolean =
     IndylambdaScalaClosures.getSerializationProxy(function).exists { lambda =>
       lambda.getImplClass == UDFAdaptors.getClass.getName.replace('.', '/') &&
@@ -102,9 +105,9 @@ object TypedFunctions {
 }
 
 /**
- * One plan in place of two. It has the columns of the first one.
+ * A plan merged from two plans. Its output starts with the columns of the first plan.
  *
  * @param places
- *   where in its output the columns of the second one are
+ *   the index in the output of each column of the second plan
  */
 final case class MergedPlans(plan: LogicalPlan, places: AttributeMap[Int])

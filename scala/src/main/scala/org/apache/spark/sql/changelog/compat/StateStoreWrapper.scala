@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.NextIterator
 
-/** Does what another state store does, as far as operators here use one: a value per key. */
+/** Delegates to another state store the operations that operators use, with a single value per key. */
 abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStore {
   override def get(key: UnsafeRow, family: String): UnsafeRow = store.get(key, family)
 
@@ -57,11 +57,11 @@ abstract class StateStoreWrapper(store: StateStore) extends SingleValueStateStor
 }
 
 /**
- * A provider of state stores that keep one value per key, over the files of Spark's in-memory provider,
- * which cleans them up, and reads for those who look into a checkpoint.
+ * A provider of state stores with a single value per key, over the files of Spark's in-memory provider. Spark's
+ * provider deletes old files and serves Spark's state readers.
  *
  * @param name
- *   what it is called in errors
+ *   the provider's name in errors
  */
 abstract class DelegatingStateProvider(name: String)
     extends VersionStateProvider
@@ -70,10 +70,10 @@ abstract class DelegatingStateProvider(name: String)
   private var storeId: StateStoreId = _
   private var hadoopConf: Configuration = _
 
-  /** Refuses settings that it can't work with. */
+  /** Fails for settings that the provider does not support. */
   protected def check(storeConf: StateStoreConf): Unit
 
-  /** Called once, when it is known what is kept. */
+  /** Called once, with the schema of the state. */
   protected def begin(
       keySchema: StructType,
       valueSchema: StructType,
@@ -82,17 +82,17 @@ abstract class DelegatingStateProvider(name: String)
       hadoopConf: Configuration): Unit
 
   /**
-   * The store of a version, to be changed.
+   * Returns the store of a version, for changes.
    *
    * @param isEmpty
-   *   whether it holds nothing, whatever there is of that version
+   *   whether the store is empty, whatever files the version has
    */
   protected def storeOf(
       version: Long,
       isEmpty: Boolean,
       forceSnapshotOnCommit: Boolean): StateStore
 
-  /** The store of a version that is only read. */
+  /** Returns the store of a version, for reading. */
   protected def storeToRead(version: Long): StateStore
 
   override final def init(
@@ -110,7 +110,7 @@ abstract class DelegatingStateProvider(name: String)
       case _ => 0
     }
     check(storeConfs)
-    // Spark's provider refuses what neither of the two can do
+    // Spark's provider rejects settings that neither provider supports
     sparkProvider = new HDFSBackedStateStoreProvider
     sparkProvider.init(
       stateStoreId,
@@ -147,7 +147,7 @@ abstract class DelegatingStateProvider(name: String)
 
   override def close(): Unit = sparkProvider.close()
 
-  /** Tells Spark's coordinator of a commit, if it wants to know. */
+  /** Reports a commit to Spark's coordinator, if commit validation is on. */
   protected def reportCommit(version: Long, storeConf: StateStoreConf): Unit =
     if (storeConf.commitValidationEnabled) {
       StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
@@ -185,7 +185,7 @@ abstract class DelegatingStateProvider(name: String)
       endVersionStateStoreCkptId)
 }
 
-/** A state store that keeps one value per key, and all of them in one family. */
+/** A state store with a single value per key and a single column family. */
 trait SingleValueStateStore extends VersionStateStore {
   override def valuesIterator(key: UnsafeRow, family: String): Iterator[UnsafeRow] =
     oneValuePerKey()

@@ -24,10 +24,10 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.{SQLConf, SessionState}
 import org.apache.spark.sql.types.StructType
 
-/** One state store of each partition of an operator, and what Spark notes of it. */
+/** The state stores of an operator, one per partition, and Spark's metadata of them. */
 object StateStores {
 
-  /** Writes the state schema before a store is opened. */
+  /** The state schema, which is written before a store is opened. */
   final case class Columns(key: StructType, value: StructType, keyEncoder: KeyStateEncoderSpec)
 
   def idOf(state: StatefulOperatorStateInfo, partition: Int): StateStoreProviderId =
@@ -35,7 +35,7 @@ object StateStores {
       StateStoreId(state.checkpointLocation, state.operatorId, partition),
       state.queryRunId)
 
-  /** The state of a partition as the batch before has left it. Called within a task. */
+  /** Opens the state that the previous batch left in a partition. Called within a task. */
   def open(
       state: StatefulOperatorStateInfo,
       partition: Int,
@@ -54,19 +54,19 @@ object StateStores {
       storeConf,
       hadoopConf)
 
-  /** Where Spark has noted the columns of an operator's state. */
+  /** Returns the path of Spark's schema file for an operator's state. */
   def columnsFile(state: StatefulOperatorStateInfo): Path =
     StateSchemaCompatibilityChecker.schemaFile(
       StateStoreId(state.checkpointLocation, state.operatorId, 0).storeCheckpointLocation())
 
-  /** The columns of keys and of values that stand in such a file, if it tells of any. */
+  /** Returns the key and value columns in a schema file, if any. */
   def readColumns(file: FSDataInputStream): Option[(StructType, StructType)] =
     StateSchemaCompatibilityChecker
       .readSchemaFile(file)
       .find(_.colFamilyName == StateStore.DEFAULT_COL_FAMILY_NAME)
       .map(stored => (stored.keySchema, stored.valueSchema))
 
-  /** Lets Spark compare the columns with those it has noted, and note them. */
+  /** Lets Spark compare the columns with its schema file, and write the file. */
   def validate(
       state: StatefulOperatorStateInfo,
       columns: Columns,
@@ -102,8 +102,8 @@ object StateStores {
   }
 
   /**
-   * Tells Spark's coordinator of a snapshot. Of a store that it takes to be behind it wants one with every
-   * batch.
+   * Reports a snapshot to Spark's coordinator. If the coordinator regards a store as lagging, it requests a
+   * snapshot with every batch.
    */
   def reportSnapshot(store: StateStoreId, version: Long, hadoopConf: Configuration): Unit =
     for {
@@ -116,15 +116,15 @@ object StateStores {
     }
 }
 
-/** How rows are placed where state is kept of them, which must be the same in every batch. */
+/** The placement of rows for stateful operators, which must be the same in every batch. */
 object StatePlacement {
 
-  /** Rows that agree on `key` together; all of them, if it has no columns. */
+  /** Places the rows with equal `key` in one partition. With an empty `key`, all rows are in one partition. */
   def clusteredBy(key: Seq[Expression], numPartitions: Int, conf: SQLConf): Distribution =
     if (key.isEmpty) AllTuples
     else StatefulOperatorPartitioning.getCompatibleDistribution(key, numPartitions, conf)
 
-  /** A shuffle that Spark leaves as it is, though the rows may be so placed already. */
+  /** Returns a shuffle that Spark keeps even if the rows are already placed accordingly. */
   def shuffle(partitioning: Partitioning, rows: SparkPlan): SparkPlan =
     ShuffleExchangeExec(partitioning, rows, REQUIRED_BY_STATEFUL_OPERATOR)
 }

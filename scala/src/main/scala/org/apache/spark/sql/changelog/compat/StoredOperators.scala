@@ -18,21 +18,21 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * The operators with state of a query, as its checkpoint tells of them.
+ * The stateful operators of a query, read from its checkpoint.
  *
  * @param state
- *   the folder with the state of all operators
+ *   the folder with the state of the query's operators
  */
 final class StoredOperators(state: Path, hadoopConf: Configuration) {
 
-  /** All of them, as they were after a batch. Throws whatever makes that unknown. */
+  /** Returns the operators after a batch. Throws an exception if they cannot be read. */
   def all(batch: Long): Seq[StoredOperator] = {
     val confs = new SerializableConfiguration(hadoopConf)
     val known = new StateMetadataPartitionReader(
       state.getParent.toString,
       confs,
       batch).allOperatorStateMetadata.toSeq
-    // Spark takes a file that is missing for a query without state
+    // Spark reads a missing file as a query without state
     val files = state.getFileSystem(hadoopConf)
     val folders = if (files.exists(state)) files.listStatus(state).toSeq else Nil
     val numbers = folders.flatMap(_.getPath.getName.toLongOption)
@@ -41,7 +41,7 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
     known.map(new StoredOperator(_))
   }
 
-  /** The columns of a store, of which each partition of its operator has one. */
+  /** Returns the columns of a store. */
   def columnsOf(operator: StoredOperator, store: StoredStore): StateStores.Columns = {
     val id = StateStoreId(state.toString, operator.id, 0, store.name)
     val file = StateSchemaCompatibilityChecker.schemaFile(id.storeCheckpointLocation())
@@ -55,12 +55,12 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
       else PrefixKeyScanStateEncoderSpec(key, store.numPrefixColumns))
   }
 
-  /** Where the first partition of a store is, below the state of all operators. */
+  /** Returns the folder of a store's first partition, relative to the state folder. */
   def folderOf(operator: StoredOperator, store: StoredStore): String =
     if (store.name == StateStoreId.DEFAULT_STORE_NAME) s"${operator.id}/0"
     else s"${operator.id}/0/${store.name}"
 
-  /** Notes an operator which has its state in so many partitions. */
+  /** Writes the metadata of an operator with a new number of partitions. */
   def write(operator: StoredOperator, numPartitions: Int): Unit = operator.metadata match {
     case first: OperatorStateMetadataV1 =>
       val stores = first.stateStoreInfo.map(_.copy(numPartitions = numPartitions))
@@ -71,14 +71,14 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
   }
 }
 
-/** An operator with state, as a checkpoint tells of it. */
+/** A stateful operator in a checkpoint. */
 final class StoredOperator private[compat] (private[compat] val metadata: OperatorStateMetadata) {
   def id: Long = metadata.operatorInfo.operatorId
 
   /** The operator's name in a query's progress. */
   def name: String = metadata.operatorInfo.operatorName
 
-  /** Whether its stores hold several tables each, whose columns may change. */
+  /** Whether the operator's stores have several column families with separate schemas. */
   def hasColumnFamilies: Boolean = !metadata.isInstanceOf[OperatorStateMetadataV1]
 
   val stores: Seq[StoredStore] = {
@@ -93,10 +93,10 @@ final class StoredOperator private[compat] (private[compat] val metadata: Operat
   }
 }
 
-/** A store of each partition of an operator. */
+/** A store of an operator, with one instance per partition. */
 final case class StoredStore(name: String, numPartitions: Int, numPrefixColumns: Int)
 
-/** In which partition each entry of a store of one of Spark's own operators is, as Spark says for all it knows. */
+/** The partition of each entry in a store of a Spark operator, if Spark exposes it. */
 final class SparkPlacement(
     operator: String,
     store: String,
@@ -106,7 +106,7 @@ final class SparkPlacement(
 
   def isKnown: Boolean = Try(keys).isSuccess
 
-  /** Gives the partition that a key belongs to, of so many. */
+  /** Returns the function from a state key to its partition, for a number of partitions. */
   def partitionOf(numPartitions: Int): UnsafeRow => Int = {
     val shuffled = keys
     val columns = shuffled.columns

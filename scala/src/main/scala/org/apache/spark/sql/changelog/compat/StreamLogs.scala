@@ -23,28 +23,28 @@ import org.apache.spark.sql.execution.streaming.runtime.{
 }
 import org.apache.spark.sql.internal.SQLConf
 
-/** The logs of batches in the checkpoint of a query, entry by entry. */
+/** The entries of the offset log and the commit log in a query's checkpoint. */
 final class StreamLogs(session: SparkSession, checkpoint: Path) {
 
-  /** The batches in the log of those that were begun. */
+  /** The batches in the offset log. */
   def begun: Seq[Long] = offsetLog.listBatchesOnDisk.toSeq
 
-  /** The offsets of a batch, if it was begun. */
+  /** Returns the offsets of a batch, if the batch was begun. */
   def offsets(batch: Long): Option[LoggedBatch] = offsetLog.get(batch).map(new LoggedBatch(_))
 
-  /** Notes that a batch is begun. */
+  /** Adds a batch to the offset log. */
   def begin(batch: Long, offsets: LoggedBatch): Unit = {
     offsetLog.add(batch, offsets.logged)
     ()
   }
 
-  /** The watermark, in ms, that a batch has left to the next one, if it is done. */
+  /** Returns the watermark, in ms, that a committed batch leaves to the next. */
   def watermarkAfter(batch: Long): Option[Long] =
     commitLog.get(batch).map(_.nextBatchWatermarkMs)
 
   /**
-   * Which of its files count, where each attempt of a task leaves some of its own: of each operator, by partition
-   * and store.
+   * Returns the ids of the committed state files of a batch, for checkpoints with separate files per task
+   * attempt: by operator, partition and store.
    */
   def stateIds(batch: Long): Option[Map[Long, Seq[Seq[String]]]] =
     commitLog.get(batch).flatMap(_.stateUniqueIds).filter(_.nonEmpty).map { ids =>
@@ -52,10 +52,10 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
     }
 
   /**
-   * Notes that a batch is done, as other logs say of it.
+   * Adds a batch to the commit log, with the entry of other logs.
    *
    * @param stateIds
-   *   which files of it count, where those are others
+   *   the ids of the committed state files, if they differ
    */
   def endAs(
       batch: Long,
@@ -68,7 +68,7 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
       commitLogLike(others).add(batch, ids.fold(done)(CommitLogs.withStateIds(done, _)))
     }
 
-  /** The query that the checkpoint is of, as sinks know it, if it was ever started. */
+  /** The query id of the checkpoint in sinks, if the query was ever started. */
   def queryId: Option[String] = StreamMetadata
     .read(new Path(checkpoint, "metadata"), session.sessionState.newHadoopConf())
     .map(_.id)
@@ -80,7 +80,7 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
 
   private def commitLog: CommitLog = commitLogLike(this)
 
-  /** The log of batches that are done, in the form in which the other one is. */
+  /** Returns the commit log, in the format of the other log. */
   private def commitLogLike(other: StreamLogs): CommitLog =
     CommitLogs.open(session, commits, like = other.commits)
 
@@ -92,32 +92,32 @@ final class StreamLogs(session: SparkSession, checkpoint: Path) {
 
 object StreamLogs {
 
-  /** Reads the file that says which query a checkpoint is of, and fails if it can't be read. */
+  /** Reads the file with the query id of a checkpoint, and fails if the file cannot be read. */
   def checkIdentity(file: Path, hadoopConf: Configuration): Unit = {
     StreamMetadata.read(file, hadoopConf)
     ()
   }
 
-  /** Makes a checkpoint that of a new query. */
+  /** Writes a new query id into a checkpoint. */
   def writeIdentity(file: Path, hadoopConf: Configuration): Unit =
     StreamMetadata.write(StreamMetadata(UUID.randomUUID.toString), file, hadoopConf)
 }
 
-/** One entry of the offset log. */
+/** An entry of the offset log. */
 final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffsets.Entry) {
   private val metadata = LoggedOffsets.metadata(logged)
 
-  /** The settings that Spark keeps for the query's life. */
+  /** The settings that Spark records for the lifetime of the query. */
   def settings: Map[String, String] = metadata.fold(Map.empty[String, String])(_.conf)
 
-  /** When the batch was begun, in ms, if that is known. */
+  /** The start of the batch, in ms, if known. */
   def timestamp: Option[Long] = metadata.map(_.batchTimestampMs)
 
-  /** Up to where each source is read, as it puts it, in their order; none where they have names. */
+  /** The end offset of each source in source order, in the source's own format; empty for named sources. */
   def inOrder: Option[Seq[Option[String]]] =
     LoggedOffsets.inOrder(logged).map(_.map(_.map(_.json)))
 
-  /** The same for the sources that have something, each with the name of its folder. */
+  /** The end offsets of sources with data, each with the name of the source's folder. */
   def bySource: Seq[(String, String)] = {
     val places = LoggedOffsets.inOrder(logged).getOrElse(Nil).zipWithIndex.map {
       case (offset, place) => place.toString -> offset
@@ -128,8 +128,8 @@ final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffse
   }
 
   /**
-   * The same time and settings for a query with other sources, each of which stands where the one of a
-   * place here does, or has not been read; none where sources have names.
+   * Returns an entry with the same times and settings, for a query with other sources. Each source has the
+   * offset of the source at an index here, or has not been read. Empty for named sources.
    */
   def of(places: Seq[Option[Int]]): Option[LoggedBatch] =
     LoggedOffsets
@@ -138,16 +138,16 @@ final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffse
       .flatMap(LoggedOffsets.withOffsets(logged, _))
       .map(new LoggedBatch(_))
 
-  /** The same for a query with so many partitions, if that can be said. */
+  /** Returns the entry for a query with another number of partitions, if possible. */
   def inPartitions(numPartitions: Int): Option[LoggedBatch] = {
     val changed = SQLConf.SHUFFLE_PARTITIONS.key -> numPartitions.toString
     metadata.flatMap(now => next(now.batchWatermarkMs, now.batchTimestampMs, settings + changed))
   }
 
-  /** Lets `conf` have the settings that Spark keeps for the query's life. */
+  /** Applies the settings recorded for the query to `conf`. */
   def use(conf: SQLConf): Unit = metadata.foreach(OffsetSeqMetadata.setSessionConf(_, conf))
 
-  /** The same offsets for a batch at another time, if it can be given one. */
+  /** Returns the entry for a batch at another time, if possible. */
   def at(timestamp: Long, watermark: Long): Option[LoggedBatch] =
     next(watermark, timestamp, settings)
 
@@ -158,24 +158,24 @@ final class LoggedBatch private[compat] (private[compat] val logged: LoggedOffse
     LoggedOffsets.withMetadata(logged, watermark, timestamp, settings).map(new LoggedBatch(_))
 }
 
-/** Plans of batches of DSv1 sources, not executed. */
+/** Batches of DSv1 sources. */
 object SourceBatches {
 
-  /** The DSv1 source of a stream, if it has one. */
+  /** Returns the DSv1 source of a stream, if any. */
   def sourceOf(stream: LogicalPlan): Option[DataSource] = stream match {
     case relation: StreamingRelation => Some(relation.dataSource)
     case _ => None
   }
 
-  /** Whether a source goes through files, all of whose rows are given. */
+  /** Returns whether a source reads files. Such a source emits each row of its files. */
   def readsFiles(source: DataSource): Boolean =
     classOf[FileFormat].isAssignableFrom(source.providingClass)
 
   /**
-   * The files that such a source has given, as it has noted.
+   * Returns the files that a file source has read, from the source's log.
    *
    * @param folder
-   *   its own, in a checkpoint
+   *   the source's folder in a checkpoint
    */
   def filesGiven(session: SparkSession, folder: Path): Seq[Path] =
     new FileStreamSourceLog(FileStreamSourceLog.VERSION, session, folder.toString)

@@ -16,18 +16,18 @@ import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 /** A request for a page. */
 trait WebRequest {
 
-  /** The value of a parameter of the address. */
+  /** Returns the value of a URL parameter. */
   def parameter(name: String): Option[String]
 
-  /** The address of a page of the tab, with parameters. */
+  /** Returns the URL of a page of the tab, with parameters. */
   def link(page: String, parameters: (String, String)*): String
 }
 
 /**
- * A page of a tab of Spark's web UI.
+ * A page in a tab of Spark's web UI.
  *
  * @param path
- *   its place below the tab, empty for what the tab shows first
+ *   the path of the page below the tab, empty for the tab's first page
  */
 abstract class WebPage(val path: String, val title: String) {
   def content(request: WebRequest): NodeSeq
@@ -37,10 +37,10 @@ abstract class WebPage(val path: String, val title: String) {
 object WebTab {
 
   /**
-   * Adds a tab to the UI of an application, if it has one.
+   * Adds a tab to the UI of an application, if the application has a UI.
    *
    * @param path
-   *   its place in the UI
+   *   the path of the tab in the UI
    */
   def attach(context: SparkContext, path: String, name: String, pages: Seq[WebPage]): Unit =
     context.ui.foreach(ui => ui.attachTab(new Tab(ui, path, name, pages)))
@@ -49,7 +49,7 @@ object WebTab {
       extends SparkUITab(ui, path) {
     pages.foreach(page => attachPage(new Page(this, page)))
 
-    /** Behind Spark's own. */
+    /** After Spark's own tabs. */
     override def displayOrder: Int = 10
   }
 

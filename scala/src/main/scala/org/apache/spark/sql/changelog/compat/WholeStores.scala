@@ -17,10 +17,10 @@ import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Reads whole versions of state stores, and writes ones that follow none before, outside of a query.
+ * Reads and writes whole versions of state stores outside a query. A written version needs no earlier version.
  *
  * @param otherwise
- *   makes what reads and writes the files of all providers but RocksDB's
+ *   creates the provider for files of providers other than RocksDB's
  */
 final class WholeStores private (
     storeConf: StateStoreConf,
@@ -31,10 +31,10 @@ final class WholeStores private (
   def hadoopConf: Configuration = confs.value.value
 
   /**
-   * All entries of a version, as long as the task runs. Called within one.
+   * Returns the entries of a version. Called within a task; the entries are valid until the task ends.
    *
    * @param stateId
-   *   which files of it count, where each attempt of a task leaves some
+   *   the id of the committed files, for checkpoints with separate files per task attempt
    */
   def read(
       id: StateStoreId,
@@ -50,7 +50,7 @@ final class WholeStores private (
     store.iterator()
   }
 
-  /** Writes a version, which then holds what `fill` puts into it. Gives which files of it count, where that is to be said. */
+  /** Writes a version with the entries that `fill` puts. Returns the id of the committed files, if files have ids. */
   def write(id: StateStoreId, version: Long, columns: StateStores.Columns)(
       fill: StateStore => Unit): Option[String] = {
     val provider = open(id, columns)
@@ -64,7 +64,7 @@ final class WholeStores private (
     } finally provider.close()
   }
 
-  /** The same for one that holds nothing, whatever its columns are. */
+  /** Writes a version without entries, for any columns. */
   def writeEmpty(id: StateStoreId, version: Long): Option[String] =
     write(id, version, WholeStores.NoColumns)(_ => ())
 
@@ -93,12 +93,12 @@ object WholeStores {
     StateStores.Columns(schema, schema, NoPrefixKeyStateEncoderSpec(schema))
   }
 
-  /** Whether it reads and writes the files of a provider of Spark's. */
+  /** Returns whether the files of a Spark provider can be read and written. */
   def canRead(provider: String): Boolean =
     Seq(classOf[RocksDBStateStoreProvider], classOf[HDFSBackedStateStoreProvider])
       .exists(_.getName == provider)
 
-  /** Stores as a query with these settings has them. */
+  /** Returns the stores for a query with these settings. */
   def apply(
       session: SparkSession,
       conf: SQLConf,

@@ -10,16 +10,16 @@ import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.{ErrorClassesJsonReader, SparkRuntimeException}
 
 /**
- * Builds the errors a user can meet, from `error/changelog-error-conditions.json`.
+ * Builds errors for users, from `error/changelog-error-conditions.json`.
  *
- * Mistakes in a query raise an [[org.apache.spark.sql.AnalysisException]], bad rows raise a
- * [[ChangelogRuntimeException]]; both carry the condition's name, its SQLSTATE and the parameters.
+ * Mistakes in a query raise an [[org.apache.spark.sql.AnalysisException]], invalid rows raise a
+ * [[ChangelogRuntimeException]]. Both have the condition's name, its SQLSTATE and the parameters.
  */
 object ChangelogErrors {
   private lazy val reader = new ErrorClassesJsonReader(
     Seq(getClass.getClassLoader.getResource("error/changelog-error-conditions.json")))
 
-  /** A mistake in a query. */
+  /** Returns the error of a mistake in a query. */
   def analysis(
       condition: String,
       parameters: Map[String, String],
@@ -31,7 +31,7 @@ object ChangelogErrors {
       reader.getSqlState(condition),
       cause)
 
-  /** A row that can't be processed, or a checkpoint that can't be gone on with. */
+  /** Returns the error of an invalid row, or of a checkpoint that cannot be continued. */
   def runtime(
       condition: String,
       parameters: Map[String, String],
@@ -43,14 +43,14 @@ object ChangelogErrors {
       reader.getSqlState(condition),
       cause)
 
-  /** @param reader the function by which changes are read */
+  /** @param reader the function that reads the changes */
   def changesNotAskedFor(reader: String): AnalysisException =
     analysis("CHANGELOG_CHANGES_NOT_ASKED_FOR", Map("reader" -> reader))
 
   def changesNotStarted(): AnalysisException =
     analysis("CHANGELOG_CHANGES_NOT_STARTED", Map.empty)
 
-  /** @param excerpt the line of the statement, and below it a mark where `found` stands */
+  /** @param excerpt the line of the statement, with a mark at `found` in the line below */
   def syntaxError(
       expected: String,
       found: String,
@@ -83,7 +83,7 @@ object ChangelogErrors {
         "value" -> value,
         "expected" -> expected))
 
-  /** @param running the names of those that run */
+  /** @param running the names of running queries */
   def queryNotFound(name: String, running: Seq[String]): AnalysisException = analysis(
     "CHANGELOG_QUERY_NOT_FOUND",
     Map("name" -> name, "running" -> (if (running.isEmpty) "none" else running.mkString(", "))))
@@ -196,7 +196,7 @@ object ChangelogErrors {
   def watermarkOnTable(column: String): AnalysisException =
     analysis("CHANGELOG_WATERMARK_ON_TABLE", Map("column" -> column))
 
-  /** As Spark words its own. */
+  /** Returns the message in the form of Spark's own messages. */
   private def message(condition: String, parameters: Map[String, String]): String = {
     val text = reader.getErrorMessage(condition, parameters)
     s"[$condition] $text SQLSTATE: ${reader.getSqlState(condition)}"
@@ -217,17 +217,17 @@ private class ChangelogAnalysisException(
       sqlState = Some(state)) {
 
   /**
-   * Stays as it is: the message names what is wrong. An error with a query context would be
-   * formatted anew from Spark's own list of conditions, which doesn't have ours.
+   * Returns this error unchanged, because the message already names the fault. Spark would format an error with
+   * a query context again, from its own list of conditions, which lacks the project's conditions.
    */
   override def withPosition(origin: Origin): AnalysisException = this
 }
 
 /**
- * A row that can't be processed: the batch is not committed, and nothing is lost.
+ * The error of an invalid row. The batch is not committed, and nothing is lost.
  *
- * It is one of Spark's own, for those PySpark knows. Such a one is made of a condition of Spark's only,
- * which nobody sees.
+ * The class extends a Spark exception, because PySpark converts only Spark's exceptions. Spark's constructor
+ * requires one of Spark's conditions, which is never shown.
  */
 class ChangelogRuntimeException(
     message: String,

@@ -5,13 +5,10 @@ package org.apache.spark.sql.changelog.errors
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
-/** What is wrong between a query and the checkpoint it is started with. */
+/** The errors of a query that does not match its checkpoint. */
 object CheckpointErrors {
 
-  /**
-   * @param difference
-   *   lines of the two queries
-   */
+  /** @param difference the differing lines of both queries */
   def otherQuery(checkpoint: String, difference: Seq[String]): ChangelogRuntimeException =
     runtime(
       "CHANGELOG_QUERY_CHANGED",

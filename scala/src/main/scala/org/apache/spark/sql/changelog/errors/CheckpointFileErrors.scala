@@ -5,10 +5,10 @@ package org.apache.spark.sql.changelog.errors
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.runtime
 
-/** The errors of checkpoints whose files are not as they were written. */
+/** The errors of damaged or missing checkpoint files. */
 object CheckpointFileErrors {
 
-  /** @param advice what to do if nobody has damaged the file; empty, or a sentence */
+  /** @param advice what to do with an undamaged file; empty, or a sentence */
   def fileDamaged(
       file: String,
       fault: String,
@@ -27,15 +27,15 @@ object CheckpointFileErrors {
       "CHANGELOG_CHECKPOINT_FILE_MISSING",
       Map("file" -> file, "version" -> version.toString))
 
-  /** @param evidence what says that there was such a file, as a sentence */
+  /** @param evidence the evidence that the file existed, as a sentence */
   def logIncomplete(file: String, evidence: String): ChangelogRuntimeException =
     runtime("CHANGELOG_CHECKPOINT_LOG_INCOMPLETE", Map("file" -> file, "evidence" -> evidence))
 
   /**
    * @param folder
-   *   that of the partition's state
+   *   the folder of the partition's state
    * @param files
-   *   of which the version is made, as far as they are there
+   *   the existing files of the version
    */
   def stateNotReadable(
       operator: Long,
@@ -56,7 +56,7 @@ object CheckpointFileErrors {
           .mkString("; ")),
       cause)
 
-  /** An error and those behind it, of which often only one names a file. */
+  /** Returns an error and its causes. Often only one of these names a file. */
   def causes(error: Throwable): Seq[Throwable] =
     Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(10).toSeq
 

@@ -3,7 +3,7 @@
 
 package org.apache.spark.sql.changelog.errors
 
-/** Keeps users and passwords out of what is written down or shown. */
+/** Removes users and passwords from texts to store or show. */
 private[changelog] object Credentials {
   private val secrets =
     "(?:[\\w.-]*passw(?:or)?d\\d?|[\\w.-]*pwd|[\\w.-]*secret|[\\w.-]*token|" +
@@ -12,9 +12,9 @@ private[changelog] object Credentials {
 
   // jdbc:oracle:thin:user/password@host
   private val oracle = "(?i)(jdbc:oracle:\\w+:)[^\\s(]*@"
-  // a password may hold an @
+  // a password may contain an @
   private val jdbc = "(?i)(jdbc:[^\\s?;]*//)[^\\s?;]*@"
-  // a password may hold a /, a port is followed by one
+  // a password may contain a /, and a / follows a port
   private val authority = "(?<=//)[^\\s/@:]+:(?!\\d+/)[^\\s@]*@"
 
   private val patterns = Seq(
@@ -26,7 +26,7 @@ private[changelog] object Credentials {
     // jdbc:mysql://(host=db,user=...,password=...)
     s"(?i)([(,]$names\\s*=)[^),]*" -> "$1")
 
-  /** The texts that have a secret, other than a user. The last is a setting of Kafka's JAAS. */
+  /** Patterns of secrets, apart from user names. The last is a setting of Kafka's JAAS. */
   private val revealing = Seq(
     "(?i)jdbc:oracle:\\w+:[^\\s(/]+/[^\\s(]*@",
     "(?i)jdbc:[^\\s?;]*//[^\\s?;:@]*:[^\\s?;]*@",
@@ -35,11 +35,11 @@ private[changelog] object Credentials {
     s"(?i)\\s$secrets\\s*=\\s*[\"']",
     "-----BEGIN [\\w ]*PRIVATE KEY").map(_.r)
 
-  /** An address without the user and the password that it may name. */
+  /** Returns an address without user and password. */
   def removed(address: String): String = patterns.foldLeft(address) {
     case (text, (pattern, replacement)) => text.replaceAll(pattern, replacement)
   }
 
-  /** Whether a text has a password, a token or a key: of an address, or of a setting of a client. */
+  /** Returns whether an address or a client setting contains a password, a token or a key. */
   def hasSecret(text: String): Boolean = revealing.exists(_.findFirstIn(text).isDefined)
 }

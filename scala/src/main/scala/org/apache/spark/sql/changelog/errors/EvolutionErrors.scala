@@ -7,16 +7,16 @@ import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** Why a query can't go on otherwise than it was with the state it has. */
+/** The errors of a changed or rescaled query that cannot continue with its state. */
 object EvolutionErrors {
 
-  /** It can't go on as a changed query. */
+  /** The changed query cannot continue with the state. */
   def notPossible(checkpoint: String, reason: String): AnalysisException =
     analysis(
       "CHANGELOG_EVOLUTION_NOT_POSSIBLE",
       Map("checkpoint" -> checkpoint, "reason" -> reason))
 
-  /** Its state can't be spread over another number of partitions. */
+  /** The state cannot be distributed over another number of partitions. */
   def notRescaled(checkpoint: String, partitions: Int, reason: String): AnalysisException =
     analysis(
       "CHANGELOG_RESCALING_NOT_POSSIBLE",

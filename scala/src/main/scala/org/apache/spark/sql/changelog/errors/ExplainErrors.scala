@@ -8,13 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** What can be wrong with a query, or with the changes beside it, that is to be shown at work. */
+/** The errors of a dry run, in the query or in the sample. */
 object ExplainErrors {
 
-  /**
-   * @param columns
-   *   those of the source, as far as that is known
-   */
+  /** @param columns the columns of the source, if known */
   def sampleInvalid(line: String, columns: Seq[Attribute], reason: String): AnalysisException =
     analysis(
       "CHANGELOG_DRY_RUN_CHANGE_INVALID",
@@ -23,7 +20,7 @@ object ExplainErrors {
         "columns" -> (if (columns.isEmpty) "" else s" as a row of${listed(columns)}"),
         "reason" -> reason))
 
-  /** @param sources the names of sources, none where one has no name, and their columns */
+  /** @param sources the sources' names, empty for an unnamed source, and columns */
   def sampleSourceNotFound(
       line: String,
       name: Option[String],

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** Why it can't be told where rows come from. */
+/** The errors of `WHY`. */
 object LineageErrors {
 
   def readsStream(node: String): AnalysisException =

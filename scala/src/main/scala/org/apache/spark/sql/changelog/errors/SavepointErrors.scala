@@ -7,13 +7,10 @@ import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/**
- * Why nothing can go on from a batch of a checkpoint. What has the batches is told as users name it, such
- * as "the view v".
- */
+/** The errors of savepoints and forks. The owner of the batches is named in the user's terms, such as "the view v". */
 object SavepointErrors {
 
-  /** @param possible the batches from which it could */
+  /** @param possible the batches from which a query can continue */
   def batchGone(of: String, batch: Long, reason: String, possible: Seq[Long]): AnalysisException =
     analysis(
       "CHANGELOG_BATCH_GONE",
@@ -39,7 +36,7 @@ object SavepointErrors {
 
   private def capital(text: String): String = text.take(1).toUpperCase + text.drop(1)
 
-  /** As `no batch`, `batch 3` or `batch 3 to batch 7`. */
+  /** Returns the batches as text: `no batch`, `batch 3` or `batch 3 to batch 7`. */
   private def ranges(batches: Seq[Long]): String = {
     val ends = batches.sorted.foldLeft(List.empty[(Long, Long)]) {
       case ((first, last) :: rest, batch) if batch == last + 1 => (first, batch) :: rest

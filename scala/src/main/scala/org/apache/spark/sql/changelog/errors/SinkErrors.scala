@@ -8,10 +8,7 @@ import org.apache.spark.sql.types.DataType
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
-/**
- * The errors of sinks. None of them shows an option's value, other than that of an option known to
- * be no secret.
- */
+/** The errors of sinks. An error shows the value of an option only if the option is known not to be secret. */
 object SinkErrors {
   def batchSuperseded(
       sink: String,
@@ -35,9 +32,9 @@ object SinkErrors {
 
   /**
    * @param user
-   *   the option, which the address may stand for
+   *   the value of the option; without the option, the URL may contain the user
    * @param error
-   *   that of the driver or of Spark; kept as the cause only if it shows no secret
+   *   the error of the driver or Spark; kept as the cause only without a secret
    */
   def connectionFailed(
       url: String,
@@ -91,14 +88,14 @@ object SinkErrors {
         "longest" -> longest.toString))
 
   /**
-   * A target holds later rows than those from which a query goes on.
+   * The target has later rows than the batch from which the query continues.
    *
    * @param origin
-   *   the query that has written them
+   *   the query that wrote the rows
    * @param forked
-   *   the last batch that both have in common
+   *   the last batch that both queries share
    * @param held
-   *   the last batch of it that the target holds
+   *   the last batch of `origin` in the target
    */
   def notAtFork(
       sink: String,
@@ -116,12 +113,12 @@ object SinkErrors {
         "held" -> held.toString))
 
   /**
-   * A target holds rows of the query that another one was before, and that one brings all of its own.
+   * The target has rows of the query before its change, but the changed query writes a complete result.
    *
    * @param origin
-   *   the query that has written them
+   *   the query that wrote the rows
    * @param held
-   *   the last batch of it that the target holds
+   *   the last batch of `origin` in the target
    */
   def notEmpty(
       sink: String,
@@ -178,7 +175,7 @@ object SinkErrors {
       "CHANGELOG_SINK_VALUE_NOT_COMPARABLE",
       Map("sink" -> sink, "column" -> column, "type" -> dataType.sql))
 
-  /** @param held what the database holds instead */
+  /** @param held the value that the database stores instead */
   def valueNotHeld(
       table: String,
       column: String,
@@ -195,7 +192,7 @@ object SinkErrors {
         "held" -> held))
   }
 
-  /** How much of a value an error shows. */
+  /** The maximum number of characters of a value in an error. */
   private val MaxShown = 100
 
   private def list(columns: Seq[String]): String = columns.mkString("(", ", ", ")")

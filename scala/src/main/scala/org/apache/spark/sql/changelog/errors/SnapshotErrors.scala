@@ -7,10 +7,10 @@ import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.{analysis, runtime}
 
-/** The errors of snapshots that the first batch of a feed begins with. */
+/** The errors of snapshots read by the first batch of a feed. */
 object SnapshotErrors {
 
-  /** The batch that reads a snapshot was begun, and is not done. */
+  /** The batch that reads the snapshot was begun but not committed. */
   def changed(checkpoint: String): ChangelogRuntimeException =
     runtime("CHANGELOG_SNAPSHOT_CHANGED", Map("checkpoint" -> checkpoint))
 
@@ -23,7 +23,7 @@ object SnapshotErrors {
    * @param found
    *   the type of the snapshot's column
    * @param expected
-   *   the type of the feed's
+   *   the type of the feed's column
    */
   def columnType(
       function: String,
@@ -40,7 +40,7 @@ object SnapshotErrors {
   def keyMissing(function: String): AnalysisException =
     analysis("CHANGELOG_SNAPSHOT_KEY_MISSING", Map("function" -> function))
 
-  /** @param key the values of a key that several rows have */
+  /** @param key the values of a key with several rows */
   def keyRepeated(key: String): ChangelogRuntimeException =
     runtime("CHANGELOG_SNAPSHOT_KEY_REPEATED", Map("key" -> key))
 

@@ -7,10 +7,10 @@ import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** The errors of tables that are followed: most say that changes can't be told, and all must be read again. */
+/** The errors of followed tables. Most mean that the changes are unknown and the table must be read again. */
 object TableErrors {
 
-  /** @param reason why they can't be told */
+  /** @param reason the reason why the changes are unknown */
   def changesLost(table: String, version: String, reason: String): AnalysisException =
     lost("CHANGELOG_TABLE_CHANGES_LOST", table, version, "reason" -> reason)
 
@@ -31,7 +31,7 @@ object TableErrors {
   def replaced(table: String, version: String): AnalysisException =
     lost("CHANGELOG_TABLE_REPLACED", table, version)
 
-  /** Whether a condition says that all must be read again. */
+  /** Returns whether a condition means that the whole table must be read again. */
   def asksForAll(condition: String): Boolean = conditions(condition)
 
   private val conditions = Set(

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 
-/** The errors of views that are kept by statements. */
+/** The errors of views. */
 object ViewErrors {
   def batchUnfinished(view: TableIdentifier, what: String, batch: Long): AnalysisException =
     analysis(
@@ -55,7 +55,7 @@ object ViewErrors {
         "columns" -> columns.mkString(", "),
         "others" -> others.mkString(", ")))
 
-  /** @param reason why there are none */
+  /** @param reason the reason why there are no batches */
   def hasNoBatches(view: TableIdentifier, reason: String): AnalysisException =
     analysis(
       "CHANGELOG_VIEW_HAS_NO_BATCHES",
@@ -67,11 +67,11 @@ object ViewErrors {
   def isRunning(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_IS_RUNNING", Map("view" -> view.quotedString))
 
-  /** @param holder the process that keeps it, and since when */
+  /** @param holder the process that refreshes the view, and the time of its start */
   def isRunningElsewhere(view: TableIdentifier, holder: String): AnalysisException =
     analysis(RunningElsewhere, Map("view" -> view.quotedString, "holder" -> holder))
 
-  /** Whether a condition says that a view needs no refresh, since a query keeps it. */
+  /** Returns whether a condition means that a running query refreshes the view, so that no refresh is needed. */
   def saysIsRunning(condition: String): Boolean = condition == RunningElsewhere
 
   private val RunningElsewhere = "CHANGELOG_VIEW_IS_RUNNING_ELSEWHERE"
@@ -103,9 +103,9 @@ object ViewErrors {
 
   /**
    * @param reason
-   *   why what has changed can't be told
+   *   the reason why the changes are unknown
    * @param obstacle
-   *   why it is not computed anew unasked
+   *   the reason against an automatic recompute
    */
   def notComputedAnew(
       view: TableIdentifier,
@@ -116,9 +116,9 @@ object ViewErrors {
 
   /**
    * @param reason
-   *   why the changed query can't go on
+   *   the reason why the changed query cannot continue
    * @param obstacle
-   *   why all is not computed anew for it
+   *   the reason against a recompute for the changed query
    */
   def notAltered(
       view: TableIdentifier,
@@ -154,7 +154,7 @@ object ViewErrors {
       Map("view" -> view, "query" -> query, "reasons" -> reasons))
   }
 
-  /** @param first the error of the first view that failed, told as the cause */
+  /** @param first the error of the first failed view, used as the cause */
   def notRefreshed(
       failed: Seq[(TableIdentifier, Throwable)],
       skipped: Seq[TableIdentifier],
@@ -185,7 +185,7 @@ object ViewErrors {
       "CHANGELOG_VIEW_PROVIDER_NOT_SUPPORTED",
       Map("provider" -> provider, "providers" -> providers.mkString(", ")))
 
-  /** @param cause what Delta says */
+  /** @param cause Delta's message */
   def readTableReplaced(cause: String): AnalysisException =
     analysis("CHANGELOG_READ_TABLE_REPLACED", Map("cause" -> cause))
 
@@ -209,7 +209,7 @@ object ViewErrors {
   def secret(view: String, place: String): AnalysisException =
     analysis("CHANGELOG_VIEW_SECRET", Map("view" -> view, "place" -> place))
 
-  /** @param oldest the first version from which on all changes are there */
+  /** @param oldest the first version from which every change is available */
   def versionGone(
       view: TableIdentifier,
       version: Long,

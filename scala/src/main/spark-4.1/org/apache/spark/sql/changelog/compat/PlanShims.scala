@@ -13,38 +13,41 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 import org.apache.spark.sql.internal.SQLConf
 
-/** The predicates by which Spark removes rows of its own joins of streams. */
+/** The predicates by which Spark expires rows of its own stream-stream joins. */
 private[compat] object JoinPredicates {
   val find: JoinBounds.FindPredicates =
     StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(_, _, _, _, _, _, _)
 
-  /** Up to which time one removes rows, in ms since 1970; in this version only its expression tells. */
+  /**
+   * Returns the state watermark of a predicate, in ms since 1970. In this version only the predicate's
+   * expression has it.
+   */
   def watermarkOf(predicate: JoinStateWatermarkPredicate): Long = predicate.expr match {
     case LessThanOrEqual(_, Literal(micros: Long, _)) => micros / 1000
     case other => throw SparkException.internalError(s"Rows are removed by $other")
   }
 }
 
-/** Finds nothing: this version has no `JOIN ... NEAREST BY`. */
+/** Never matches, because this version has no `JOIN ... NEAREST BY`. */
 object NearestBy {
   def unapply(plan: LogicalPlan): Boolean = false
 }
 
-/** Begins the description of a setting: one of the session, within views and functions too. */
+/** Starts the definition of a setting. Views and functions use the session's value. */
 object Setting {
   def apply(key: String): ConfigBuilder = SQLConf.buildConf(key)
 }
 
-/** The changes that a catalog gives of a table, of which this version knows nothing. */
+/** The changes of a table from a catalog, which this version does not support. */
 object SparkChanges {
   def apply(reader: DataFrameReader, table: String): DataFrame =
     throw new UnsupportedOperationException(s"catalogs give no changes of $table in Spark 4.1")
 }
 
 /**
- * Makes one plan of two by what Spark merges scalar subqueries by, which leaves filters where they are.
+ * Merges two plans with Spark's code for merging scalar subqueries, which keeps filters in place.
  *
- * This version has it within a rule that keeps it to itself, and only later ones have it by itself.
+ * In this version the code is a private method of a rule.
  */
 object SparkPlanMerger {
   private lazy val merging = {
@@ -56,7 +59,7 @@ object SparkPlanMerger {
     merging
   }
 
-  /** A plan that gives what both do; none if there is no such plan. */
+  /** Returns a plan with the columns of both plans; empty if Spark cannot merge the plans. */
   def apply(first: LogicalPlan, second: LogicalPlan): Option[MergedPlans] =
     merging
       .invoke(MergeScalarSubqueries, second, first)

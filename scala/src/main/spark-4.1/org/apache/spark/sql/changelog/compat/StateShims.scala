@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.streaming.state.{RocksDBFileManager, State
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
-/** Opens a version of a store as one that holds nothing, whatever there is of it. */
+/** Opens a version of a store as an empty store, whatever files the version has. */
 private[compat] object EmptyStores {
   def open(
       provider: StateStoreProvider,
@@ -26,7 +26,7 @@ private[compat] object EmptyStores {
       ours.openStore(version, None, forceSnapshotOnCommit = true, loadEmpty = true)
     case rocksDB if version == 0 => rocksDB.getStore(0, None)
     case rocksDB =>
-      // this version of Spark can't be told to begin with nothing, but reads a snapshot without files
+      // this version of Spark cannot start RocksDB empty at a version, but reads a snapshot without files
       val stateId = Option.when(storeConf.enableStateStoreCheckpointIds)(UUID.randomUUID.toString)
       val folder = rocksDB.stateStoreId.storeCheckpointLocation()
       writeSnapshot(folder, version, stateId, hadoopConf)
@@ -52,7 +52,7 @@ private[compat] object EmptyStores {
   }
 }
 
-/** By what rows of one of Spark's own operators are shuffled, which this version does not say. */
+/** The shuffle columns of Spark's own operators, which this version does not expose. */
 private[compat] sealed trait PlacementKeys {
   def columns: StructType
 
@@ -61,7 +61,7 @@ private[compat] sealed trait PlacementKeys {
 
 private[compat] object PlacementKeys {
 
-  /** Throws whatever makes that unknown. */
+  /** Throws an exception if the columns are unknown. */
   def apply(
       operator: String,
       store: String,
@@ -70,13 +70,13 @@ private[compat] object PlacementKeys {
     throw new UnsupportedOperationException(s"$operator, $store")
 }
 
-/** Checksums of rows in files of state, which this version does not know. */
+/** Checksums of rows in state files, which do not exist in this version. */
 object RowChecksums {
 
-  /** Whether they are wanted. */
+  /** Returns whether checksums are on. */
   def areWanted(conf: StateStoreConf): Boolean = false
 
-  /** How many bytes a checksum takes, before those of the row. */
+  /** The size of a checksum, before the bytes of the row. */
   val Size: Int = 0
 
   def ofRemoved(key: Array[Byte]): Array[Byte] = none()
@@ -99,7 +99,7 @@ object RowChecksums {
     throw SparkException.internalError("There are no checksums of rows in Spark 4.1")
 }
 
-/** Whether Spark keeps state for a node; this version says it to nobody. */
+/** Determines whether Spark keeps state for a node, because this version does not expose it. */
 private[compat] object StatefulNode {
   def apply(node: LogicalPlan): Boolean = node.isStreaming && (node match {
     case join: Join => join.left.isStreaming && join.right.isStreaming
@@ -113,10 +113,10 @@ private[compat] object StatefulNode {
   })
 }
 
-/** How this version asks for a state store. */
+/** The methods by which this version requests a state store. */
 trait VersionStateProvider extends StateStoreProvider {
 
-  /** The store of a version, as later versions of Spark ask for it. */
+  /** Returns the store of a version, with the parameters of later versions of Spark. */
   private[changelog] def openStore(
       version: Long,
       stateStoreCkptId: Option[String],
@@ -127,9 +127,9 @@ trait VersionStateProvider extends StateStoreProvider {
     openStore(version, stateStoreCkptId, forceSnapshotOnCommit = false, loadEmpty = false)
 }
 
-/** What only this version's state stores can do. */
+/** The operations of this version's state stores. */
 trait VersionStateStore extends StateStore {
 
-  /** Refuses what is for several values. */
+  /** Fails for operations with several values per key. */
   protected def oneValuePerKey(): Nothing
 }

@@ -18,14 +18,14 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamProgress
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.ThreadUtils
 
-/** The log of batches that are done. */
+/** Opens commit logs. */
 private[compat] object CommitLogs {
 
   /**
-   * Opens one.
+   * Opens a commit log.
    *
    * @param like
-   *   a log of the form in which this one is read and written; here a session tells the form of all
+   *   a log with the format to read and write; in this version, a session has one format for every log
    */
   def open(session: SparkSession, folder: Path, like: Path): CommitLog = {
     val own = session.cloneSession()
@@ -34,7 +34,7 @@ private[compat] object CommitLogs {
     new CommitLog(own, folder.toString)
   }
 
-  /** The first line of each entry is `v` and the form. */
+  /** Returns the format of a log. The first line of each entry is `v` and the format. */
   private def versionOf(session: SparkSession, log: Path): Option[String] = {
     val files = log.getFileSystem(session.sessionState.newHadoopConf())
     val entries = if (files.exists(log)) files.listStatus(log).toSeq else Nil
@@ -43,31 +43,31 @@ private[compat] object CommitLogs {
     }
   }
 
-  /** An entry that says of other files that they count. */
+  /** Returns an entry with other ids of committed state files. */
   def withStateIds(
       done: CommitMetadata,
       ids: Map[Long, Array[Array[String]]]): CommitMetadata =
     done.copy(stateUniqueIds = Some(ids))
 }
 
-/** What the log of offsets says of a batch, in the one form of this version: sources have places. */
+/** Reads and writes entries of the offset log, in the single format of this version: sources in order. */
 private[compat] object LoggedOffsets {
   type Entry = OffsetSeq
   type Metadata = OffsetSeqMetadata
 
   def metadata(entry: Entry): Option[Metadata] = entry.metadata
 
-  /** The offsets of sources that have places, in their order. */
+  /** Returns the offsets of unnamed sources, in source order. */
   def inOrder(entry: Entry): Option[Seq[Option[Offset]]] = Some(entry.offsets)
 
-  /** The offsets of sources that have names. */
+  /** Returns the offsets of named sources. */
   def byName(entry: Entry): Map[String, Option[Offset]] = Map.empty
 
-  /** An entry with other offsets of sources that have places. */
+  /** Returns an entry with other offsets of unnamed sources. */
   def withOffsets(entry: Entry, offsets: Seq[Option[Offset]]): Option[Entry] =
     Some(entry.copy(offsets = offsets))
 
-  /** An entry with another time and other settings, if it has any. */
+  /** Returns an entry with other times and settings, if the entry has metadata. */
   def withMetadata(
       entry: Entry,
       watermark: Long,
@@ -78,12 +78,12 @@ private[compat] object LoggedOffsets {
     }
 }
 
-/** What sources have to give, beyond what a batch reads. */
+/** The latest offsets of sources, beyond the end of a batch. */
 private[compat] object LatestOffsets {
 
   /**
-   * Lets them find out. A batch whose offsets were written before a run began is read without that, and
-   * Kafka's source, which tells in its metrics how far behind it is, fails after such a batch.
+   * Lets Kafka's source look up its latest offsets. Spark reads a batch from an earlier run without this
+   * lookup. Kafka's source then fails, because its metrics report the lag.
    */
   def find(offsets: StreamProgress): Unit = offsets.foreach {
     case (source: MicroBatchStream with SupportsAdmissionControl, offset) if isKafka(source) =>
@@ -95,12 +95,12 @@ private[compat] object LatestOffsets {
     source.getClass.getName == "org.apache.spark.sql.kafka010.KafkaMicroBatchStream"
 }
 
-/** Finds nothing: in this version sources have no names. */
+/** Never matches, because sources have no names in this version. */
 object NamedStream {
   def unapply(plan: LogicalPlan): Option[LogicalPlan] = None
 }
 
-/** Tells that a task is interrupted. This version does not say so itself: it is looked at every second. */
+/** Notifies of a task's interruption. This version has no listener, so the task is polled every second. */
 private[compat] object TaskInterrupts {
   def listen(task: TaskContext)(onInterrupt: => Unit): Unit = {
     val looking = ThreadUtils.newDaemonSingleThreadScheduledExecutor("changelog-task-interrupts")

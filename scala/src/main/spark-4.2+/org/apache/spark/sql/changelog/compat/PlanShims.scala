@@ -10,38 +10,38 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 import org.apache.spark.sql.internal.SQLConf
 
-/** The predicates by which Spark removes rows of its own joins of streams. */
+/** The predicates by which Spark expires rows of its own stream-stream joins. */
 private[compat] object JoinPredicates {
   val find: JoinBounds.FindPredicates =
     StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(_, _, _, _, _, _, None, _)
 
-  /** Up to which time one removes rows, in ms since 1970. */
+  /** Returns the state watermark of a predicate, in ms since 1970. */
   def watermarkOf(predicate: JoinStateWatermarkPredicate): Long = predicate match {
     case key: JoinStateKeyWatermarkPredicate => key.stateWatermark
     case row: JoinStateValueWatermarkPredicate => row.stateWatermark
   }
 }
 
-/** Finds `JOIN ... NEAREST BY`, while it is a join of its own. */
+/** Matches `JOIN ... NEAREST BY`, before Spark rewrites it. */
 object NearestBy {
   def unapply(plan: LogicalPlan): Boolean = plan.isInstanceOf[NearestByJoin]
 }
 
-/** Begins the description of a setting: one of the session, within views and functions too. */
+/** Starts the definition of a setting. Views and functions use the session's value. */
 object Setting {
   def apply(key: String): ConfigBuilder =
     SQLConf.buildConf(key).withBindingPolicy(ConfigBindingPolicy.SESSION)
 }
 
-/** The changes that a catalog gives of a table: those of `FROM t CHANGES`. */
+/** The changes of a table from a catalog, as in `FROM t CHANGES`. */
 object SparkChanges {
   def apply(reader: DataFrameReader, table: String): DataFrame = reader.changes(table)
 }
 
-/** Makes one plan of two by what Spark merges plans by, see [[PlanMergers]]. */
+/** Merges two plans with Spark's plan merger, see [[PlanMergers]]. */
 object SparkPlanMerger {
 
-  /** A plan that gives what both do; none if there is no such plan. */
+  /** Returns a plan with the columns of both plans; empty if Spark cannot merge the plans. */
   def apply(first: LogicalPlan, second: LogicalPlan): Option[MergedPlans] = {
     val merger = PlanMergers()
     merger.merge(first, subqueryPlan = false)

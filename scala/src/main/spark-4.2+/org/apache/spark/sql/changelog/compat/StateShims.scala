@@ -23,7 +23,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.types.StructType
 
-/** Opens a version of a store as one that holds nothing, whatever there is of it. */
+/** Opens a version of a store as an empty store, whatever files the version has. */
 private[compat] object EmptyStores {
   def open(
       provider: StateStoreProvider,
@@ -33,17 +33,17 @@ private[compat] object EmptyStores {
     provider.getStore(version, None, forceSnapshotOnCommit = true, loadEmpty = true)
 }
 
-/** By what rows of one of Spark's own operators are shuffled, as far as the keys of its state tell. */
+/** The shuffle columns of Spark's own operators, as far as their state keys contain them. */
 private[compat] final class PlacementKeys private (extractor: StatePartitionKeyExtractor) {
   def columns: StructType = extractor.partitionKeySchema
 
-  /** What belongs to a key of the state. */
+  /** Returns the shuffle columns of a state key. */
   def of(key: UnsafeRow): UnsafeRow = extractor.partitionKey(key)
 }
 
 private[compat] object PlacementKeys {
 
-  /** Throws whatever makes that unknown. */
+  /** Throws an exception if the columns are unknown. */
   def apply(
       operator: String,
       store: String,
@@ -54,41 +54,41 @@ private[compat] object PlacementKeys {
         .create(operator, key, store, stateFormatVersion = joinFormat))
 }
 
-/** Checksums of rows in files of state, as Spark's in-memory provider writes them if it is told to. */
+/** Checksums of rows in state files, as written by Spark's in-memory provider if its setting is on. */
 object RowChecksums {
 
-  /** Whether they are wanted. */
+  /** Returns whether checksums are on. */
   def areWanted(conf: StateStoreConf): Boolean = conf.rowChecksumEnabled
 
-  /** How many bytes a checksum takes, before those of the row. */
+  /** The size of a checksum, before the bytes of the row. */
   val Size: Int = 4
 
-  /** The key of an entry that is removed, with its checksum. */
+  /** Returns the key of a removed entry, with its checksum. */
   def ofRemoved(key: Array[Byte]): Array[Byte] =
     KeyValueChecksumEncoder.encodeKeyRowWithChecksum(key, KeyValueChecksum.create(key, None))
 
-  /** The value of an entry, with the checksum of both. */
+  /** Returns the value of an entry, with the checksum of key and value. */
   def ofEntry(key: Array[Byte], value: Array[Byte]): Array[Byte] =
     KeyValueChecksumEncoder.encodeSingleValueRowWithChecksum(
       value,
       KeyValueChecksum.create(key, Some(value)))
 
   /**
-   * What checks them.
+   * Verifies checksums.
    *
    * @param store
-   *   what the state store is called in errors
+   *   the name of the state store in errors
    */
   final class Verifier(store: String) {
     private val verifier = KeyValueIntegrityVerifier
       .create(store, rowChecksumEnabled = true, verificationRatio = 1)
       .get
 
-    /** Fails if an entry that is removed had another key. The row stands from `start` to `end`. */
+    /** Fails if the key of a removed entry is damaged. The key's bytes range from `start` to `end`. */
     def checkRemoved(bytes: Array[Byte], start: Int, end: Int, sum: Int): Unit =
       verifier.verify(ArrayIndexRange(bytes, start, end), None, sum)
 
-    /** Fails if an entry had another key or value. */
+    /** Fails if the key or value of an entry is damaged. The value's bytes range from `start` to `end`. */
     def checkEntry(
         key: Array[Byte],
         keySize: Int,
@@ -103,15 +103,15 @@ object RowChecksums {
   }
 }
 
-/** Whether Spark keeps state for a node, as it says itself. */
+/** Returns whether Spark keeps state for a node. */
 private[compat] object StatefulNode {
   def apply(node: LogicalPlan): Boolean = UnsupportedOperationChecker.isStatefulOperation(node)
 }
 
-/** How this version asks for a state store. */
+/** The methods by which this version requests a state store. */
 trait VersionStateProvider extends StateStoreProvider {
 
-  /** The store of a version. */
+  /** Returns the store of a version. */
   private[changelog] def openStore(
       version: Long,
       stateStoreCkptId: Option[String],
@@ -126,10 +126,10 @@ trait VersionStateProvider extends StateStoreProvider {
     openStore(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
 }
 
-/** What only this version's state stores can do. */
+/** The operations of this version's state stores. */
 trait VersionStateStore extends StateStore {
 
-  /** Refuses what is for several values. */
+  /** Fails for operations with several values per key. */
   protected def oneValuePerKey(): Nothing
 
   override def multiGet(keys: Array[UnsafeRow], family: String): Iterator[UnsafeRow] =

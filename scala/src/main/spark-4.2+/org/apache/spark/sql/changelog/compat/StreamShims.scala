@@ -21,51 +21,51 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
 import org.apache.spark.sql.execution.streaming.runtime.StreamProgress
 import org.apache.spark.util.TaskInterruptListener
 
-/** The log of batches that are done. */
+/** Opens commit logs. */
 private[compat] object CommitLogs {
 
   /**
-   * Opens one.
+   * Opens a commit log.
    *
    * @param like
-   *   a log of the form in which this one is written; here entries have their form by themselves
+   *   a log with the format to write; in this version, each entry has its own format
    */
   def open(session: SparkSession, folder: Path, like: Path): CommitLog =
     new CommitLog(session, folder.toString)
 
-  /** An entry that says of other files that they count. */
+  /** Returns an entry with other ids of committed state files. */
   def withStateIds(
       done: CommitMetadataBase,
       ids: Map[Long, Array[Array[String]]]): CommitMetadataBase =
     done.withStateUniqueIds(Some(ids))
 }
 
-/** What the log of offsets says of a batch, in the forms of this version: sources have places or names. */
+/** Reads and writes entries of the offset log, in the formats of this version: sources in order, or named. */
 private[compat] object LoggedOffsets {
   type Entry = OffsetSeqBase
   type Metadata = OffsetSeqMetadataBase
 
   def metadata(entry: Entry): Option[Metadata] = entry.metadataOpt
 
-  /** The offsets of sources that have places, in their order. */
+  /** Returns the offsets of unnamed sources, in source order. */
   def inOrder(entry: Entry): Option[Seq[Option[Offset]]] = entry match {
     case several: OffsetSeq => Some(several.offsets)
     case _ => None
   }
 
-  /** The offsets of sources that have names. */
+  /** Returns the offsets of named sources. */
   def byName(entry: Entry): Map[String, Option[Offset]] = entry match {
     case named: OffsetMap => named.offsetsMap
     case _ => Map.empty
   }
 
-  /** An entry with other offsets of sources that have places. */
+  /** Returns an entry with other offsets of unnamed sources. */
   def withOffsets(entry: Entry, offsets: Seq[Option[Offset]]): Option[Entry] = entry match {
     case several: OffsetSeq => Some(several.copy(offsets = offsets))
     case _ => None
   }
 
-  /** An entry with another time and other settings, if it has any. */
+  /** Returns an entry with other times and settings, if the entry has metadata. */
   def withMetadata(
       entry: Entry,
       watermark: Long,
@@ -81,14 +81,14 @@ private[compat] object LoggedOffsets {
   }
 }
 
-/** What sources have to give, beyond what a batch reads. */
+/** The latest offsets of sources, beyond the end of a batch. */
 private[compat] object LatestOffsets {
 
-  /** Lets them find out, where they can't do without. */
+  /** Does nothing, because sources of this version need no lookup. */
   def find(offsets: StreamProgress): Unit = ()
 }
 
-/** Finds what is read as a stream, within the node that gives the source a name. */
+/** Matches a named streaming source and returns the stream below the name. */
 object NamedStream {
   def unapply(plan: LogicalPlan): Option[LogicalPlan] = plan match {
     case NamedStreamingRelation(stream, _) => Some(stream)
@@ -96,7 +96,7 @@ object NamedStream {
   }
 }
 
-/** Tells that a task is interrupted. */
+/** Notifies of a task's interruption. */
 private[compat] object TaskInterrupts {
   def listen(task: TaskContext)(onInterrupt: => Unit): Unit = {
     task.addTaskInterruptListener(new TaskInterruptListener {

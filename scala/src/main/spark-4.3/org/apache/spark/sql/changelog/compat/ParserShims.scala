@@ -7,12 +7,12 @@ import org.apache.spark.sql.catalyst.optimizer.InsertMapSortInAggregate
 import org.apache.spark.sql.catalyst.parser.{ParserInterface, SqlStatementSplitResult}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
-/** Lets an aggregate group by maps, equal ones together. */
+/** Sorts the entries of maps in grouping columns, so that equal maps form one group. */
 object GroupByMaps {
   def apply(aggregate: Aggregate): LogicalPlan = InsertMapSortInAggregate(aggregate)
 }
 
-/** What only this version's parsers can do, handed to another parser. */
+/** The operations of this version's parsers, delegated to another parser. */
 trait VersionParser extends ParserInterface {
   protected def delegate: ParserInterface
 

@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.compat
 
 import org.apache.spark.sql.execution.planmerging.PlanMerger
 
-/** Makes what Spark merges plans by, such that it leaves filters where they are. */
+/** Creates Spark's plan merger with filters kept in place. */
 private[compat] object PlanMergers {
   def apply(): PlanMerger = new PlanMerger(false, false, false, false)
 }

@@ -25,7 +25,7 @@ import org.apache.spark.sql.delta.{DeltaColumnMapping, DeltaConfigs, Snapshot}
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
-/** Reads the log of Delta tables. Delta's classes are needed from here on, and only here. */
+/** Reads the log of Delta tables. Only this class and its callees load Delta's classes. */
 private[delta] object DeltaSnapshots {
 
   def isTimeTravel(location: FileIndex): Boolean = indexOf(location).isTimeTravelQuery
@@ -124,7 +124,7 @@ private[delta] object DeltaSnapshots {
     DeltaColumns(metadata.schema, otherNames(metadata.schema) ++ partitioning)
   }
 
-  /** The names of columns in files that differ from those of the table. */
+  /** Returns the physical names of columns that differ from their logical names. */
   private def otherNames(dataType: DataType): Seq[String] = dataType match {
     case struct: StructType =>
       struct.flatMap { field =>
@@ -139,7 +139,7 @@ private[delta] object DeltaSnapshots {
     case _ => Nil
   }
 
-  /** Metrics of UPDATE, DELETE and MERGE: rows that were rewritten unchanged, and those that were changed. */
+  /** Metrics of UPDATE, DELETE and MERGE: the number of rows copied unchanged, and of changed rows. */
   private val Copied = Seq("numCopiedRows", "numTargetRowsCopied")
   private val Replaced =
     Seq("numUpdatedRows", "numDeletedRows", "numTargetRowsUpdated", "numTargetRowsDeleted")

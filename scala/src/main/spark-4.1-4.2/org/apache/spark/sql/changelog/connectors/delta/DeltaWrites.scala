@@ -36,8 +36,8 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * Writes batches of changes into a Delta table without `MERGE`, each in one commit: rows that go are marked in
- * deletion vectors, and rows that come are written into a new file together with the change data feed.
+ * Writes batches of changes into a Delta table without `MERGE`, each in a single commit. Deletion vectors mark
+ * removed rows. A new file has the inserted rows, together with the change data feed.
  */
 private[delta] class DeltaWrites private (
     session: SparkSession,
@@ -53,7 +53,7 @@ private[delta] class DeltaWrites private (
         val changes = new RowChanges(identity, collected)
         try DeltaConflicts.passing(commit(changes, batch))
         catch {
-          // another version of Delta; a batch that is there is not written by MERGE, too
+          // another version of Delta; MERGE also skips a batch that is already written
           case error: LinkageError =>
             logWarning(log"A batch is left to MERGE", error)
             false
@@ -62,7 +62,7 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** Writes a batch, unless it is there; false if the rows that it concerns are too many. */
+  /** Writes a batch, unless the batch is already written. Returns false if too many rows are affected. */
   private def commit(changes: RowChanges, batch: Long): Boolean = {
     val found = DeltaRelation.find(session, table).getOrElse {
       throw new IllegalStateException(s"not a Delta table: $table")
@@ -92,7 +92,7 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** The rows of some files that changes concern; none if they are too many. */
+  /** Returns the rows of files affected by the changes; empty if there are too many. */
   private def find(
       txn: OptimisticTransaction,
       relation: LogicalRelation,
@@ -114,7 +114,7 @@ private[delta] class DeltaWrites private (
       changes.find(Dataset.ofRows(session, filtered).select(columns: _*).queryExecution.toRdd)
     }
 
-  /** Marks rows as removed in deletion vectors, or removes files of which no row is left. */
+  /** Marks rows as removed in deletion vectors, or removes files without remaining rows. */
   private def remove(
       txn: OptimisticTransaction,
       files: Seq[AddFile],
@@ -152,7 +152,7 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** Files with their statistics, as bounds that hold when rows are removed. */
+  /** Returns files with their statistics, as bounds that stay valid when rows are removed. */
   private def withStatistics(snapshot: Snapshot, paths: Seq[String]): Map[String, AddFile] = {
     import org.apache.spark.sql.delta.implicits._
     val files = snapshot.withStats.where(col("path").isin(paths: _*))
@@ -188,7 +188,7 @@ private[delta] object DeltaWrites extends Logging {
     Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
   }
 
-  /** Why batches can't be written without `MERGE`. */
+  /** Returns the reason why batches need `MERGE`, if any. */
   private def obstacleIn(snapshot: Snapshot, identity: RowIdentity): Option[String] = {
     val (protocol, metadata) = (snapshot.protocol, snapshot.metadata)
     val features = protocol.implicitlyAndExplicitlySupportedFeatures.map(_.name) -- Features
@@ -214,7 +214,7 @@ private[delta] object DeltaWrites extends Logging {
     checks.collectFirst { case (why, true) => why }
   }
 
-  /** Features of tables that are observed, or don't concern writers of rows. */
+  /** Table features that this class supports, or that do not affect writers of rows. */
   private val Features = Set(
     "appendOnly",
     "changeDataFeed",
