@@ -13,7 +13,7 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.changelog.testing.{Oracle, Scenario, ScenarioChecks}
 
 /**
- * Checks queries over tables that change, in a suite of ScalaTest.
+ * Checks queries over changing tables, in a ScalaTest suite.
  *
  * {{{
  *   class TotalsSuite extends AnyFunSuite with ChangelogChecks {
@@ -34,29 +34,28 @@ import org.apache.spark.sql.changelog.testing.{Oracle, Scenario, ScenarioChecks}
  */
 trait ChangelogChecks { this: Suite =>
 
-  /** A classic session with the extension. Queries run in sessions made like it. */
+  /** A classic session with the extension. Queries run in sessions with the same settings. */
   protected def spark: SparkSession
 
   private lazy val oracle = new Oracle(spark.asInstanceOf[classic.SparkSession])
   private lazy val checks = new ScenarioChecks(oracle)
 
-  /** Does something, such as registering a function, in all sessions that queries run in. */
+  /** Calls `body`, for example to register a function, for every session that runs queries. */
   protected def inChangelogSessions(body: SparkSession => Unit): Unit = oracle.inSessions(body)
 
   /**
-   * Checks a query with the changes that it must emit, both written as text.
+   * Checks a query against its expected changes, both written as text.
    *
-   * After each batch what it has emitted so far, replayed into an empty table, must be what batch
-   * Spark answers to the same SQL over everything that has arrived.
+   * After each batch, the emitted changes are replayed into an empty table. The table must equal batch Spark's
+   * result of the same SQL over the complete input so far.
    *
    * @param text
-   *   feeds, query and changes, as `org.apache.spark.sql.changelog.testing.Scenario` says
+   *   feeds, query and changes, in the format of `org.apache.spark.sql.changelog.testing.Scenario`
    * @param cuts
-   *   how often the batches are put together in others, by chance, with any state store and maybe
-   *   with restarts
+   *   how often the changes are regrouped into random batches, with a random state store and possible restarts
    * @param seed
-   *   what the first of them is drawn from, and the next ones from the numbers that follow; a failure
-   *   tells it
+   *   the random seed of the first regrouping; the next ones use the following numbers. A failure reports the
+   *   seed
    */
   protected def checkChangelog(
       text: String,

@@ -8,8 +8,8 @@ import scala.collection.mutable
 import org.apache.spark.sql.Row
 
 /**
- * What a query has emitted so far, replayed into an empty table. Nothing may be taken back that is
- * not there, and no batch may say more than it must.
+ * Replays a query's emitted changes into an empty table. Checks that each retraction matches a row, and that
+ * each batch's changelog is minimal.
  */
 private[testing] class EmittedTable(variant: Variant) {
   private val isUpsert = variant.mode == "upsert"
@@ -21,7 +21,7 @@ private[testing] class EmittedTable(variant: Variant) {
 
   def rows: RowMultiset = if (isUpsert) RowMultiset.of(upserted.values) else replayed
 
-  /** Begins with rows, in the columns that it has. */
+  /** Adds initial rows, in the current columns. */
   def begin(rows: Iterable[Row]): Unit =
     if (isUpsert) rows.foreach(row => upserted(keyOf(row)) = row)
     else rows.foreach(replayed.add(_, 1))
@@ -54,7 +54,7 @@ private[testing] class EmittedTable(variant: Variant) {
   private def keyOf(row: Row): Seq[Any] =
     RowMultiset.normalize(Row.fromSeq(variant.key.map(name => row.get(columns.indexOf(name)))))
 
-  /** What a batch takes back and gives again need not be said at all. */
+  /** Checks that a batch does not retract and insert the same row. */
   private def checkMinimal(changes: Seq[Change]): Unit = {
     val (gone, come) = changes.partition(_.isRetraction)
     val both =
@@ -63,7 +63,7 @@ private[testing] class EmittedTable(variant: Variant) {
     assert(both.isEmpty, s"both taken back and given: ${both.mkString(", ")}")
   }
 
-  /** `-U` is always followed by its `+U`. */
+  /** Checks that each `-U` is followed by its `+U`. */
   private def checkPairs(changes: Seq[Change]): Unit = {
     val unpaired = changes.map(_.kind).mkString(" ").replace("-U +U", "")
     assert(!unpaired.contains("U"), s"an update has only one half: ${changes.mkString(", ")}")

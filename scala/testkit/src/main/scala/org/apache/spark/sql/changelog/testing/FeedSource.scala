@@ -9,13 +9,13 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 
-/** What a feed's changes arrive in. It stays when a query over it ends and is begun anew. */
+/** A source of a feed's changes. The source outlives the queries over it. */
 trait FeedSource {
 
-  /** All that arrives, as a stream of `session` that no other query has seen. */
+  /** Returns a new stream of everything that arrives, in `session`. */
   def stream(session: SparkSession): DataFrame
 
-  /** Lets rows arrive together: in one batch, if none begins meanwhile. They may be none. */
+  /** Adds rows, possibly none, in a single batch if no batch starts meanwhile. */
   def add(rows: Seq[Row]): Unit
 
   def close(): Unit = ()
@@ -25,17 +25,17 @@ trait FeedSource {
 abstract class SourceKind(override val toString: String) {
 
   /**
-   * Makes an empty source.
+   * Creates an empty source.
    *
    * @param session
-   *   a session for work beside the query
+   *   a session for work outside the query
    * @param partitions
-   *   by how many tasks rows are read that arrive together, if the source leaves that open
+   *   the number of tasks that read rows added together, if the source has no fixed number
    */
   def open(session: SparkSession, schema: StructType, partitions: Int): FeedSource
 }
 
-/** Rows in the memory of this process. A source without news is a relation without rows. */
+/** Rows in the memory of this process. Without new data, Spark replaces the source by an empty relation. */
 object InMemory extends SourceKind("memory") {
 
   override def open(session: SparkSession, schema: StructType, partitions: Int): FeedSource =

@@ -7,7 +7,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.Row
 
-/** What a feed's changes have made of its table: the oracle's own, simple reading of them. */
+/** The table that results from a feed's changes, computed by the oracle in a simple way. */
 sealed abstract class FeedTable {
   private val arrived = mutable.ArrayBuffer.empty[Change]
 
@@ -24,8 +24,8 @@ sealed abstract class FeedTable {
 }
 
 /**
- * A table whose changes carry full rows. Keeps arrival order, so that both runs see equal ties. A
- * row that is taken back before it comes never comes.
+ * A table of a feed with full rows. Keeps arrival order, so that both runs break ties equally. An insert after
+ * its unmatched retraction has no effect.
  */
 final class RetractTable extends FeedTable {
   private val table = mutable.ArrayBuffer.empty[Row]
@@ -45,8 +45,8 @@ final class RetractTable extends FeedTable {
 }
 
 /**
- * A table whose newest row per key counts: newest by sequence, then by arrival. Of equal sequences
- * an update's old row is the older, in whatever order they arrive.
+ * A table of an upsert feed: the newest row per key, by sequence, then by arrival. With an equal sequence, an
+ * update's before image is older, whatever the arrival order.
  */
 final class UpsertTable(feed: Feed) extends FeedTable {
   private val newest = mutable.LinkedHashMap.empty[RowMultiset, Change]

@@ -9,21 +9,21 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
 /**
- * Holds a query that is kept up to date against the same query run as a batch.
+ * Compares an incrementally computed query with the same query run as a batch.
  *
- * After every step, what the query has emitted so far is replayed into an empty table, which must
- * then equal batch Spark's result over everything that has arrived. On the way it is checked that
- * nothing is taken back that was not there, and that no batch says more than it must.
+ * After every step, the emitted changes are replayed into an empty table. The table must equal batch Spark's
+ * result over the complete input so far. The oracle also checks that each retraction matches a row, and that
+ * each batch's changelog is minimal.
  */
 class Oracle(spark: SparkSession) {
   private[changelog] val sessions = new OracleSessions(spark)
 
-  /** Does something, such as registering a function, in all sessions that queries run in. */
+  /** Calls `body`, for example to register a function, for every session that runs queries. */
   def inSessions(body: SparkSession => Unit): Unit = sessions.inAll(body)
 
   /**
-   * Whether batch Spark plans the program's query, over tables of which it knows no row: what it
-   * knows to be empty it leaves out, and with it what it can't plan.
+   * Returns whether batch Spark can plan the program's query. The tables have unknown contents, because Spark
+   * removes tables known to be empty, together with nodes that it could not plan.
    */
   def accepts(program: Program): Boolean = {
     program.feeds.foreach { feed =>
@@ -35,13 +35,13 @@ class Oracle(spark: SparkSession) {
     Try(sessions.batch.sql(program.sql).queryExecution.optimizedPlan).isSuccess
   }
 
-  /** Runs `program` and checks it after every step. Returns the changes emitted per step. */
+  /** Runs `program` and checks the result after every step. Returns the emitted changes per step. */
   def check(program: Program, variant: Variant = Variant()): Seq[Seq[Change]] =
     run(program, variant, compares = true)
 
   /**
-   * Like [[check]], for a query that batch Spark may answer in several ways: its result is not
-   * compared, but nothing may be taken back that was not given.
+   * Runs `program` like [[check]], for a query with several correct results. The result is not compared, but
+   * each retraction must match a row.
    */
   def run(
       program: Program,
@@ -53,7 +53,7 @@ class Oracle(spark: SparkSession) {
       finally run.stop()
     }
 
-  /** Checks a program in several ways; all must emit the same net changes. */
+  /** Checks a program in several variants. The net changes must not differ. */
   def checkAll(program: Program, variants: Seq[Variant] = Variant.all): Unit =
     variants.foreach { variant =>
       try check(program, variant)

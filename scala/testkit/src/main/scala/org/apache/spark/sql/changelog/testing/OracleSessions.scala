@@ -11,25 +11,28 @@ import org.apache.spark.sql.catalyst.optimizer.{
 }
 import org.apache.spark.sql.classic.SparkSession
 
-/** The sessions in which an [[Oracle]] runs queries, made like `first`. */
+/** The sessions of an [[Oracle]], created like `first`. */
 private[changelog] class OracleSessions(first: SparkSession) {
   private val setups = mutable.ArrayBuffer.empty[SparkSession => Unit]
 
-  /** Runs the batch queries: small ones, for which compiling code takes longer than they do. */
+  /**
+   * The session for batch queries. The queries are small, and compiling their code would take longer than
+   * running them.
+   */
   lazy val batch: SparkSession = {
     val session = first.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.adaptive.enabled", "false")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    // in tests Spark fails where a second run of its own rule would drop a limit above an offset
+    // in tests, Spark fails if a second run of its rule would drop a limit above an offset
     session.conf.set("spark.sql.optimizer.excludedRules", EliminateLimits.ruleName)
     session
   }
 
   /**
-   * Runs a batch query without a rule of Spark's that moves columns below limits, where those with a
-   * correlated subquery become joins, above which the limit takes any rows.
+   * Runs a batch query without Spark's rule that moves columns below limits. A column with a correlated
+   * subquery becomes a join there, and the limit then takes any rows of the join.
    */
   def keepingLimits[T](body: => T): T = {
     val key = "spark.sql.optimizer.excludedRules"
@@ -39,7 +42,7 @@ private[changelog] class OracleSessions(first: SparkSession) {
     finally batch.conf.set(key, excluded)
   }
 
-  /** A session that no query has run in, with the settings that `first` has now. */
+  /** Returns a session without earlier queries, with the current settings of `first`. */
   def next(): SparkSession = {
     val session = first.newSession()
     first.sessionState.conf.getAllConfs.foreach { case (key, value) =>
@@ -49,7 +52,7 @@ private[changelog] class OracleSessions(first: SparkSession) {
     session
   }
 
-  /** Does something in all sessions, those that are yet to be made among them. */
+  /** Calls `body` for every session, including sessions created later. */
   def inAll(body: SparkSession => Unit): Unit = {
     setups += body
     Seq(first, batch).foreach(body)

@@ -10,27 +10,26 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 
 /**
- * A table kept by changes.
+ * A table defined by a feed of changes.
  *
  * @param name
- *   what queries call it
+ *   the table's name in queries
  * @param columns
- *   its schema, as DDL
+ *   the table's schema, as DDL
  * @param key
- *   columns that identify a row; empty if rows may occur several times
+ *   columns that identify a row; empty if rows may repeat
  * @param arguments
  *   further arguments of `from_changelog`, as SQL
  * @param insertOnly
- *   whether it has no change types at all
+ *   whether the feed has no change types
  * @param upsert
- *   whether only the newest row per key is sent
+ *   whether the feed sends only the newest row per key
  * @param sequence
- *   columns that order the changes of one key of an upsert feed; empty for arrival order
+ *   columns that order the changes of a key in an upsert feed; empty for arrival order
  * @param below
- *   a query below `from_changelog` that gives all changes of `arrived` as they are; none to read them
- *   right away
+ *   a query below `from_changelog` that passes the changes of `arrived` unchanged; empty without such a query
  * @param watermark
- *   the column with the time of changes, and how far the watermark is behind it, if there is one
+ *   the column with the time of changes, and the delay of the watermark, if any
  */
 final case class Feed(
     name: String,
@@ -43,14 +42,14 @@ final case class Feed(
     below: Option[String] = None,
     watermark: Option[(String, String)] = None) {
 
-  /** As Spark knows it of a table: CHAR and VARCHAR are texts of which metadata say more. */
+  /** The schema as Spark knows it for a table: CHAR and VARCHAR are strings with metadata. */
   val schema: StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(StructType.fromDDL(columns))
 
-  /** Changes are read by two tasks, unless their order matters. */
+  /** The number of tasks that read the changes: two, unless the order of changes matters. */
   def partitions: Int = if (arguments.isEmpty && !upsert) 2 else 1
 
-  /** A call of `from_changelog` over `source`, as SQL. */
+  /** Returns a call of `from_changelog` over `source`, as SQL. */
   def read(source: String, changeType: String): String = {
     def names(columns: Seq[String]) =
       columns.map(Literal(_).sql).mkString("array(", ", ", ")")
@@ -65,7 +64,7 @@ final case class Feed(
     s"SELECT * FROM from_changelog(${(all ++ arguments).mkString(", ")})"
   }
 
-  /** Without a watermark that there isn't. */
+  /** Omits a missing watermark. */
   override def toString: String = {
     val parts = productIterator.toSeq
     (if (watermark.isEmpty) parts.init else parts).mkString("Feed(", ",", ")")
@@ -73,8 +72,8 @@ final case class Feed(
 }
 
 /**
- * Changes to several tables that arrive together, by table. Of a table that has no entry the source
- * is idle; for one that has none in its entry something arrives that holds no changes.
+ * Changes that arrive together, by table. The source of a table without an entry is idle. For an empty entry,
+ * the source delivers data without changes.
  */
 final case class Step(changes: Map[String, Seq[Change]])
 
@@ -82,7 +81,7 @@ object Step {
   def apply(feed: Feed, changes: String*): Step =
     of(feed -> changes)
 
-  /** What arrives for several feeds. */
+  /** Returns the step with changes of several feeds. */
   def of(changes: (Feed, Seq[String])*): Step = Step(changes.map { case (feed, rows) =>
     feed.name -> rows.map(TextChangelog.parse(_, feed.schema))
   }.toMap)
@@ -96,11 +95,11 @@ object Step {
  * @param sql
  *   the query, over the tables' names
  * @param steps
- *   what arrives, batch by batch
+ *   the changes, batch by batch
  * @param views
- *   what else the query can name, by name: queries over the tables that SQL has no words for
+ *   further names in the query: queries over the tables without SQL syntax
  * @param snapshots
- *   the rows of tables whose feeds begin with a snapshot, by table
+ *   by table, the rows of feeds that begin with a snapshot
  */
 final case class Program(
     feeds: Seq[Feed],
@@ -109,11 +108,11 @@ final case class Program(
     views: Map[String, SparkSession => DataFrame] = Map.empty,
     snapshots: Map[String, Seq[Row]] = Map.empty) {
 
-  /** Lets a session's queries name the views; the tables must be there. */
+  /** Registers the views in a session, which must have the tables. */
   def createViews(session: SparkSession): Unit =
     views.foreach { case (name, query) => query(session).createOrReplaceTempView(name) }
 
-  /** The program as text from which it can be written as a test. */
+  /** Returns the program as text, from which a test can be written. */
   override def toString: String = {
     val batches = steps.zipWithIndex.map { case (step, index) =>
       val changes = feeds.flatMap { feed =>
@@ -132,17 +131,16 @@ final case class Program(
 }
 
 /**
- * A way to run a program that must not change its result.
+ * A way to run a program that must not affect its result.
  *
  * @param mode
- *   what `to_changelog` is asked for
+ *   the mode of `to_changelog`
  * @param restart
- *   whether the query is stopped after every second step, from the first, and begun again from its
- *   text
+ *   whether the query stops after the first and then every second step, and restarts from its text
  * @param conf
  *   session settings
  * @param sources
- *   what the feeds are read from, one after the other and again from the first
+ *   the kinds of sources, assigned to the feeds in turn
  */
 final case class Variant(
     mode: String = "retract",
@@ -164,7 +162,7 @@ object Variant {
     "spark.sql.streaming.stateStore.providerClass" ->
       "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
 
-  /** State of which each attempt of a task has files of its own. */
+  /** State with separate files per task attempt. */
   val PerAttempt: Map[String, String] =
     RocksDB + ("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2")
   val Paged: Map[String, String] = Map(
@@ -175,11 +173,11 @@ object Variant {
     Seq("in memory" -> Map.empty, "in pages" -> Paged, "RocksDB" -> RocksDB)
   val OnePhase: Map[String, String] = Map("spark.sql.changelog.twoPhase.enabled" -> "false")
 
-  /** Changes are shuffled one by one, though values could be combined before. */
+  /** Shuffles changes uncombined, even if values could be combined. */
   val Uncombined: Map[String, String] =
     Map("spark.sql.changelog.aggregate.combineValues" -> "never")
 
-  /** State of all providers, restarts, one and two phases, values combined and not. */
+  /** Every state store provider, restarts, one and two phases, and values combined or not. */
   val all: Seq[Variant] = Seq(
     Variant(),
     Variant(conf = OnePhase ++ Paged),

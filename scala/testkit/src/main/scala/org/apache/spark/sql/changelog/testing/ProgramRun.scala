@@ -26,13 +26,13 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * A program whose query runs, in one way. Each start makes the query from its text in a session that
- * has seen nothing before, as a process would that takes it on; only sources and checkpoint stay.
+ * A run of a program in a variant. Each start creates the query from its text in a new session, as another
+ * process would. Only sources and checkpoint stay.
  *
  * @param sessions
- *   the sessions it needs
+ *   the sessions for queries
  * @param compares
- *   whether every step's result is held against batch Spark
+ *   whether the result is compared with batch Spark after every step
  */
 private[testing] class ProgramRun(
     sessions: OracleSessions,
@@ -89,31 +89,31 @@ private[testing] class ProgramRun(
     operators.check(lasting)
     numSteps += 1
     if (variant.restart && numSteps % 2 == 1) stopQuery()
-    // a step may take several batches, each of which says no more than it must
+    // a step may take several batches, each with a minimal changelog
     val batches = emitted.drop(before).toSeq
     batches.foreach(result.add)
     val now = batches.flatten
-    // where no batch has begun, there is no result yet
+    // before the first batch, there is no result
     if (compares && numBatches > 0) compare(now)
     now
   }
 
   /**
-   * Lets another query go on from here, with a checkpoint of its own. If that can't be made, all is as before.
+   * Continues with another query and a new checkpoint. If creating the checkpoint fails, nothing changes.
    *
    * @param changed
-   *   that query, over the same tables
+   *   the other query, over the same tables
    * @param changedFeeds
-   *   how it reads these
+   *   the feeds of the other query
    * @param keepsTarget
-   *   whether it goes on with the rows there are, and else begins with none
+   *   whether the other query continues with the current rows, and not with an empty target
    * @param fails
-   *   whether its first batch fails once, after all its state has been written
+   *   whether the first batch fails once, after its state has been written
    * @param ends
-   *   what ends its first run on the way
+   *   interrupts the first run
    * @param prepare
-   *   makes the other checkpoint, given the other query's changes, the checkpoint of this one, where the
-   *   other is to be, and the rows there are
+   *   creates the new checkpoint, from the other query's changes, the old checkpoint, the path of the new
+   *   checkpoint, and the current rows
    */
   def goOnWith(
       changed: String,
@@ -143,10 +143,10 @@ private[testing] class ProgramRun(
   }
 
   /**
-   * Lets the query go on with another checkpoint.
+   * Continues the query with another checkpoint.
    *
    * @param make
-   *   makes that, in a session, of the one before
+   *   creates the new checkpoint, in a session, from the old checkpoint
    */
   def goOnFrom(make: (SparkSession, Path, Path) => Unit): Unit = {
     stopQuery()
@@ -156,7 +156,7 @@ private[testing] class ProgramRun(
     checkpoint = next
   }
 
-  /** The rows of a table that has got other columns: NULL, where it had none of the name. */
+  /** Converts rows to the columns of a changed table. A new column has NULL. */
   private def inColumns(rows: DataFrame, columns: Seq[StructField]): DataFrame =
     rows.select(columns.map { column =>
       val known = rows.columns.contains(column.name)
@@ -164,10 +164,10 @@ private[testing] class ProgramRun(
       value.cast(column.dataType).as(column.name)
     }: _*)
 
-  /** Whether any batch has been run. */
+  /** Whether a batch has run. */
   def hasBegun: Boolean = numBatches > 0
 
-  /** What the batches of the query have told, since it was begun or is another one. */
+  /** The progress of the batches since the query started or was changed. */
   def progress: Seq[StreamingQueryProgress] = runs.toSeq.flatMap(_.recentProgress)
 
   def stop(): Unit = {
@@ -181,14 +181,14 @@ private[testing] class ProgramRun(
     running = None
   }
 
-  /** No batch begins before everything that arrives together has arrived. */
+  /** Holds back batches until every change of the step has arrived. */
   private def locked(query: StreamingQuery)(body: => Unit): Unit = query
     .asInstanceOf[StreamingQueryWrapper]
     .streamingQuery
     .asInstanceOf[MicroBatchExecution]
     .withProgressLocked(body)
 
-  /** What the step says nothing of gets nothing: its source is idle. */
+  /** Adds the changes of a step to the sources. A source without an entry in the step stays idle. */
   private def arrive(step: Step): Unit = program.feeds.foreach { feed =>
     step.changes.get(feed.name).foreach { changes =>
       changes.foreach(tables(feed.name).add)
@@ -221,7 +221,7 @@ private[testing] class ProgramRun(
     query
   }
 
-  /** Takes what a batch gives; one that is run again must give the same again. */
+  /** Records the changes of a batch. A rerun of the batch must emit the same changes. */
   private def take(batch: Long, changes: Seq[Change]): Unit = taken.get(batch) match {
     case Some(before) =>
       def sorted(changes: Seq[Change]) = changes.map(_.toString).sorted
@@ -231,7 +231,7 @@ private[testing] class ProgramRun(
       emitted += changes
   }
 
-  /** The changes a query over the program's tables gives, over streams. */
+  /** Returns the changes of a query over streams of the program's tables. */
   private def changesOf(session: SparkSession, sql: String, feeds: Seq[Feed]): DataFrame = {
     feeds.foreach { feed =>
       val raw = s"${feed.name}_changes"
@@ -244,8 +244,8 @@ private[testing] class ProgramRun(
     program.createViews(session)
     val key =
       if (variant.key.isEmpty) "" else variant.key.mkString(", key => array('", "', '", "')")
-    // Spark's check of subqueries in an aggregate compares those over views that hold others by a
-    // transformation which it asserts, in tests only, not to be made by rules of the analysis
+    // Spark's check of subqueries in an aggregate compares nested subqueries of views by a transformation. In
+    // tests only, Spark asserts that analysis rules do not call this transformation.
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
       session.sql(s"SELECT * FROM to_changelog(TABLE($sql), mode => '${variant.mode}'$key)")
     }
@@ -259,7 +259,7 @@ private[testing] class ProgramRun(
     }
   }
 
-  /** Whether batch Spark gives this result also where it keeps the order that a limit was written for. */
+  /** Returns whether batch Spark gives the same result while it keeps the order below a limit. */
   private def isSurely(expected: RowMultiset): Boolean =
     sessions.keepingLimits(RowMultiset.of(batch())) == expected
 
@@ -275,7 +275,7 @@ private[testing] class ProgramRun(
     sessions.batch.sql(sql)
   }
 
-  /** A batch `from_changelog` over everything so far must give the same table. */
+  /** Checks that a batch `from_changelog` over the changes so far gives the same table. */
   private def checkBatchReads(feed: Feed, table: FeedTable): Unit = {
     val raw = s"${feed.name}_changes_so_far"
     dataFrame(table.changes.map(rawRow), rawSchema(feed)).createOrReplaceTempView(raw)
@@ -290,13 +290,13 @@ private[testing] class ProgramRun(
 
 private[testing] object ProgramRun {
 
-  /** What ends a run on the way, as if its process had ended. */
+  /** Interrupts a run, as the end of its process would. */
   trait Ending {
 
-    /** With these settings of its session. */
+    /** The settings of the run's session. */
     def conf: Map[String, String]
 
-    /** Does something that may be ended. */
+    /** Runs `run`, which may be interrupted. */
     def within(run: => Unit): Unit
   }
 

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 /**
  * The local file system without checksums and permissions.
  *
- * Hadoop starts a `chmod` process for each file it creates, and a micro-batch creates dozens.
+ * Hadoop starts a `chmod` process for each created file, and a micro-batch creates dozens of files.
  */
 class QuickFileSystem extends LocalFileSystem(new QuickFileSystem.Raw) {
   setWriteChecksum(false)
@@ -24,13 +24,13 @@ object QuickFileSystem {
     override def setPermission(path: Path, permission: FsPermission): Unit = ()
   }
 
-  /** Makes sessions use it for files and checkpoints. */
+  /** The settings for sessions to use this file system for files and checkpoints. */
   val conf: Map[String, String] = Map(
     "spark.hadoop.fs.file.impl" -> classOf[QuickFileSystem].getName,
     "spark.sql.streaming.checkpointFileManagerClass" ->
       "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager")
 
-  /** Where temporary files go: into memory where the system offers that. */
+  /** The root of temporary files: a memory file system, if available. */
   private val root: File = {
     val memory = new File("/dev/shm")
     if (memory.isDirectory && memory.canWrite && memory.getUsableSpace > (1L << 30)) memory

@@ -8,9 +8,9 @@ import scala.collection.mutable
 import org.apache.spark.sql.Row
 
 /**
- * A table as a bag of rows, with changes applied one after the other.
+ * A table as a multiset of rows, to which changes are applied.
  *
- * Rows are compared as SQL compares groups: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
+ * Rows are compared as in SQL's GROUP BY: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
  */
 final class RowMultiset {
   private val counts = mutable.Map.empty[Seq[Any], Int].withDefaultValue(0)
@@ -23,7 +23,7 @@ final class RowMultiset {
     if (count == 0) counts -= key else counts(key) = count
   }
 
-  /** Applies a change; fails if it takes back a row that is not there. */
+  /** Applies a change. Fails for an unmatched retraction. */
   def replay(change: Change): Unit = {
     if (change.isRetraction && count(change.row) == 0) {
       throw new AssertionError(s"$change takes back a row that is not there")
@@ -54,10 +54,10 @@ object RowMultiset {
     multiset
   }
 
-  /** The row's values such that equal ones are equal in Scala too. */
+  /** Returns the row's values such that equal SQL values are equal in Scala. */
   def normalize(row: Row): Seq[Any] = row.toSeq.map(normalizeValue(_, zerosAreEqual = true))
 
-  /** The same, with zeros of either sign told apart: a result of -0.0 is not one of 0.0. */
+  /** Returns the values like [[normalize]], but distinguishes -0.0 from 0.0. */
   def withSigns(row: Row): Seq[Any] = row.toSeq.map(normalizeValue(_, zerosAreEqual = false))
 
   private def normalizeValue(value: Any, zerosAreEqual: Boolean): Any = value match {

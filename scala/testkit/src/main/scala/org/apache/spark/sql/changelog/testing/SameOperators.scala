@@ -9,14 +9,14 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper
 import org.apache.spark.sql.streaming.StreamingQuery
 
 /**
- * Checks that a query has the same operators in every batch, over the same columns, whichever of its
- * sources have news and however often it was begun anew. In what form changes come to an operator
- * may differ, as values are combined before or not, and so may what is known of NULLs in a batch.
+ * Checks that a query has the same operators over the same columns in every batch, whichever sources have data
+ * and however often the query restarts. The form of an operator's input may differ, for example combined or
+ * uncombined values. The nullability of columns may differ, too.
  */
 private[testing] class SameOperators {
   private var known = Option.empty[Seq[String]]
 
-  /** Looks at the last batch, if there was one. */
+  /** Checks the last batch, if any. */
   def check(query: StreamingQuery): Unit = {
     val last = query.asInstanceOf[StreamingQueryWrapper].streamingQuery.lastExecution
     if (last != null) {

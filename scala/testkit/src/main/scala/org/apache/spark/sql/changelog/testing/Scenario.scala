@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.testing
 import scala.collection.mutable
 
 /**
- * A program with the changes it must emit, read from a file in `tests/sql/scenarios`.
+ * A program with its expected changes, read from a file in `tests/sql/scenarios`.
  *
  * {{{
  *   -- A row moves from one group to another.
@@ -23,14 +23,13 @@ import scala.collection.mutable
  *   -> +I Rome 5
  * }}}
  *
- *   - The comment at the top is the title, and `-- tags: join, nulls` lists tags by which tests can be chosen. A line
- *     that begins with a blank goes on with the one before.
+ *   - The comment at the top is the title. `-- tags: join, nulls` lists tags to select tests by. A line that
+ *     begins with a blank continues the previous line.
  *   - After a feed's columns: `KEY (...)`, `SEQUENCE BY (...)`, and `INSERT ONLY` or `UPSERT`.
- *   - Each change is a batch of its own, unless it begins with `&`: then it comes in the same batch
- *     as the one before. The `->` lines below are all that the batch makes the query emit: first
- *     what goes, then what comes.
- *   - Instead of changes: `error CONDITION`, with lines `name: value` of its parameters, for a
- *     query that is refused when it is started.
+ *   - Each change is a batch of its own. A change that begins with `&` belongs to the previous batch. The `->`
+ *     lines below list every change emitted by the batch: first retractions, then inserts.
+ *   - For a query that fails at start: `error CONDITION` in place of changes, with lines `name: value` for its
+ *     parameters.
  */
 final case class Scenario(
     name: String,
@@ -42,7 +41,7 @@ final case class Scenario(
     error: Option[ExpectedError],
     lines: Seq[String]) {
 
-  /** The same changes, with so many of the program's batches together. */
+  /** Returns the program with batches joined into batches of these sizes. */
   def inBatches(sizes: Seq[Int]): Program = {
     val numSteps = program.steps.size
     require(sizes.sum == numSteps, s"${sizes.mkString(", ")} are not $numSteps batches")
@@ -53,7 +52,7 @@ final case class Scenario(
     program.copy(steps = steps)
   }
 
-  /** The changes that each batch must emit, as text; none if the text says none of any batch. */
+  /** The expected changes of each batch, as text; empty if the text has no expected changes. */
   def expected: Option[Seq[Seq[String]]] = {
     val batches = lines.foldLeft(Vector.empty[Vector[String]]) { (batches, line) =>
       if (line.startsWith(Scenario.Emits)) {
@@ -65,7 +64,7 @@ final case class Scenario(
     Option.when(batches.exists(_.nonEmpty))(batches)
   }
 
-  /** The file's text if its batches emit these changes. */
+  /** Returns the file's text with these changes as expected changes. */
   def emitting(changes: Seq[Seq[Change]]): String = {
     val remaining = mutable.Queue.from(changes)
     val kept = lines.filterNot(_.startsWith(Scenario.Emits))
@@ -77,7 +76,7 @@ final case class Scenario(
   }
 }
 
-/** A condition, and those of its parameters that matter. */
+/** An error condition with the parameters to check. */
 final case class ExpectedError(condition: String, parameters: Map[String, String])
 
 object Scenario {
@@ -109,7 +108,7 @@ object Scenario {
       lines)
   }
 
-  /** Lines that begin with a blank belong to the one before. */
+  /** Joins lines that begin with a blank to the previous line. */
   private def joined(lines: Seq[String]): Seq[String] =
     lines.foldLeft(Vector.empty[String]) { (statements, line) =>
       if (line.startsWith(" ")) statements.init :+ s"${statements.last}\n${line.trim}"

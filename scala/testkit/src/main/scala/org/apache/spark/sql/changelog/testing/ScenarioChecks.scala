@@ -8,10 +8,10 @@ import scala.util.Random
 
 import org.apache.spark.SparkThrowable
 
-/** Runs scenarios by an oracle, and says what is wrong with them. */
+/** Runs scenarios with an oracle and reports failures. */
 class ScenarioChecks(oracle: Oracle) {
 
-  /** Runs the batches as they are written. Each must emit what the text says. */
+  /** Runs the batches as written. Each batch must emit the changes in the text. */
   def batchByBatch(scenario: Scenario): Seq[Seq[Change]] = {
     val emitted = oracle.check(scenario.program, Variant(scenario.mode, scenario.key))
     scenario.expected.foreach { expected =>
@@ -26,7 +26,10 @@ class ScenarioChecks(oracle: Oracle) {
     emitted
   }
 
-  /** Cuts the scenario into other batches, by chance, with any state store and maybe restarts. */
+  /**
+   * Regroups the scenario's changes into random batches, and runs them with a random state store and possible
+   * restarts.
+   */
   def cut(scenario: Scenario, seed: Long): Unit = {
     val random = new Random(seed)
     val sizes = cut(scenario.program.steps.size, random)
@@ -40,7 +43,7 @@ class ScenarioChecks(oracle: Oracle) {
     }
   }
 
-  /** Expects the query to be refused when it is started. */
+  /** Checks that the query fails at start with the expected error. */
   def refused(scenario: Scenario, expected: ExpectedError): Unit = {
     val nothing = Seq(Step(Map.empty[String, Seq[Change]]))
     val error =
@@ -58,7 +61,7 @@ class ScenarioChecks(oracle: Oracle) {
     }
   }
 
-  /** Sizes of batches that together have `size` changes. */
+  /** Returns random sizes of batches with `size` changes in total. */
   private def cut(size: Int, random: Random): Seq[Int] =
     if (size == 0) Nil
     else {

@@ -12,12 +12,12 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
 import org.apache.spark.sql.types._
 
 /**
- * One change of a table.
+ * A change of a table.
  *
  * @param kind
  *   `+I`, `-U`, `+U` or `-D`
  * @param row
- *   all columns of the table
+ *   the values of the table's columns
  */
 final case class Change(kind: String, row: Row) {
   def isRetraction: Boolean = kind.startsWith("-")
@@ -25,11 +25,11 @@ final case class Change(kind: String, row: Row) {
   override def toString: String = s"$kind ${TextChangelog.format(row)}"
 }
 
-/** Reads and writes changes as people write them: `+I Oslo 5`. */
+/** Reads and writes changes as text: `+I Oslo 5`. */
 object TextChangelog {
   private val Kinds = Set("+I", "-U", "+U", "-D")
 
-  /** Reads `+I Oslo 5`; columns are separated by blanks, `NULL` is NULL, `''` no text. */
+  /** Parses `+I Oslo 5`. Blanks separate columns, `NULL` is NULL, and `''` is an empty text. */
   def parse(text: String, schema: StructType): Change = {
     val words = text.trim.split("\\s+").toSeq
     require(Kinds.contains(words.head), s"'$text' does not begin with a row kind")
@@ -41,7 +41,7 @@ object TextChangelog {
       }))
   }
 
-  /** A column's value from its text, as a Spark cast reads it. */
+  /** Parses a column's value, as a Spark cast does. */
   def value(word: String, dataType: DataType): Any =
     if (word == "NULL") null
     else {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.StructType
 
-/** Columns as a schema has them: streams in memory know nothing of collations, nor that a text is a CHAR. */
+/** Casts columns to the types of a schema. In-memory streams lose collations and the CHAR type. */
 object TypedColumns {
 
   def apply(frame: DataFrame, schema: StructType): DataFrame = {
