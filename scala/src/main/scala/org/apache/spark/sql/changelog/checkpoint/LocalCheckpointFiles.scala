@@ -27,10 +27,10 @@ import org.apache.spark.sql.changelog.errors.CheckpointFileErrors
 /**
  * Writes local files without starting a process for each file.
  *
- * Hadoop's local file system runs `chmod` and `readlink`, which take much longer than writing the file, and a
+ * Hadoop's local file system runs `chmod` and `readlink`. Both take much longer than writing the file, and a
  * batch writes at least seven files. The files have the permissions of the process's `umask`.
  *
- * A file that is written once, such as offsets and commits, has a checksum file beside it. State files may be
+ * Files written once, such as offsets and commits, have a checksum file beside them. State files may be
  * written again by another attempt at the same time, and contain checksums.
  */
 private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
@@ -60,7 +60,7 @@ private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
     } finally Files.deleteIfExists(source.toPath)
   }
 
-  /** Verifies the file's checksum, if any, and opens the file. */
+  /** Verifies the file's checksum, if present, and opens the file. */
   override def open(path: Path): FSDataInputStream = {
     LocalChecksum.check(local.pathToFile(path))
     local.getRaw.open(path)
@@ -69,7 +69,7 @@ private final class LocalCheckpointFiles(path: Path, hadoopConf: Configuration)
 
 private object LocalCheckpointFiles {
 
-  /** A file that is deleted if writing fails, for example on a full disk. */
+  /** A file deleted after a failed write, for example on a full disk. */
   private class TemporaryFile(file: File)
       extends BufferedOutputStream(new FileOutputStream(file)) {
     override def close(): Unit =
@@ -127,7 +127,7 @@ private object LocalChecksum {
   }
 
   /**
-   * Fails for an empty file, which no checkpoint has, or for a file that differs from its checksum.
+   * Fails for an empty file, because checkpoints have no empty files, or for a file with a wrong checksum.
    *
    * A file newer than its checksum was changed on purpose, by an editor or by a writer without checksums.
    */

@@ -57,7 +57,7 @@ class TextFile(path: Path, hadoopConf: Configuration) {
     catch { case _: FileNotFoundException => None }
 }
 
-/** Wraps any error from reading a file into an error with the file's name and a way out. */
+/** Wraps an error from reading a file into an error with the file's name and a way out. */
 private[changelog] object NamingFile {
   def apply[T](file: Path)(read: Path => T): T =
     try read(file)
@@ -113,16 +113,16 @@ class StagedFolder(into: Path, hadoopConf: Configuration) {
 }
 
 /**
- * A query whose checkpoint is the origin of another query's checkpoint, by a fork or a changed query.
+ * The original query of a checkpoint made for a fork or a changed query.
  *
  * @param queryId
  *   the query id in sinks
  * @param batch
- *   the last batch of this query that the other query's target may hold; empty if that target started empty
+ *   the last batch of the original query that the new query's target may hold; empty for a new target
  */
 final case class QueryOrigin(queryId: String, batch: Option[Long])
 
-/** The file `changelog/forked-from.json` of a checkpoint: the queries that it originates from, nearest first. */
+/** The file `changelog/forked-from.json` of a checkpoint: the original queries, nearest first. */
 object QueryOrigin {
 
   /** The file's path in the checkpoint. */

@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.streaming.{OneTimeTrigger, Sink}
 import org.apache.spark.sql.streaming.{OutputMode, Trigger}
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-/** Runs the last begun batch of a checkpoint, to read the batch's plan. */
+/** Runs the single batch that a checkpoint lists as begun, to read the batch's plan. */
 object OneBatch {
 
   /** Runs only the begun batch. */

@@ -105,7 +105,7 @@ object TypedFunctions {
 }
 
 /**
- * A plan merged from two plans. Its output starts with the columns of the first plan.
+ * A plan merged from two plans. The output includes the columns of the first plan.
  *
  * @param places
  *   the index in the output of each column of the second plan

@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import org.apache.spark.sql.changelog.compat.Setting
 
-/** The settings of this extension. The page `docs/configuration.md` is generated from these texts. */
+/** The settings of the extension. The page `docs/configuration.md` is generated from their texts. */
 object ChangelogConf {
 
   val TWO_PHASE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.twoPhase.enabled")
@@ -173,7 +173,7 @@ object ChangelogConf {
     .checkValues(Set("late", "early"))
     .createWithDefault("late")
 
-  /** Registers the entries with Spark. The call initializes this object, which creates the entries. */
+  /** Registers the entries with Spark, by initializing the object. */
   def register(): Unit = ()
 
   /** The public entries, sorted by name. Missing entries are for tests, which compare both ways. */

@@ -54,7 +54,7 @@ object AssignStateInfo {
 
   /**
    * Returns the state of an operator whose rows are placed by the columns `placedBy`. Without columns there is
-   * a single partition, because Spark's commit fails without the stores of partitions that no task opened.
+   * a single partition, because Spark's commit fails without the stores of partitions not opened by a task.
    */
   def placed(
       state: StatefulOperatorStateInfo,
@@ -71,7 +71,7 @@ object AssignStateInfo {
       PlannedBatch(stream.query, stream.checkpoint, stream.batchId)
     }
 
-  /** Returns the query running in this thread, with ids and names of its operators in the order of its progress. */
+  /** Returns the query running in this thread, with ids and names of operators in the order of progress reports. */
   def runningQuery(session: SparkSession): Option[(StreamingQuery, Seq[(Long, String)])] =
     RunningStream(session).map(running => (running.handle, operators(running)))
 
@@ -104,7 +104,7 @@ object AssignStateInfo {
     RunningStream(session) match {
       case Some(stream) =>
         val (batch, previous) = (stream.time, stream.previousTime)
-        // 0 means that there is no watermark yet
+        // 0 means no watermark yet
         def known(watermark: Long) = inputWatermark(watermark).filter(_ > 0)
         BatchTime(
           previous.flatMap(batch => known(batch.watermark)),
@@ -120,7 +120,7 @@ object AssignStateInfo {
     case None => throw SparkException.internalError("An operator with state runs in no query")
   }
 
-  /** Returns the start time of a batch that would begin now, in ms since 1970. */
+  /** Returns the start time of the next batch, in ms since 1970. */
   def nextTimestamp(session: SparkSession): Long =
     nextBatch(session).map(_.timestamp).getOrElse(0L)
 
@@ -153,11 +153,11 @@ private[changelog] final case class PlannedBatch(
  * The times of a batch for an operator.
  *
  * @param lateWatermark
- *   the watermark of the previous batch, in ms; empty if there was none
+ *   the watermark of the previous batch, in ms; empty without a watermark
  * @param overWatermark
- *   the watermark of this batch, in ms; empty if there is none
+ *   the watermark of this batch, in ms; empty without a watermark
  * @param timestamp
- *   the start time of this batch, in ms since 1970; unchanged in a rerun
+ *   the start time of the batch, in ms since 1970; unchanged in a rerun
  * @param previousTimestamp
  *   the start time of the previous batch
  */
@@ -167,7 +167,7 @@ final case class BatchTime(
     timestamp: Long,
     previousTimestamp: Long) {
 
-  /** The watermark of this batch, in ms; empty if the watermark has not moved since the previous batch. */
+  /** The watermark of the batch, in ms; empty if the watermark has not moved since the previous batch. */
   def moved: Option[Long] = BatchTime.moved(lateWatermark, overWatermark)
 }
 
@@ -177,10 +177,10 @@ object BatchTime {
 }
 
 /**
- * The salts that divide a single task's rows among several tasks, one salt per task. Empty for a single
+ * The salts to divide a single task's rows among several tasks: a salt per task. Empty for a single
  * partition.
  *
- * Rows are shuffled by a hash of their salt. The salts are not consecutive numbers, but chosen so that each
+ * Rows are shuffled by a hash of their salt. The salts are not consecutive numbers, but chosen such that each
  * hashes to another partition. Salts 0 to 3 would leave half of four partitions empty.
  */
 private[changelog] object SpreadingSalts {

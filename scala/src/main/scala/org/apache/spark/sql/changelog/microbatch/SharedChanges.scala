@@ -23,10 +23,10 @@ import org.apache.spark.sql.changelog.compat.SpillingRows
 final class SharedChanges(val number: Int) extends Serializable {
   @transient @volatile private var computed: Option[SparkPlan] = None
 
-  /** Sets the node that computes the part. Spark prepares a whole plan before it executes any node. */
+  /** Sets the node that computes the part. Spark prepares the whole plan before execution. */
   def computedBy(part: SparkPlan): Unit = computed = Some(part)
 
-  /** The node that computes the part. Its shuffled rows are the same for every reader. */
+  /** The node that computes the part. Every reader reads the node's shuffled rows. */
   def part: SparkPlan = computed.getOrElse(
     throw SparkException.internalError(s"The shared part $number is read, but not computed"))
 
@@ -36,13 +36,13 @@ final class SharedChanges(val number: Int) extends Serializable {
 /**
  * Lets several computations in a task read the output of a replay, each the rows of its version and side.
  *
- * The replay runs once. The first reader stores all rows by version and side, in arrays that spill to disk.
+ * The replay runs once. The first reader stores the rows by version and side, in arrays that spill to disk.
  * Each task has its own copy of this object.
  *
  * @param kindOrdinal
  *   the ordinal of the version in replayed rows
  * @param sideOrdinal
- *   the ordinal of the side, if there are two sides
+ *   the ordinal of the side, for a replay with two sides
  */
 final class ReplayedVersions(kindOrdinal: Int, sideOrdinal: Option[Int]) extends Serializable {
   import ReplayedVersions._

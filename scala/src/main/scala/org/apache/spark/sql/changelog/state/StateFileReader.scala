@@ -44,7 +44,7 @@ private[state] final class StateFileReader(
 
   /** Applies the file's entries to a table. */
   def read(open: () => InputStream, codec: CompressionCodec, table: PagedTable): Unit = {
-    // reads the file twice, because damaged rows must not reach the table; LZ4 has checksums of its own
+    // verifies the whole file before its rows are used; LZ4 verifies each block while reading
     if (!codec.isInstanceOf[LZ4CompressionCodec]) read(open(), codec, _ => ())
     read(
       open(),

@@ -13,14 +13,14 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 import org.apache.spark.sql.internal.SQLConf
 
-/** The predicates by which Spark expires rows of its own stream-stream joins. */
+/** The predicates by which Spark expires rows of stream-stream joins. */
 private[compat] object JoinPredicates {
   val find: JoinBounds.FindPredicates =
     StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(_, _, _, _, _, _, _)
 
   /**
-   * Returns the state watermark of a predicate, in ms since 1970. In this version only the predicate's
-   * expression has it.
+   * Returns the state watermark of a predicate, in ms since 1970. In Spark 4.1 only the predicate's
+   * expression contains the watermark.
    */
   def watermarkOf(predicate: JoinStateWatermarkPredicate): Long = predicate.expr match {
     case LessThanOrEqual(_, Literal(micros: Long, _)) => micros / 1000
@@ -28,7 +28,7 @@ private[compat] object JoinPredicates {
   }
 }
 
-/** Never matches, because this version has no `JOIN ... NEAREST BY`. */
+/** Never matches, because Spark 4.1 has no `JOIN ... NEAREST BY`. */
 object NearestBy {
   def unapply(plan: LogicalPlan): Boolean = false
 }
@@ -38,16 +38,16 @@ object Setting {
   def apply(key: String): ConfigBuilder = SQLConf.buildConf(key)
 }
 
-/** The changes of a table from a catalog, which this version does not support. */
+/** The changes of a table from a catalog, not supported in Spark 4.1. */
 object SparkChanges {
   def apply(reader: DataFrameReader, table: String): DataFrame =
     throw new UnsupportedOperationException(s"catalogs give no changes of $table in Spark 4.1")
 }
 
 /**
- * Merges two plans with Spark's code for merging scalar subqueries, which keeps filters in place.
+ * Merges two plans with Spark's code for merging scalar subqueries. The merge keeps filters in place.
  *
- * In this version the code is a private method of a rule.
+ * In Spark 4.1 the code is a private method of a rule.
  */
 object SparkPlanMerger {
   private lazy val merging = {

@@ -26,7 +26,7 @@ private[compat] object EmptyStores {
       ours.openStore(version, None, forceSnapshotOnCommit = true, loadEmpty = true)
     case rocksDB if version == 0 => rocksDB.getStore(0, None)
     case rocksDB =>
-      // this version of Spark cannot start RocksDB empty at a version, but reads a snapshot without files
+      // Spark 4.1 cannot start RocksDB empty at a version, but reads a snapshot without files
       val stateId = Option.when(storeConf.enableStateStoreCheckpointIds)(UUID.randomUUID.toString)
       val folder = rocksDB.stateStoreId.storeCheckpointLocation()
       writeSnapshot(folder, version, stateId, hadoopConf)
@@ -52,7 +52,7 @@ private[compat] object EmptyStores {
   }
 }
 
-/** The shuffle columns of Spark's own operators, which this version does not expose. */
+/** The shuffle columns of Spark's own operators. Spark 4.1 does not expose them. */
 private[compat] sealed trait PlacementKeys {
   def columns: StructType
 
@@ -70,7 +70,7 @@ private[compat] object PlacementKeys {
     throw new UnsupportedOperationException(s"$operator, $store")
 }
 
-/** Checksums of rows in state files, which do not exist in this version. */
+/** Checksums of rows in state files, absent in Spark 4.1. */
 object RowChecksums {
 
   /** Returns whether checksums are on. */
@@ -99,7 +99,7 @@ object RowChecksums {
     throw SparkException.internalError("There are no checksums of rows in Spark 4.1")
 }
 
-/** Determines whether Spark keeps state for a node, because this version does not expose it. */
+/** Determines whether Spark keeps state for a node, because Spark 4.1 does not expose this. */
 private[compat] object StatefulNode {
   def apply(node: LogicalPlan): Boolean = node.isStreaming && (node match {
     case join: Join => join.left.isStreaming && join.right.isStreaming
@@ -113,7 +113,7 @@ private[compat] object StatefulNode {
   })
 }
 
-/** The methods by which this version requests a state store. */
+/** Spark 4.1's methods to request a state store. */
 trait VersionStateProvider extends StateStoreProvider {
 
   /** Returns the store of a version, with the parameters of later versions of Spark. */
@@ -127,7 +127,7 @@ trait VersionStateProvider extends StateStoreProvider {
     openStore(version, stateStoreCkptId, forceSnapshotOnCommit = false, loadEmpty = false)
 }
 
-/** The operations of this version's state stores. */
+/** The operations of Spark 4.1's state stores. */
 trait VersionStateStore extends StateStore {
 
   /** Fails for operations with several values per key. */

@@ -25,7 +25,7 @@ private[compat] object CommitLogs {
    * Opens a commit log.
    *
    * @param like
-   *   a log with the format to read and write; in this version, a session has one format for every log
+   *   a log with the format to read and write; in Spark 4.1, a session has a single format for every log
    */
   def open(session: SparkSession, folder: Path, like: Path): CommitLog = {
     val own = session.cloneSession()
@@ -43,14 +43,14 @@ private[compat] object CommitLogs {
     }
   }
 
-  /** Returns an entry with other ids of committed state files. */
+  /** Replaces the ids of committed state files in an entry. */
   def withStateIds(
       done: CommitMetadata,
       ids: Map[Long, Array[Array[String]]]): CommitMetadata =
     done.copy(stateUniqueIds = Some(ids))
 }
 
-/** Reads and writes entries of the offset log, in the single format of this version: sources in order. */
+/** Reads and writes entries of the offset log, in the single format of Spark 4.1: sources in order. */
 private[compat] object LoggedOffsets {
   type Entry = OffsetSeq
   type Metadata = OffsetSeqMetadata
@@ -63,11 +63,11 @@ private[compat] object LoggedOffsets {
   /** Returns the offsets of named sources. */
   def byName(entry: Entry): Map[String, Option[Offset]] = Map.empty
 
-  /** Returns an entry with other offsets of unnamed sources. */
+  /** Replaces the offsets of unnamed sources in an entry. */
   def withOffsets(entry: Entry, offsets: Seq[Option[Offset]]): Option[Entry] =
     Some(entry.copy(offsets = offsets))
 
-  /** Returns an entry with other times and settings, if the entry has metadata. */
+  /** Replaces the times and settings of an entry, if the entry has metadata. */
   def withMetadata(
       entry: Entry,
       watermark: Long,
@@ -95,12 +95,12 @@ private[compat] object LatestOffsets {
     source.getClass.getName == "org.apache.spark.sql.kafka010.KafkaMicroBatchStream"
 }
 
-/** Never matches, because sources have no names in this version. */
+/** Never matches, because sources have no names in Spark 4.1. */
 object NamedStream {
   def unapply(plan: LogicalPlan): Option[LogicalPlan] = None
 }
 
-/** Notifies of a task's interruption. This version has no listener, so the task is polled every second. */
+/** Notifies of a task's interruption. Spark 4.1 has no listener, so the task is polled every second. */
 private[compat] object TaskInterrupts {
   def listen(task: TaskContext)(onInterrupt: => Unit): Unit = {
     val looking = ThreadUtils.newDaemonSingleThreadScheduledExecutor("changelog-task-interrupts")

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.join.Streamin
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper._
 import org.apache.spark.sql.internal.SQLConf
 
-/** The predicates by which Spark expires rows of its own stream-stream joins. */
+/** The predicates by which Spark expires rows of stream-stream joins. */
 private[compat] object JoinPredicates {
   val find: JoinBounds.FindPredicates =
     StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates(_, _, _, _, _, _, None, _)

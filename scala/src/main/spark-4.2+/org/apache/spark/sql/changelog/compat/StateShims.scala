@@ -108,7 +108,7 @@ private[compat] object StatefulNode {
   def apply(node: LogicalPlan): Boolean = UnsupportedOperationChecker.isStatefulOperation(node)
 }
 
-/** The methods by which this version requests a state store. */
+/** Spark's methods to request a state store. */
 trait VersionStateProvider extends StateStoreProvider {
 
   /** Returns the store of a version. */
@@ -126,7 +126,7 @@ trait VersionStateProvider extends StateStoreProvider {
     openStore(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
 }
 
-/** The operations of this version's state stores. */
+/** The operations of Spark's state stores since 4.2. */
 trait VersionStateStore extends StateStore {
 
   /** Fails for operations with several values per key. */

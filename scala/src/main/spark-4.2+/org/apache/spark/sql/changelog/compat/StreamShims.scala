@@ -28,19 +28,19 @@ private[compat] object CommitLogs {
    * Opens a commit log.
    *
    * @param like
-   *   a log with the format to write; in this version, each entry has its own format
+   *   a log with the format to write; since Spark 4.2, each entry has its own format
    */
   def open(session: SparkSession, folder: Path, like: Path): CommitLog =
     new CommitLog(session, folder.toString)
 
-  /** Returns an entry with other ids of committed state files. */
+  /** Replaces the ids of committed state files in an entry. */
   def withStateIds(
       done: CommitMetadataBase,
       ids: Map[Long, Array[Array[String]]]): CommitMetadataBase =
     done.withStateUniqueIds(Some(ids))
 }
 
-/** Reads and writes entries of the offset log, in the formats of this version: sources in order, or named. */
+/** Reads and writes entries of the offset log, in the formats since Spark 4.2: sources in order, or named. */
 private[compat] object LoggedOffsets {
   type Entry = OffsetSeqBase
   type Metadata = OffsetSeqMetadataBase
@@ -59,13 +59,13 @@ private[compat] object LoggedOffsets {
     case _ => Map.empty
   }
 
-  /** Returns an entry with other offsets of unnamed sources. */
+  /** Replaces the offsets of unnamed sources in an entry. */
   def withOffsets(entry: Entry, offsets: Seq[Option[Offset]]): Option[Entry] = entry match {
     case several: OffsetSeq => Some(several.copy(offsets = offsets))
     case _ => None
   }
 
-  /** Returns an entry with other times and settings, if the entry has metadata. */
+  /** Replaces the times and settings of an entry, if the entry has metadata. */
   def withMetadata(
       entry: Entry,
       watermark: Long,
@@ -84,7 +84,7 @@ private[compat] object LoggedOffsets {
 /** The latest offsets of sources, beyond the end of a batch. */
 private[compat] object LatestOffsets {
 
-  /** Does nothing, because sources of this version need no lookup. */
+  /** Does nothing, because sources need no lookup since Spark 4.2. */
   def find(offsets: StreamProgress): Unit = ()
 }
 

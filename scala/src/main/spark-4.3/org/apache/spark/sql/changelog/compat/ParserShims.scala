@@ -7,12 +7,12 @@ import org.apache.spark.sql.catalyst.optimizer.InsertMapSortInAggregate
 import org.apache.spark.sql.catalyst.parser.{ParserInterface, SqlStatementSplitResult}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 
-/** Sorts the entries of maps in grouping columns, so that equal maps form one group. */
+/** Sorts the entries of maps in grouping columns, to group equal maps together. */
 object GroupByMaps {
   def apply(aggregate: Aggregate): LogicalPlan = InsertMapSortInAggregate(aggregate)
 }
 
-/** The operations of this version's parsers, delegated to another parser. */
+/** The parser operations only in Spark 4.3, delegated to another parser. */
 trait VersionParser extends ParserInterface {
   protected def delegate: ParserInterface
 

@@ -36,12 +36,14 @@ import org.apache.spark.sql.changelog.plans.ChangelogAggregate
  * DISTINCT functions are ordinary functions over the values that appear and disappear:
  *
  * {{{
- *   ChangelogAggregateExec          one row per group and batch: state + buffers -> changes
- *   +- HashAggregate (merge)        none where values are told apart: the operator merges
- *      +- Exchange by group         inserted by Spark
- *         +- HashAggregate (partial)
- *            +- Expand              only where values are told apart
- *               +- changes
+ *   ChangelogAggregateExec
+ *   +- HashAggregate (merge)          split only
+ *      +- Exchange by group           split only
+ *         +- HashAggregate            DISTINCT functions over values, merge of the others
+ *            +- ChangelogDistinctExec     group, value -> count
+ *               +- HashAggregate (merge)
+ *                  +- Exchange        by group; split: by group and value
+ *                     +- ...
  * }}}
  *
  * Split (`spark.sql.changelog.aggregate.distinctSplit.enabled`), the values of a hot group are spread over all

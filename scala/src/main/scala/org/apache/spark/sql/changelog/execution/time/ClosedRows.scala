@@ -147,7 +147,7 @@ private[time] object CloseTimes {
  *
  *   - in: any changes, those of equal rows together
  *   - out: inserts only
- *   - state: the rows not yet passed by the watermark, by time; see [[TimedRows]]. No row is visible before
+ *   - state: the rows not yet passed by the watermark, by time; see [[TimedRows]]. `shown` is false
  *   - law: the rows of the result passed by the watermark have been emitted, each once
  *
  * A row without a time is never passed. Such rows are counted and not stored. Spark also runs a batch without

@@ -124,7 +124,7 @@ private[delta] object DeltaSnapshots {
     DeltaColumns(metadata.schema, otherNames(metadata.schema) ++ partitioning)
   }
 
-  /** Returns the physical names of columns that differ from their logical names. */
+  /** Returns the physical names of columns, unless equal to the logical names. */
   private def otherNames(dataType: DataType): Seq[String] = dataType match {
     case struct: StructType =>
       struct.flatMap { field =>

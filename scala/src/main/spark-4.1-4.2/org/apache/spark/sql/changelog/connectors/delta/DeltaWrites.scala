@@ -53,7 +53,7 @@ private[delta] class DeltaWrites private (
         val changes = new RowChanges(identity, collected)
         try DeltaConflicts.passing(commit(changes, batch))
         catch {
-          // another version of Delta; MERGE also skips a batch that is already written
+          // another version of Delta; MERGE also skips an already written batch
           case error: LinkageError =>
             logWarning(log"A batch is left to MERGE", error)
             false
@@ -92,7 +92,7 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** Returns the rows of files affected by the changes; empty if there are too many. */
+  /** Returns the rows of files affected by the changes; empty if too many rows are affected. */
   private def find(
       txn: OptimisticTransaction,
       relation: LogicalRelation,
@@ -152,7 +152,7 @@ private[delta] class DeltaWrites private (
     }
   }
 
-  /** Returns files with their statistics, as bounds that stay valid when rows are removed. */
+  /** Returns files with their statistics, as bounds still valid after rows are removed. */
   private def withStatistics(snapshot: Snapshot, paths: Seq[String]): Map[String, AddFile] = {
     import org.apache.spark.sql.delta.implicits._
     val files = snapshot.withStats.where(col("path").isin(paths: _*))
@@ -188,7 +188,7 @@ private[delta] object DeltaWrites extends Logging {
     Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
   }
 
-  /** Returns the reason why batches need `MERGE`, if any. */
+  /** Returns the reason why batches need `MERGE`. */
   private def obstacleIn(snapshot: Snapshot, identity: RowIdentity): Option[String] = {
     val (protocol, metadata) = (snapshot.protocol, snapshot.metadata)
     val features = protocol.implicitlyAndExplicitlySupportedFeatures.map(_.name) -- Features
@@ -214,7 +214,7 @@ private[delta] object DeltaWrites extends Logging {
     checks.collectFirst { case (why, true) => why }
   }
 
-  /** Table features that this class supports, or that do not affect writers of rows. */
+  /** Table features supported by this class, or without effect on writers of rows. */
   private val Features = Set(
     "appendOnly",
     "changeDataFeed",

@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.connectors.delta
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources.FileIndex
 
-/** Delta has no release for this version of Spark. */
+/** Fails, because Delta has no release for Spark 4.3. */
 private[delta] object DeltaSnapshots {
   def isTimeTravel(location: FileIndex): Boolean = notThere(location)
   def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = notThere(location)

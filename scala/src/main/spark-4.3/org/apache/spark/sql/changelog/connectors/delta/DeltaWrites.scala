@@ -5,7 +5,7 @@ package org.apache.spark.sql.changelog.connectors.delta
 
 import org.apache.spark.sql.classic.SparkSession
 
-/** Delta has no release for this version of Spark. */
+/** Finds no writer, because Delta has no release for Spark 4.3. */
 private[delta] object DeltaWrites {
   def find(
       session: SparkSession,
