@@ -34,7 +34,7 @@ object SparkAggregates {
       } else SortAggregateExec.apply _
     operator(
       clustering,
-      false, // of streaming ones Spark says the number of partitions, for its own operators
+      false, // Spark would give a streaming aggregate its own number of partitions
       None,
       grouping,
       functions,

@@ -108,7 +108,7 @@ private[aggregate] object ValueCombining {
   }
 
   private def counted(plan: SparkPlan, name: String): () => Long = {
-    val metric = plan.metrics(name) // and not the plan, which must not be kept
+    val metric = plan.metrics(name) // read here, so that the closure does not hold the plan
     () => metric.value
   }
 }
