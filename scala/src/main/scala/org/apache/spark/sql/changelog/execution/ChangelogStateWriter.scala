@@ -155,14 +155,14 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     eventTimeBound.map(bound => EntryTimes.ofKey(bound.column, key))
 
   /** Removes expired entries, which no further change can reach. */
-  protected def removeOver(store: StateStore): Unit =
-    entriesOver(store).foreach { entry =>
+  protected def removeExpired(store: StateStore): Unit =
+    expiredEntries(store).foreach { entry =>
       store.remove(entry.key)
       longMetric("numRemovedStateRows") += 1
     }
 
   /** Returns the expired entries, which no further change can reach. The caller may remove entries while iterating. */
-  protected def entriesOver(
+  protected def expiredEntries(
       store: StateStore,
       bound: Option[EventTimeBound] = eventTimeBound): Iterator[UnsafeRowPair] =
     bound.flatMap(_.moved).map(entriesDue(store, _)).getOrElse(Iterator.empty)

@@ -92,7 +92,7 @@ object EventTimeBound {
   def apply(key: Seq[Attribute], time: => BatchTime): Option[EventTimeBound] =
     EventTime
       .firstOf(key)
-      .map(EventTimeBound(_, time.lateWatermark, time.overWatermark))
+      .map(EventTimeBound(_, time.lateWatermark, time.evictionWatermark))
 }
 
 /**

@@ -154,7 +154,7 @@ private[changelog] final case class PlannedBatch(
  *
  * @param lateWatermark
  *   the watermark of the previous batch, in ms; empty without a watermark
- * @param overWatermark
+ * @param evictionWatermark
  *   the watermark of this batch, in ms; empty without a watermark
  * @param timestamp
  *   the start time of the batch, in ms since 1970; unchanged in a rerun
@@ -163,12 +163,12 @@ private[changelog] final case class PlannedBatch(
  */
 final case class BatchTime(
     lateWatermark: Option[Long],
-    overWatermark: Option[Long],
+    evictionWatermark: Option[Long],
     timestamp: Long,
     previousTimestamp: Long) {
 
   /** The watermark of the batch, in ms; empty if the watermark has not moved since the previous batch. */
-  def moved: Option[Long] = BatchTime.moved(lateWatermark, overWatermark)
+  def moved: Option[Long] = BatchTime.moved(lateWatermark, evictionWatermark)
 }
 
 object BatchTime {

@@ -121,7 +121,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 
   /** Waits until the previous attempt has ended, because a single task may use the table at a time. */
   private def awaitStore(): Unit = {
-    val deadline = System.nanoTime() + LongestWait * 1000000
+    val deadline = System.nanoTime() + MaxWait * 1000000
     while (store != null && (store.owner ne Thread.currentThread()) &&
       System.nanoTime() < deadline) {
       wait(100)
@@ -132,7 +132,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
         "load",
         Thread.currentThread().toString,
         store.owner.toString,
-        LongestWait,
+        MaxWait,
         store.owner.getStackTrace.mkString("\n"))
     }
   }
@@ -202,7 +202,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
 private[state] object PagedStateProvider {
 
   /** The maximum time to wait for another task's store, in ms. */
-  private val LongestWait = 60000L
+  private val MaxWait = 60000L
 
   /** The fraction of the heap left by Spark's own memory, whose default fraction is 0.6. */
   private val DefaultHeapFraction = 0.4

@@ -83,9 +83,9 @@ private[aggregate] object CallsByForm {
     }
 
     val distinctOf = distinct.map(call => normalized(call, distinctArgument(call)))
-    val toldApart = shared(distinctOf)
-    val distinctValues = toldApart.map(named(_))
-    val distinctShared = if (retracts) toldApart.indices else sharing(toldApart)
+    val distinctKinds = shared(distinctOf)
+    val distinctValues = distinctKinds.map(named(_))
+    val distinctShared = if (retracts) distinctKinds.indices else sharing(distinctKinds)
     val sign = AttributeReference("sign", LongType, nullable = false)()
     val overDistinct = distinct.zip(distinctOf).map { case (call, value) =>
       val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
@@ -243,7 +243,7 @@ private[aggregate] object CallsByForm {
       val same = whole.indices.filter(other => whole(other).semanticEquals(whole(index)))
       val place = same.indexOf(index)
       // a nondeterministic value is not semantically equal to itself
-      if (place < 0) index else same(place - place % DistinctLayout.MostShared)
+      if (place < 0) index else same(place - place % DistinctLayout.MaxShared)
     }
   }
 

@@ -141,7 +141,7 @@ case class ChangelogAggregateExec(
         changeMetrics) {
     private val metrics = changeMetrics
 
-    private lazy val over = entriesOver(store)
+    private lazy val over = expiredEntries(store)
     private lazy val group = groupOf
     private var closed: UnsafeRow = _
 

@@ -109,7 +109,7 @@ case class ChangelogDistinctExec(
       }
       .filter(_ != null)
     changes ++ {
-      removeOver(store)
+      removeExpired(store)
       Iterator.empty
     }
   }
@@ -235,5 +235,5 @@ final case class DistinctLayout(
 private[aggregate] object DistinctLayout {
 
   /** The number of kinds of values that can share an entry: the bits of a long. */
-  val MostShared: Int = 64
+  val MaxShared: Int = 64
 }

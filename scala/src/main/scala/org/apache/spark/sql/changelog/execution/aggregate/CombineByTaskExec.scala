@@ -102,7 +102,7 @@ private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow
   val repeat: Boolean = {
     val seen = new OpenHashSet[Long]
     var numValues = 0L
-    while (changes.size < FirstChanges.Most && rows.hasNext) {
+    while (changes.size < FirstChanges.MaxChanges && rows.hasNext) {
       val row = rows.next().copy()
       changes += row
       hashes.foreach(row) { hash =>
@@ -111,16 +111,16 @@ private final class FirstChanges(hashes: ValueHashes, rows: Iterator[InternalRow
       }
     }
     // so few changes are cheap to combine
-    changes.size < FirstChanges.Most ||
-    numValues - seen.size >= numValues * FirstChanges.FewestRepeated
+    changes.size < FirstChanges.MaxChanges ||
+    numValues - seen.size >= numValues * FirstChanges.MinRepeated
   }
 }
 
 private object FirstChanges {
-  val Most = 10000
+  val MaxChanges = 10000
 
-  /** With a hundred thousand equally frequent values, a twentieth of the first [[Most]] values repeats. */
-  val FewestRepeated = 0.05
+  /** With a hundred thousand equally frequent values, a twentieth of the first [[MaxChanges]] values repeats. */
+  val MinRepeated = 0.05
 }
 
 /** Rows passed from [[ChangesByTaskExec]] to [[CombineByTaskExec]] within a task. */

@@ -138,13 +138,13 @@ private[aggregate] final class SingleValues(
 
   override protected def changed(row: InternalRow): InternalRow = {
     val result = rowOfGroup(row)
-    var comesOut = isOfGroup(row)
+    var isEmitted = isOfGroup(row)
     var kind = 0
     while (kind < shared.length) {
-      if (shared(kind) == kind && addShared(row, kind, result)) comesOut = true
+      if (shared(kind) == kind && addShared(row, kind, result)) isEmitted = true
       kind += 1
     }
-    if (comesOut) result else null
+    if (isEmitted) result else null
   }
 
   /**
@@ -213,7 +213,7 @@ object MovedDistinctValues {
   /** Splits an entry into one entry per kind. */
   def byKind(entry: UnsafeRowPair): Seq[UnsafeRowPair] = {
     val kinds = entry.value.getLong(0)
-    (0 until DistinctLayout.MostShared).map(1L << _).filter(bit => (kinds & bit) != 0).map {
+    (0 until DistinctLayout.MaxShared).map(1L << _).filter(bit => (kinds & bit) != 0).map {
       bit =>
         val value = entry.value.copy()
         value.setLong(0, bit)

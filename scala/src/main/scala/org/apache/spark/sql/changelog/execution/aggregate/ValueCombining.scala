@@ -29,20 +29,20 @@ import org.apache.spark.sql.changelog.execution.{ChangelogStateWriter, PassesRow
  */
 private[aggregate] object ValueCombining {
   private val interval = 16L
-  private val fewest = 10000L
-  private val remembered = 1000
+  private val minChanges = 10000L
+  private val maxOutcomes = 1000
 
   /** The number of rows before and after combining in a batch. */
   private final case class Outcome(changes: () => Long, combined: () => Long, worth: Int) {
 
     /** Whether combining is cheaper. An uncombined change is a single row in the shuffle and cheaper to create. */
-    def pays: Boolean = changes() < fewest || combined() < changes() / 2 * worth
+    def pays: Boolean = changes() < minChanges || combined() < changes() / 2 * worth
   }
 
   private val outcomes: JMap[(UUID, Long), Outcome] =
     Collections.synchronizedMap(new LinkedHashMap[(UUID, Long), Outcome](16, 0.75f, true) {
       override def removeEldestEntry(eldest: JMap.Entry[(UUID, Long), Outcome]): Boolean =
-        size > remembered
+        size > maxOutcomes
     })
 
   /** Returns whether the planned batch combines the values of an operator's input; empty if the benefit is unknown. */

@@ -34,10 +34,10 @@ final class TimedStateStore private[expiry] (
     capacity: Int)
     extends StateStoreWrapper(store) {
   private var index: TimeIndex = lastIndex.orNull
-  private var isHandingOut = false
+  private var isIterating = false
 
   /** The index for the next batch; empty if not all due entries were processed. */
-  private[expiry] def nextIndex: Option[TimeIndex] = Option(index).filterNot(_ => isHandingOut)
+  private[expiry] def nextIndex: Option[TimeIndex] = Option(index).filterNot(_ => isIterating)
 
   /** Returns the metrics of the store, including the memory of the index. */
   override def metrics: StateStoreMetrics = {
@@ -49,7 +49,7 @@ final class TimedStateStore private[expiry] (
   override def put(key: UnsafeRow, value: UnsafeRow, family: String): Unit = {
     store.put(key, value, family)
     if (index != null) {
-      val affectsOthers = !isHandingOut && times.affectsOtherDeadlines(value)
+      val affectsOthers = !isIterating && times.affectsOtherDeadlines(value)
       val time = if (affectsOthers) EntryTimes.Always else times.dueAt(key, value, index.visited)
       index.enter(key, time)
     }
@@ -57,7 +57,7 @@ final class TimedStateStore private[expiry] (
 
   override def remove(key: UnsafeRow, family: String): Unit = {
     store.remove(key, family)
-    if (index != null && !isHandingOut && times.affectsOtherDeadlines(null)) {
+    if (index != null && !isIterating && times.affectsOtherDeadlines(null)) {
       index.enter(key, EntryTimes.Always)
     }
   }
@@ -71,7 +71,7 @@ final class TimedStateStore private[expiry] (
    *   the watermark, in microseconds
    */
   def due(limit: Long): Iterator[UnsafeRowPair] = {
-    isHandingOut = true
+    isIterating = true
     val before = Option(index)
     // entries written meanwhile may lower the horizon
     def isAll = before.exists(limit <= _.horizon)
@@ -79,7 +79,7 @@ final class TimedStateStore private[expiry] (
     CompletionIterator[UnsafeRowPair, Iterator[UnsafeRowPair]](
       known ++ (if (isAll) Iterator.empty else searched(before, limit)), {
         index.visited = math.max(index.visited, limit)
-        isHandingOut = false
+        isIterating = false
       })
   }
 

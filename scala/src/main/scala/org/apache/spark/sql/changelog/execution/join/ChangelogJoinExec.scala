@@ -139,7 +139,7 @@ case class ChangelogJoinExec(
             store,
             inTime(leftRows, timeBounds(0), left.output),
             inTime(rightRows, timeBounds(1), right.output)),
-          removeOver(store))
+          removeExpired(store))
       }
     }
   }
@@ -157,7 +157,7 @@ case class ChangelogJoinExec(
     if (timeBounds.exists(_.isBounded)) Some(new JoinEntryTimes(layout, timeBounds)) else None
 
   /** Removes expired rows: no further row of the other side can match them. */
-  override protected def removeOver(store: StateStore): Unit =
+  override protected def removeExpired(store: StateStore): Unit =
     if (timeBounds.exists(_.isBounded)) {
       batchTime.moved.iterator.flatMap(entriesDue(store, _)).foreach { entry =>
         longMetric(

@@ -126,8 +126,8 @@ private[join] final class ChangelogJoinProcessor(
   }
 
   private def startStoredLeft(): Unit = {
-    val comesOutOtherwise = (left.matchesBefore > 0) != (left.matchesAfter > 0)
-    if (if (isByNumber) comesOutOtherwise else right.hasChanges) {
+    val paddingChanges = (left.matchesBefore > 0) != (left.matchesAfter > 0)
+    if (if (isByNumber) paddingChanges else right.hasChanges) {
       phase = 3
       stored = left.state.unchanged()
     } else phase = 5

@@ -40,8 +40,8 @@ private[join] final class JoinOutput(
     UnsafeProjection.create(columns :+ Literal(RowKind.Insert), columns)
   private val keyOfGone = pairBy.map(UnsafeProjection.create(_, columns)).orNull
   private val keyOfCome = pairBy.map(UnsafeProjection.create(_, columns)).orNull
-  private val goesKind = if (deletes) RowKind.Delete else RowKind.UpdateBefore
-  private val comesKind = if (sendsUpdateBefore) RowKind.Insert else RowKind.UpdateAfter
+  private val deleteKind = if (deletes) RowKind.Delete else RowKind.UpdateBefore
+  private val insertKind = if (sendsUpdateBefore) RowKind.Insert else RowKind.UpdateAfter
 
   private var held: UnsafeRow = _
   private var second: UnsafeRow = _
@@ -72,7 +72,7 @@ private[join] final class JoinOutput(
   /** Emits a row with its input row kind. */
   def pass(left: InternalRow, right: InternalRow, kind: Byte): Unit =
     if (RowKind.retracts(kind)) emit(left, right, RowKind.Delete, 1)
-    else emit(left, right, if (kind == RowKind.UpdateAfter) comesKind else kind, 1)
+    else emit(left, right, if (kind == RowKind.UpdateAfter) insertKind else kind, 1)
 
   private def emit(left: InternalRow, right: InternalRow, kind: Byte, copies: Long): Unit =
     steps.add(left, right, kind, copies)
@@ -103,7 +103,7 @@ private[join] final class JoinOutput(
     if (RowKind.retracts(row.getByte(kindOrdinal))) {
       val before = held
       held = row.copy()
-      held.setByte(kindOrdinal, goesKind)
+      held.setByte(kindOrdinal, deleteKind)
       before
     } else if (held == null) row
     else meet(row)
@@ -122,7 +122,7 @@ private[join] final class JoinOutput(
         gone
       } else row
     } else {
-      gone.setByte(kindOrdinal, goesKind)
+      gone.setByte(kindOrdinal, deleteKind)
       second = row
       gone
     }

@@ -126,13 +126,13 @@ case class ChangelogRankExec(
         new FirstRows(layout, child.output, store, inTime, changeMetrics)
       case RankStrategy.Earliest =>
         val certain = withoutLate(inTime, child.output, closingBound)
-        def due = entriesOver(store, closingBound)
+        def due = expiredEntries(store, closingBound)
         new EarliestRows(layout, child.output, store, certain, due, changeMetrics)
       case _ =>
         val unmatched = unmatchedRetractions()
         new RankChanges(layout, child.output, store, inTime, changeMetrics, unmatched)
     }
-    CompletionIterator[InternalRow, Iterator[InternalRow]](changes, removeOver(store))
+    CompletionIterator[InternalRow, Iterator[InternalRow]](changes, removeExpired(store))
   }
 
   override protected def storedResult(store: StateStore): Iterator[InternalRow] =

@@ -56,7 +56,7 @@ private[rank] case class LimitHotPartitionsExec(layout: RankLayout, child: Spark
 private[rank] object LimitHotPartitionsExec {
 
   /** The highest last rank for which holding rows pays off. */
-  private val MostRows = 1000
+  private val MaxRank = 1000
 
   /**
    * Returns whether only the first rows of a partition matter. With an event time in the partition key, late
@@ -64,7 +64,7 @@ private[rank] object LimitHotPartitionsExec {
    */
   def isOf(ranking: Ranking): Boolean =
     ranking.strategy == RankStrategy.AppendFast && ranking.function == RankFunction.RowNumber &&
-      ranking.partition.nonEmpty && ranking.end >= 1 && ranking.end <= MostRows &&
+      ranking.partition.nonEmpty && ranking.end >= 1 && ranking.end <= MaxRank &&
       !ranking.partition.exists(_.metadata.contains(EventTimeWatermark.delayKey))
 }
 
@@ -120,7 +120,7 @@ private[rank] final class HotPartitionsLimit(
     untilLook -= 1
     if (untilLook == 0) {
       untilLook = SampleSize
-      sample.keysOf((sample.rows * LeastShare).toLong).foreach { case (partition, _) =>
+      sample.keysOf((sample.rows * MinShare).toLong).foreach { case (partition, _) =>
         hot.computeIfAbsent(partition, _ => new PriorityQueue[UnsafeRow](order.reversed()))
       }
     }
@@ -151,7 +151,7 @@ private object HotPartitionsLimit {
   private val SampleSize = 64
 
   /** The minimum share of a task's rows in a hot partition. With a smaller share, too few rows can be dropped. */
-  private val LeastShare = 0.125
+  private val MinShare = 0.125
 }
 
 /**
@@ -174,7 +174,7 @@ private[rank] final class KeySample(partition: Int) {
   /** Counts the key of a sampled row. */
   def add(key: UnsafeRow): Unit = {
     untilNext = gap()
-    if (keys == null) keys = new ItemsSketch[UnsafeRow](MostKeys)
+    if (keys == null) keys = new ItemsSketch[UnsafeRow](MaxKeys)
     keys.update(key.copy())
   }
 
@@ -199,5 +199,5 @@ private[rank] object KeySample {
   val OneOf = 64
 
   /** The size of the sketch. The sketch's error is below two percent of the rows. */
-  private val MostKeys = 256
+  private val MaxKeys = 256
 }

@@ -108,9 +108,9 @@ case class ChangelogReplayExec(
 
   override protected def entryTimes: Option[EntryTimes] =
     timesOfKey(layout.key).map(times =>
-      if (endsSessions) SessionState.times(times, isThere) else times)
+      if (endsSessions) SessionState.times(times, isVisible) else times)
 
-  private def isThere(value: UnsafeRow): Boolean = value.getLong(0) > 0
+  private def isVisible(value: UnsafeRow): Boolean = value.getLong(0) > 0
 
   override protected def isNoOpWithoutInput: Boolean =
     opening.isEmpty && !endsSessions && eventTimeBound.isEmpty && closingBound.isEmpty
@@ -141,7 +141,7 @@ case class ChangelogReplayExec(
             layout.numPrefixColumns,
             sessionColumn.get,
             store,
-            isThere))
+            isVisible))
       } else None
     val isLate: UnsafeRow => Boolean = sessions.map(lateSessions).getOrElse(_ => false)
     val inTime = if (endsSessions) rows else withoutLate(rows, child.output)
@@ -198,7 +198,7 @@ case class ChangelogReplayExec(
       case Some(sessions) =>
         removeEnded(store, sessions).map(entry => (entry.key, entry.value.getLong(0)))
       case None =>
-        entriesOver(store).map { entry =>
+        expiredEntries(store).map { entry =>
           val row = entry.key.copy()
           val count = entry.value.getLong(0)
           store.remove(row)

@@ -112,7 +112,7 @@ case class ChangelogRunningExec(
         metrics.emitted += 1
         row
       },
-      removeOver(store))
+      removeExpired(store))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogRunningExec =

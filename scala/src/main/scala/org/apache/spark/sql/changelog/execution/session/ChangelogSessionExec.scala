@@ -121,7 +121,7 @@ case class ChangelogSessionExec(
       layout.numPrefixColumns,
       sessionColumn,
       store,
-      isThere = _ => true)
+      isVisible = _ => true)
     val changes = new SessionChanges(store, sessions)
     lazy val ended = removeEnded(store, sessions).flatMap { entry =>
       longMetric("numRemovedStateRows") += 1

@@ -35,7 +35,7 @@ import org.apache.spark.sql.changelog.execution.{DistinctRows, UnaryChangelogSta
  *   the number of leading key columns that form the partition of sessions
  * @param session
  *   the key column with the session
- * @param isThere
+ * @param isVisible
  *   returns whether an entry with this value is visible; false after an unmatched retraction
  */
 private[execution] final class SessionState(
@@ -43,7 +43,7 @@ private[execution] final class SessionState(
     numPrefixColumns: Int,
     session: Attribute,
     store: StateStore,
-    isThere: UnsafeRow => Boolean) {
+    isVisible: UnsafeRow => Boolean) {
   import SessionState._
 
   private val ordinal = key.indexWhere(_.exprId == session.exprId)
@@ -70,7 +70,7 @@ private[execution] final class SessionState(
     val partition = prefixOf(row)
     if (partition != lastPartition) {
       lastPartition = partition.copy()
-      lastSessions = sessions(entries(lastPartition).filter(entry => isThere(entry.value)))
+      lastSessions = sessions(entries(lastPartition).filter(entry => isVisible(entry.value)))
     }
     val begin = beginOf(row)
     !lastSessions.exists(session => session.begin <= begin && begin <= session.end)
@@ -87,7 +87,7 @@ private[execution] final class SessionState(
   def removeEnded(due: Iterator[UnsafeRowPair], watermark: Long): Iterator[Entry] =
     DistinctRows(due.map(entry => prefixOf(entry.key))).iterator.flatMap { partition =>
       // an entry of an unmatched retraction is in no session
-      val (there, others) = entries(partition).partition(entry => isThere(entry.value))
+      val (there, others) = entries(partition).partition(entry => isVisible(entry.value))
       val ended = sessions(there).filter(_.end <= watermark).flatMap(_.entries) ++
         others.filter(entry => endOf(entry.key) <= watermark)
       ended.foreach(entry => store.remove(entry.key))
@@ -129,12 +129,12 @@ private[execution] object SessionState {
    * Returns the times of entries, for sessions of several entries: the time given by `ofKey`, or at once if a
    * session may have become shorter.
    */
-  def times(ofKey: EntryTimes, isThere: UnsafeRow => Boolean): EntryTimes = new EntryTimes {
+  def times(ofKey: EntryTimes, isVisible: UnsafeRow => Boolean): EntryTimes = new EntryTimes {
     override def dueAt(key: UnsafeRow, value: UnsafeRow, after: Long): Long =
       ofKey.dueAt(key, value, after)
 
     override def affectsOtherDeadlines(value: UnsafeRow): Boolean =
-      value == null || !isThere(value)
+      value == null || !isVisible(value)
   }
 
   /** A copy of an entry of the state. */

@@ -200,7 +200,7 @@ case class ChangelogEmitOnCloseExec(
         new CloseTimes(times, delays, columns),
         store,
         time.lateWatermark,
-        time.overWatermark,
+        time.evictionWatermark,
         changeMetrics,
         longMetric("numRowsDroppedByWatermark"),
         longMetric(ChangelogEmitOnCloseExec.RowsWithoutTime),

@@ -60,11 +60,11 @@ private[aggregate] case class SignedBits(
     }
   }
 
-  override lazy val mergeExpressions: Seq[Expression] = plus(count, arriving(count)) +:
+  override lazy val mergeExpressions: Seq[Expression] = plus(count, inputBuffer(count)) +:
     words.map { word =>
       original match {
-        case _: BitXorAgg => BitwiseXor(word, arriving(word))
-        case _ => plus(word, arriving(word))
+        case _: BitXorAgg => BitwiseXor(word, inputBuffer(word))
+        case _ => plus(word, inputBuffer(word))
       }
     }
 
@@ -103,7 +103,7 @@ private[aggregate] class SignedBitFunctions
  * upper count. Sums of such pairs are pairs of sums, even if intermediate sums are negative.
  */
 object SignedBitFunctions {
-  private val MostRows = (1L << 32) - 1
+  private val MaxRows = (1L << 32) - 1
 
   /** Returns the change of the counts of two bits by a value. */
   def countOfTwo(value: Long, low: Int, high: Int, sign: Long): Long =
@@ -121,12 +121,12 @@ object SignedBitFunctions {
     bit(lowCount(counts) == rows, low) | bit(highCount(counts) == rows, high)
   }
 
-  private def lowCount(counts: Long): Long = counts & MostRows
+  private def lowCount(counts: Long): Long = counts & MaxRows
 
   private def highCount(counts: Long): Long = counts >>> 32
 
   private def bit(isSet: Boolean, number: Int): Long = if (isSet) 1L << number else 0L
 
   private def checkCountable(function: String, rows: Long): Unit =
-    if (rows > MostRows) throw ChangelogErrors.groupTooLarge(function, rows, MostRows)
+    if (rows > MaxRows) throw ChangelogErrors.groupTooLarge(function, rows, MaxRows)
 }

@@ -39,7 +39,7 @@ private[execution] trait SignedFunction extends DeclarativeAggregate {
     }
 
   /** Returns a buffer column of the buffer to merge. */
-  protected def arriving(column: Attribute): Expression =
+  protected def inputBuffer(column: Attribute): Expression =
     inputAggBufferAttributes(aggBufferAttributes.indexWhere(_.exprId == column.exprId))
 }
 
@@ -114,7 +114,7 @@ private[aggregate] case class SignedBooleans(
     ifPresent(Seq(value), If(value, falses, plus(falses, sign)), falses))
 
   override lazy val mergeExpressions: Seq[Expression] =
-    aggBufferAttributes.map(column => plus(column, arriving(column)))
+    aggBufferAttributes.map(column => plus(column, inputBuffer(column)))
 
   override lazy val evaluateExpression: Expression = {
     val found = Seq(trues, falses).zip(Seq(Literal(true), Literal(false)))

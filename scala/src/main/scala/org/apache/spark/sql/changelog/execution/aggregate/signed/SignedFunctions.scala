@@ -69,7 +69,7 @@ private[aggregate] sealed abstract class SignedTotalFunction
   }
 
   override lazy val mergeExpressions: Seq[Expression] = {
-    total.merge(identity, arriving) :+ plus(count, arriving(count))
+    total.merge(identity, inputBuffer) :+ plus(count, inputBuffer(count))
   }
 
   override lazy val evaluateExpression: Expression =

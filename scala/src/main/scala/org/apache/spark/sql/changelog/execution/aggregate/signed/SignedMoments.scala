@@ -95,8 +95,8 @@ private[aggregate] case class SignedMoments(
   }
 
   override lazy val mergeExpressions: Seq[Expression] =
-    (count +: outliers).map(column => plus(column, arriving(column))) ++
-      orderedSums.flatMap(sum => sum.merge(sum.columns.map(arriving)))
+    (count +: outliers).map(column => plus(column, inputBuffer(column))) ++
+      orderedSums.flatMap(sum => sum.merge(sum.columns.map(inputBuffer)))
 
   override lazy val evaluateExpression: Expression = {
     val n = Cast(count, DoubleType)

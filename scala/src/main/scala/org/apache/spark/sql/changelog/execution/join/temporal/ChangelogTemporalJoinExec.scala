@@ -90,7 +90,7 @@ case class ChangelogTemporalJoinExec(
 
   /** In append mode, a watermark makes rows final without any change. */
   override protected def closesMoreAt(watermark: Long): Boolean =
-    appends && watermark > batchTime.overWatermark.getOrElse(0L)
+    appends && watermark > batchTime.evictionWatermark.getOrElse(0L)
 
   override protected def doExecute(): RDD[InternalRow] = {
     // available on the driver only

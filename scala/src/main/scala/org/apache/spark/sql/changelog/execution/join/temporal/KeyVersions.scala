@@ -207,12 +207,12 @@ private[temporal] final class KeyVersions(
     var isDone = version == null
     while (!isDone) {
       val run = rows.read(0)
-      val numOver = run.rows.indexWhere(order.compare(_, version) >= 0)
-      if (numOver < 0) rows.remove(0)
+      val numObsolete = run.rows.indexWhere(order.compare(_, version) >= 0)
+      if (numObsolete < 0) rows.remove(0)
       else {
-        if (numOver > 0) {
+        if (numObsolete > 0) {
           val rewrite = rows.rewrite(0)
-          (numOver until run.size).foreach(index =>
+          (numObsolete until run.size).foreach(index =>
             rewrite.add(run.rows(index), run.counts(index)))
           rewrite.finish()
         }
