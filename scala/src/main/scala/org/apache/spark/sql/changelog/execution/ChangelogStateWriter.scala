@@ -122,7 +122,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   /** Returns whether the operator emits rows once the watermark reaches `watermark`, in ms. */
   protected def closesMoreAt(watermark: Long): Boolean =
-    emitsClosed && closingBound.exists(watermark > _.over.getOrElse(0L))
+    emitsClosed && closingBound.exists(watermark > _.eviction.getOrElse(0L))
 
   /** Returns whether the operator emits rows in a batch that starts at `time`, in ms, without input. */
   protected def changesAt(time: Long): Boolean = false

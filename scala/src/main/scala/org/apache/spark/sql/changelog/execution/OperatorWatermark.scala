@@ -71,10 +71,10 @@ private[execution] object OperatorWatermark {
  *   the event time
  * @param late
  *   the watermark, in ms, that makes rows late: the watermark of the previous batch
- * @param over
+ * @param eviction
  *   the watermark, in ms, at and below which entries expire after this batch
  */
-final case class EventTimeBound(column: Attribute, late: Option[Long], over: Option[Long]) {
+final case class EventTimeBound(column: Attribute, late: Option[Long], eviction: Option[Long]) {
 
   /** Returns a predicate for late rows of the columns `input`; None if no row can be late. */
   def isLate(input: Seq[Attribute]): Option[BasePredicate] =
@@ -83,7 +83,7 @@ final case class EventTimeBound(column: Attribute, late: Option[Long], over: Opt
       .map(Predicate.create(_, input))
 
   /** The watermark of this batch, in ms; None if the watermark has not moved since the previous batch. */
-  def moved: Option[Long] = BatchTime.moved(late, over)
+  def moved: Option[Long] = BatchTime.moved(late, eviction)
 }
 
 object EventTimeBound {

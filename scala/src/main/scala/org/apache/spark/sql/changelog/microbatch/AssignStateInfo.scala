@@ -172,8 +172,8 @@ final case class BatchTime(
 }
 
 object BatchTime {
-  private[changelog] def moved(late: Option[Long], over: Option[Long]): Option[Long] =
-    over.filter(_ > late.getOrElse(0L))
+  private[changelog] def moved(late: Option[Long], eviction: Option[Long]): Option[Long] =
+    eviction.filter(_ > late.getOrElse(0L))
 }
 
 /**
