@@ -128,8 +128,8 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
   protected def changesAt(time: Long): Boolean = false
 
   /**
-   * Whether a partition without input rows emits nothing and expires no state. In a small batch this is true
-   * for most partitions.
+   * Whether a partition without input rows emits nothing and expires no state. Most partitions of a
+   * small batch have no input.
    */
   protected def isNoOpWithoutInput: Boolean = false
 

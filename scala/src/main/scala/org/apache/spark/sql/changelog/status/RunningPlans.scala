@@ -75,7 +75,7 @@ object RunningPlans {
   def find(name: String): Option[RunningQuery] =
     all.filter(_.isCalled(name)).sortBy(query => (query.isActive, query.batchId)).lastOption
 
-  /** The number of classes compiled by the driver, in local mode including those of tasks. */
+  /** The number of classes compiled by the driver, in local mode including classes compiled by tasks. */
   private[status] def compiled: Long = CodegenMetrics.METRIC_COMPILATION_TIME.getCount
 }
 

@@ -110,7 +110,7 @@ private[expiry] object TimeIndex {
  *
  * A batch takes the index of exactly the state version that the batch starts from, and caches the index of the
  * version that it has written. A failed batch caches no index, and the next batch scans the state. Soft
- * references free the indexes when memory runs short, and those of ended queries.
+ * references free the indexes of ended queries, and others when memory runs short.
  */
 object TimeIndexes {
 

@@ -109,13 +109,13 @@ object SignedBitFunctions {
   def countOfTwo(value: Long, low: Int, high: Int, sign: Long): Long =
     (((value >>> low) & 1L) | (((value >>> high) & 1L) << 32)) * sign
 
-  /** Returns those of two bits set in at least one value. */
+  /** Returns the given two bits, each set if at least one value has the bit. */
   def bitsOfAny(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_or", rows)
     bit(lowCount(counts) != 0, low) | bit(highCount(counts) != 0, high)
   }
 
-  /** Returns those of two bits set in all values. */
+  /** Returns the given two bits, each set if every value has the bit. */
   def bitsOfAll(counts: Long, low: Int, high: Int, rows: Long): Long = {
     checkCountable("bit_and", rows)
     bit(lowCount(counts) == rows, low) | bit(highCount(counts) == rows, high)
