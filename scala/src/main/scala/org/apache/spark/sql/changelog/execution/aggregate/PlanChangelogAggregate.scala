@@ -265,7 +265,7 @@ private[aggregate] final class PlanChangelogAggregate(
       child)
   }
 
-  /** Combines rows by `grouping` within each task if two-phase aggregation is on, and after the exchange if `merges`. */
+  /** Combines rows by `grouping` within each task in two-phase aggregation, and after the exchange if `merges`. */
   private def aggregate(
       grouping: Seq[NamedExpression],
       functions: Seq[AggregateExpression],
