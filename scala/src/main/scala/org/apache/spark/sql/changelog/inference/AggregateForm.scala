@@ -17,27 +17,30 @@ import org.apache.spark.sql.types.BooleanType
 import org.apache.spark.sql.changelog.ModifyKindSet
 import org.apache.spark.sql.changelog.plans.GroupValue
 
-/** The state that a call of an aggregate function needs. */
+/** AggregateForm: the state needed by one call of an aggregate function. */
 sealed trait AggregateForm
 
 object AggregateForm {
 
-  /** A buffer that takes in a batch by merging: Spark's own, or one that counts backwards too. */
+  /**
+   * A buffer that merges a batch's buffer: Spark's own buffer, or a buffer that also subtracts.
+   */
   case object Buffer extends AggregateForm
 
   /** The best of counted values. */
   case object Extremum extends AggregateForm
 
-  /** All of a group's rows, over which Spark's own function is computed again. */
+  /** All rows of a group. Spark's own function is recomputed over the rows. */
   case object Rows extends AggregateForm
 
-  /** The form of a call; a DISTINCT one has it over distinct values. */
+  /** Returns the form of a call. For a DISTINCT call, the form applies to the distinct values. */
   def apply(call: AggregateExpression, retracts: Boolean): AggregateForm =
     call.aggregateFunction match {
       case _: PythonUDAF => Rows
       case _: GroupValue => Buffer
       case _ if !retracts => Buffer
-      // a value is shown by one of the texts that are equal to it, which may go before the others
+      // The result shows one of several equal texts, and that text may be deleted before the
+      // others.
       case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case Min(value) if value.dataType == BooleanType => Buffer
       case Max(value) if value.dataType == BooleanType => Buffer
@@ -52,27 +55,30 @@ object AggregateForm {
   private def isStable(argument: Expression): Boolean =
     UnsafeRowUtils.isBinaryStable(argument.dataType)
 
-  /** Whether the distinct values of a call are kept. */
+  /** Whether the distinct values of a call are stored. */
   def keepsDistinct(call: AggregateExpression, retracts: Boolean): Boolean =
     call.isDistinct && apply(call, retracts) == Buffer
 
-  /** Whether an aggregate emits a group once, when the watermark has passed it. */
+  /** Whether an aggregate emits each group once, after the watermark passes the group. */
   def waitsForWatermark(node: AnnotatedPlan): Boolean = node.plan match {
     case agg: Aggregate => waits(agg, node.mode.kinds, !node.children.head.mode.isInsertOnly)
     case _ => false
   }
 
-  /** Whether rows must be kept to compute all calls of `agg` again, as one of them needs it. */
+  /**
+   * Whether the rows of groups must be stored, because a call of `agg` or `session_window` needs
+   * them.
+   */
   def needsRows(agg: Aggregate, calls: Seq[AggregateExpression], retracts: Boolean): Boolean =
     calls.exists(apply(_, retracts) == Rows) || groupsSessions(agg)
 
-  /** Whether it groups by `session_window`, whose bounds any row may move. */
+  /** Whether `agg` groups by `session_window`. Any row may move the bounds of a session. */
   def groupsSessions(agg: Aggregate): Boolean =
     agg.groupingExpressions.exists(isSession)
 
   /**
-   * Whether what a function makes of rows that only come depends on their order. Totals and moments
-   * are kept so that none does.
+   * Whether the result of a function over insert-only rows depends on the order of rows. The
+   * buffers of totals and moments are independent of the order.
    */
   def seesOrder(function: AggregateFunction): Boolean = function match {
     case _: Count | _: Sum | _: Average | _: Min | _: Max => false
@@ -84,8 +90,9 @@ object AggregateForm {
   }
 
   /**
-   * Whether sessions are kept with their buffers: rows only come, and no call needs them, nor a
-   * batch's rows in an order, which buffers that merge have none of.
+   * Whether sessions are stored as buffers instead of rows. Buffers require three things: the
+   * input is insert-only, no call needs the rows, and no call depends on the order of a batch's
+   * rows. Merged buffers have no order.
    */
   def keepsSessions(agg: Aggregate, retracts: Boolean): Boolean = {
     val (sessions, others) = agg.groupingExpressions.partition(isSession)
@@ -93,14 +100,14 @@ object AggregateForm {
     calls(agg).forall { call =>
       !call.isDistinct && apply(call, retracts) == Buffer && !seesOrder(call.aggregateFunction)
     } &&
-    // sessions end by their own time
+    // Sessions end by their own event time, so no other grouping column may have a watermark.
     !others.exists {
       case named: NamedExpression => named.metadata.contains(EventTimeWatermark.delayKey)
       case _ => false
     }
   }
 
-  /** Whether it emits a group once, before it is annotated. */
+  /** Whether `agg` emits each group once. For plans without annotations. */
   def waits(agg: Aggregate, produced: ModifyKindSet, retracts: Boolean): Boolean =
     produced.isInsertOnly && (calls(agg).nonEmpty || retracts || groupsSessions(agg))
 
@@ -109,11 +116,11 @@ object AggregateForm {
     case _ => false
   }
 
-  /** Whether it computes functions of Python, which Spark does not mix with others. */
+  /** Whether `agg` calls Python functions. Spark does not mix them with other functions. */
   def callsPython(agg: Aggregate): Boolean =
     calls(agg).exists(_.aggregateFunction.isInstanceOf[PythonUDAF])
 
-  /** The calls of functions in `agg`, each once. */
+  /** Returns the distinct calls of aggregate functions in `agg`. */
   def calls(agg: Aggregate): Seq[AggregateExpression] =
     agg.aggregateExpressions
       .flatMap(_.collect { case call: AggregateExpression => call })

@@ -10,14 +10,14 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, FromChangelog, StateTa
 import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**
- * One of the places where a part is read that is computed once.
+ * One reading of a shared part. A shared part is computed once.
  *
  * @param number
- *   counts the parts of a query, from 1
+ *   number of the shared part in the query, from 1
  * @param readers
- *   how many places there are
+ *   number of readings of the part
  * @param computes
- *   whether this is the place where it is computed
+ *   whether this reading computes the part
  */
 final case class PartReading(number: Int, readers: Int, computes: Boolean) {
   override def toString: String =
@@ -26,27 +26,27 @@ final case class PartReading(number: Int, readers: Int, computes: Boolean) {
 }
 
 /**
- * What inference found out about one node of a query below `to_changelog`.
+ * The inferred properties of one node of a query below `to_changelog`.
  *
  * @param plan
  *   the node, unchanged
  * @param mode
- *   the row kinds it sends to its consumer
+ *   the row kinds sent to the consumer
  * @param required
- *   how the consumer wants updates to be sent
+ *   the form of updates requested by the consumer
  * @param requiredKey
- *   the key by which the consumer replaces rows, if it wants updates without before images: rows
- *   are the same row of the consumer exactly when they agree on it
+ *   the key by which the consumer replaces rows, for updates without before images. Rows with an
+ *   equal key are the same row of the consumer.
  * @param upsertKeys
  *   every known set of output columns that identifies a row; the empty set means at most one row
  * @param strategy
- *   how the node will be executed, where there is a choice
+ *   the chosen execution strategy, if there is a choice
  * @param state
- *   the tables it keeps
+ *   the tables stored by the node
  * @param reasons
- *   sentences that say why the mode and the strategy are what they are
+ *   sentences with the reasons for the mode and the strategy
  * @param shared
- *   which of the parts it is that are computed once and read several times
+ *   the reading of a shared part, if the node is one
  */
 final case class AnnotatedPlan(
     plan: LogicalPlan,
@@ -60,31 +60,33 @@ final case class AnnotatedPlan(
     children: Seq[AnnotatedPlan],
     shared: Option[PartReading] = None) {
 
-  /** The columns of a key, in the order of the node's. */
+  /** Returns the columns of a key, in the order of the node's output. */
   def ordered(key: AttributeSet): Seq[Attribute] = plan.output.filter(key.contains)
 
-  /** Visits this node and all below it, inputs first. */
+  /** Visits the node and its descendants, inputs first. */
   def foreachUp(visit: AnnotatedPlan => Unit): Unit = {
     children.foreach(_.foreachUp(visit))
     visit(this)
   }
 }
 
-/** Tells what inference found out as EXPLAIN says it. */
+/** Converts an annotated query to the tree shown by EXPLAIN. */
 object ExplainTree {
 
   /**
-   * What EXPLAIN says about an annotated query.
+   * Returns the EXPLAIN tree of an annotated query.
    *
    * @param operators
-   *   the nodes that have become operators, with the numbers of those
+   *   the nodes with operators, and the numbers of the operators
    */
   def apply(
       annotated: AnnotatedPlan,
       operators: Seq[(AnnotatedPlan, Seq[Long])] = Nil): ExplainNode =
     new ExplainTree(operators).explain(annotated, isPart = false)
 
-  /** The same of one that is only explained, with what its reader might ask for instead. */
+  /**
+   * Returns the EXPLAIN tree of a query that does not run, with advice about the reader's mode.
+   */
   def withAdvice(annotated: AnnotatedPlan): ExplainNode =
     apply(annotated).copy(warnings = Hazards.ofReader(annotated))
 }

@@ -15,18 +15,26 @@ import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
 /**
- * Refuses an expression whose value depends on when it is computed: on chance, or on what time it is.
- * What it made of a row could not be found again if the row is taken back; a batch that is run again
- * would give other rows; and batch Spark gives all rows the time of today. Conditions on the time
- * that a [[TemporalFilter]] keeps up with are fine.
+ * Rejects expressions with a value that depends on chance or on the time of the evaluation. Such
+ * expressions have three problems:
  *
- * Functions of the user that are declared non-deterministic are called once where rows only come; so
- * they are refused for an input that changes, and for results that the node itself takes back. They
- * are refused, too, where what they gave is kept, or decides what is: a batch that is run again would
- * keep other rows than those that were emitted, as with `SELECT DISTINCT guess(a)`. In what is
- * emitted and then forgotten they are fine.
- * Functions that call themselves non-deterministic because Spark doesn't define in which order they
- * see rows (`first`, `collect_list`) are not meant.
+ *   - A retraction computes another value than the insert, so the inserted row is not found.
+ *   - A batch that runs again emits other rows.
+ *   - The batch query evaluates all rows at today's time.
+ *
+ * Conditions on the current time in a [[TemporalFilter]] are supported.
+ *
+ * Nondeterministic user functions are evaluated once per row over insert-only input. They are
+ * rejected in three cases:
+ *
+ *   - The input changes.
+ *   - The node itself retracts results.
+ *   - State keeps the result, or the result decides about state, as in `SELECT DISTINCT
+ *     guess(a)`. A batch that runs again would store other rows than the emitted ones.
+ *
+ * Results that are emitted and not stored are fine. Some functions, such as `first` and
+ * `collect_list`, are nondeterministic only because Spark defines no order of rows. This check
+ * skips them.
  */
 object CheckDeterminism {
   def apply(node: InferredNode): Unit = node.plan match {
@@ -37,8 +45,9 @@ object CheckDeterminism {
   }
 
   /**
-   * Refuses functions of the user whose results any operator above keeps, or the one they are in. One
-   * over groups of rows that is called once, when its group is over, keeps rows and gives results.
+   * Rejects user functions whose results are stored, by their own operator or by an operator
+   * above. A grouped map function called once, at the end of the group, is exempt: its operator
+   * stores rows and emits results.
    */
   def ofKept(root: AnnotatedPlan, isKeptAbove: Boolean = false): Unit = root.plan match {
     case _: FromChangelog =>

@@ -14,8 +14,8 @@ import org.apache.spark.sql.changelog.inference.times.EventTime
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Refuses a query with a node that is understood but can't be executed yet, so that it never gives
- * a wrong answer. EXPLAIN shows such queries all the same.
+ * Rejects a query with a node that inference supports and execution does not. A wrong result is
+ * thus impossible. EXPLAIN still shows such a query.
  */
 object CheckExecutable {
   def apply(root: AnnotatedPlan): Unit = check(root, Nil)
@@ -34,11 +34,11 @@ object CheckExecutable {
     }
   }
 
-  /** Whether Spark computes the node and all below it. */
+  /** Whether Spark itself computes the node and its descendants. */
   private def isSparksOwn(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[FromChangelog] || StaticInference.appliesTo(plan)
 
-  /** Why the node can't be executed; none if it can. */
+  /** Returns the reason why the node is not executable, or None. */
   private def obstacle(node: AnnotatedPlan): Option[String] = node.plan match {
     case _: ToChangelog => None
     case plan if isSparksOwn(plan) => None
@@ -61,14 +61,14 @@ object CheckExecutable {
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
       unsortable(window.partitionSpec.map(e => e -> DescribeNode.expression(e)))
-    // the columns a Scala function groups by
+    // Computes the grouping columns of a Scala function.
     case _: AppendColumns => None
     case GroupedMap(map) => groupsObstacle(map)
     case plan if GroupedMap.resultOf(plan).isDefined => None
     case _ => Some("there is no operator for it")
   }
 
-  /** Rows that are kept, or taken back, are looked for by their texts. */
+  /** State and retractions find a row by its texts, so their collation must be known. */
   private def collationObstacle(node: AnnotatedPlan): Option[String] = {
     val inputs = if (node.state.isEmpty) Nil else node.children.flatMap(_.plan.output)
     val outputs =
@@ -87,13 +87,15 @@ object CheckExecutable {
     else unsortable(agg.groupingExpressions.zip(DescribeNode.groups(agg)))
   }
 
-  /** What comes or goes as time passes may be what a watermark has closed. */
+  /**
+   * Rows that enter or leave over time may have an event time already closed by the watermark.
+   */
   private def watermarkObstacle(child: LogicalPlan, remedy: String): Option[String] =
     child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
       s"it has rows come and go by the time, also where the watermark on $column has passed; $remedy"
     }
 
-  /** A watermark would take rows that leave for late ones. */
+  /** A watermark would drop retractions by ROW_TTL as late rows. */
   private def leavingObstacle(watermark: EventTimeWatermark): Option[String] =
     if (!watermark.exists(_.isInstanceOf[RowTtl])) None
     else {
@@ -110,7 +112,10 @@ object CheckExecutable {
     mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
   }
 
-  /** Why these expressions can't be sorted by; each comes with its name. */
+  /**
+   * Returns the reason why one of these expressions is not sortable. Each expression comes with
+   * its name.
+   */
   private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
     groups.collectFirst {
       case (group, name) if !RowOrdering.isOrderable(group.dataType) =>
@@ -125,14 +130,15 @@ object CheckExecutable {
 }
 
 /**
- * Refuses a subquery over a changelog that is still an expression: executed as one it would see
- * what changed in a batch, not what is there. Those that can be joins are joins by now. A subquery
- * over something static is left to Spark.
+ * Rejects a subquery over a changelog that is still an expression. Spark would run the expression
+ * over the changes of a batch instead of the current rows. Supported subqueries are joins at this
+ * point. Spark runs subqueries over static tables.
  */
 object CheckSubqueries {
   def apply(plan: LogicalPlan): Unit = {
     plan match {
-      // Spark joins it with what is around the other one, where the columns it reads are not
+      // Spark joins the subquery with the input of a neighboring correlated subquery, where the
+      // columns of the outer query are missing.
       case join: Join if join.missingInput.nonEmpty =>
         throw InferenceErrors.subqueryNotSupported(plan, "a predicate beside a correlated one")
       case _ =>
@@ -147,19 +153,20 @@ object CheckSubqueries {
 }
 
 /**
- * What `observe` measures of rows that change: by how much a batch moves each metric, so that those
- * of all batches add up to what batch Spark measures.
+ * Metrics of `observe` over changing rows: the difference made by each batch. The sum over all
+ * batches is the metric of the batch query.
  *
  * {{{
  *   count(x)   =>   sum(x is NULL ? 0 : ±1)
  *   sum(x)     =>   sum(±x)
  * }}}
- * Over rows that only come that is what Spark measures anyway. Other functions, such as `max` and
- * `avg`, have no such share per batch.
+ *
+ * Over insert-only rows, each batch measures the same as in Spark. Other functions, such as `max`
+ * and `avg`, have no difference per batch.
  */
 private[changelog] object SignedMetrics {
 
-  /** Why the metrics can't be measured; none if they can. */
+  /** Returns the reason why a metric is not computable over changes, or None. */
   def obstacle(metrics: CollectMetrics): Option[String] =
     calls(metrics).find(call => signed(call, Literal(RowKind.Insert)).isEmpty).map { call =>
       s"it measures ${DescribeNode.expression(call)}, and over rows that change only count and sum, " +
@@ -167,7 +174,7 @@ private[changelog] object SignedMetrics {
         "or observe the output of to_changelog, whose rows only come"
     }
 
-  /** The metrics that `CollectMetrics` asks for, computed over changes. */
+  /** Returns the metrics of `CollectMetrics`, computed over changes. */
   def apply(metrics: CollectMetrics, kind: Attribute): Seq[NamedExpression] =
     metrics.metrics.map { metric =>
       metric

@@ -12,8 +12,8 @@ import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.inference.keys.ProjectKeys
 
 /**
- * A join's condition, taken apart: pairs of expressions that must be equal, left and right, and
- * the rest. Rows meet only where the pairs agree, so the pairs are the join key.
+ * A join's condition split into equalities and the rest. The equalities are pairs of expressions,
+ * left and right, and form the join key: rows can match only if every pair is equal.
  *
  * @param matchesNull
  *   for each pair, whether NULL equals NULL
@@ -23,13 +23,16 @@ final case class EquiJoin(
     matchesNull: Seq[Boolean],
     rest: Seq[Expression]) {
 
-  /** One side of the join key. */
+  /** Returns the join key of one side. */
   def key(left: Boolean): Seq[Expression] = pairs.map(pair => if (left) pair._1 else pair._2)
 
-  /** Every column one side of the join key is computed from. */
+  /** Returns every column read by one side of the join key. */
   def references(left: Boolean): AttributeSet = AttributeSet(key(left))
 
-  /** The columns of one side that rows agree on exactly when they agree on the join key. */
+  /**
+   * Returns the columns of one side that determine the join key, and are determined by the join
+   * key.
+   */
   def columns(left: Boolean): AttributeSet =
     AttributeSet(key(left).flatMap(e => ProjectKeys.carriedColumn(e)))
 }
@@ -55,19 +58,19 @@ object EquiJoin {
     EquiJoin(ordered.map(_._1), ordered.map(_._2), rest)
   }
 
-  /** A part of a join key without what makes equal values have equal bytes. */
+  /** Removes collation keys, tags and float normalization from a part of a join key. */
   def plain(part: Expression): Expression = part.transformUp {
     case CollationKey(child) => child
     case note: TaggingExpression => note.child
     case other => SparkRules.withoutNormalization(other)
   }
 
-  /** The column that a part of a join key is, however it is compared. */
+  /** Returns the column behind a part of a join key, whatever the form of the comparison. */
   def columnOf(part: Expression): Option[Attribute] = ProjectKeys.carriedColumn(plain(part))
 
   /**
-   * Pairs in the order of the columns their left sides are made of: state is kept by them, in
-   * whichever order a query says its conditions.
+   * Sorts pairs by the columns of their left sides. The order is part of the state's key, and
+   * must not depend on the order of conditions in the query.
    */
   private def inPlace[T](
       pairs: Seq[T],
@@ -85,7 +88,7 @@ object EquiJoin {
     }(Ordering.Tuple2(Ordering.Implicits.seqOrdering[Seq, Int], Ordering.String))
   }
 
-  /** Whether equal values have equal bytes, or can be given such. */
+  /** Whether equal values have equal bytes, or can be normalized to equal bytes. */
   private def isLookedUp(part: Expression): Boolean =
     UnsafeRowUtils.isBinaryStable(part.dataType) || part.dataType.isInstanceOf[StringType]
 

@@ -14,13 +14,13 @@ import org.apache.spark.sql.types.AnyTimestampType
 import org.apache.spark.sql.changelog.inference.times.EventTime
 
 /**
- * A function of the user that is given all rows of each group: of one input, or of two that are
- * grouped alike.
+ * A grouped map: a user function called with all rows of each group, of one input or of two
+ * cogrouped inputs.
  *
  * @param groups
- *   what each input is grouped by
+ *   the grouping columns of each input
  * @param orders
- *   the order in which the function is to see the rows of each input
+ *   the order in which the function reads the rows of each input
  */
 final case class GroupedMap(groups: Seq[Seq[Attribute]], orders: Seq[Seq[SortOrder]])
 
@@ -41,9 +41,10 @@ object GroupedMap {
     GroupedMap(groups, groups.map(_ => Nil))
 
   /**
-   * The map whose results `plan` gives, if it does, as they are or after functions that treat each
-   * by itself. Results of Scala functions are objects, and only rows can be compared: that is why
-   * all up to where they are rows again is one computation.
+   * Returns the grouped map whose results `plan` emits, directly or through functions of single
+   * results. Results of Scala functions are objects, and only rows can be compared. The
+   * computation therefore includes all nodes up to the conversion to rows.
+   *
    * {{{
    *   SerializeFromObject       gives rows
    *   +- MapElements            gives objects
@@ -58,10 +59,10 @@ object GroupedMap {
     case _ => None
   }
 
-  /** Whether the rows of `plan` are what a map's results come out as. */
+  /** Whether `plan` emits the results of a grouped map as rows. */
   def givesRowsOf(plan: LogicalPlan): Boolean = !givesObjects(plan) && resultOf(plan).isDefined
 
-  /** Objects can be of types that columns have too, such as `INT`. */
+  /** Objects can have types that columns have too, such as `INT`. */
   private def givesObjects(plan: LogicalPlan): Boolean = plan match {
     case _: ObjectProducer => true
     case _: Filter | _: Project => givesObjects(plan.children.head)
@@ -70,18 +71,18 @@ object GroupedMap {
 }
 
 /**
- * Window nodes directly above each other that partition their rows alike. Spark makes one node per
- * order; together they need the rows of a partition only once.
+ * WindowStack: adjacent window nodes with the same partitioning. Spark makes one node per order.
+ * The stack stores the rows of a partition once.
  */
 object WindowStack {
 
-  /** The windows that share their rows with `plan`, itself included, the lowest first. */
+  /** Returns the windows of the stack with `plan` on top, the lowest first. */
   def apply(plan: LogicalPlan): Seq[Window] = {
     val window = plan.asInstanceOf[Window]
     if (sharesRows(window)) apply(window.child) :+ window else Seq(window)
   }
 
-  /** Whether `plan` is a window over the rows that the window below it keeps. */
+  /** Whether `plan` is a window over the stored rows of the window below. */
   def sharesRows(plan: LogicalPlan): Boolean = plan match {
     case Window(_, partition, _, below: Window, _) =>
       partition.size == below.partitionSpec.size &&
@@ -91,12 +92,15 @@ object WindowStack {
 }
 
 /**
- * Window functions over all rows up to the current one, in the order of event time: what they give
- * for a row is certain once the watermark has passed it, and needs no other row again.
+ * RunningWindow: window functions over all rows up to the current row, in event-time order. A
+ * row's result is final after the watermark passes the row, and no later result needs the row.
  */
 object RunningWindow {
 
-  /** The event time that orders the rows of `window`, if all its functions are of this kind. */
+  /**
+   * Returns the event time that orders the rows of `window`, if all functions are running
+   * functions.
+   */
   def unapply(window: Window): Option[Attribute] = window.orderSpec match {
     case Seq(SortOrder(time: Attribute, Ascending, _, _))
         if EventTime.columnOf(time).isDefined && AnyTimestampType.acceptsType(time.dataType) &&
@@ -105,11 +109,11 @@ object RunningWindow {
     case _ => None
   }
 
-  /** The calls of window functions in an expression. */
+  /** Returns the calls of window functions in an expression. */
   def calls(expression: Expression): Seq[WindowExpression] =
     expression.collect { case call: WindowExpression => call }
 
-  /** Whether a call sees the rows with the same time as its own, which may come later. */
+  /** Whether a call reads rows with an equal event time, which may arrive later. */
   def seesPeers(call: WindowExpression): Boolean = frame(call).exists(_.frameType == RangeFrame)
 
   private def isRunning(call: WindowExpression): Boolean =

@@ -11,19 +11,22 @@ import org.apache.spark.sql.changelog.inference.nodes.{AggregateState, Recompute
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Tells what of a query may hurt once much has come, and what would help, before it starts.
+ * Finds hazards of a query before the query starts: costs that grow with the data, each with a
+ * remedy.
  *
- *   - state that only grows: nothing bounds it, and no row of the input ever leaves. What a table
- *     that loses rows is kept for is as large as the table, and no hazard
- *   - all rows kept by one task: there is nothing to distribute them by. Aggregates that are combined
- *     before they get there, and ranks in two levels, are none
- *   - all of a group computed again for each change in it
- *   - a join without an equality, which compares all rows with all, in one task or in many
- *   - old rows that operators send for nobody but the reader, which could do without
+ *   - State that grows without bound: no watermark or TTL bounds the table, and the input is
+ *     insert-only. A table over an input with deletes is no hazard: its size is the input's.
+ *   - All rows stored by one task, without columns to distribute rows by. Aggregates combined
+ *     before the shuffle and ranks in two levels are exempt.
+ *   - A whole group recomputed for each change in the group.
+ *   - A join without an equality: the join compares all rows with all rows, in one task or
+ *     many.
+ *   - Before images sent only because the reader is in retract mode, where upsert mode would
+ *     do.
  */
 private[inference] object Hazards {
 
-  /** Hazards of one node, as sentences. */
+  /** Returns the hazards of one node, as sentences. */
   def apply(node: AnnotatedPlan): Seq[String] =
     if (node.state.isEmpty) Nil
     else {
@@ -32,7 +35,7 @@ private[inference] object Hazards {
       }
     }
 
-  /** Hazards of the reader's mode. */
+  /** Returns the hazards of the reader's mode. */
   def ofReader(root: AnnotatedPlan): Seq[String] = root.plan match {
     case reader: ToChangelog if reader.mode == OutputMode.Retract && makesOldRows(root) =>
       root.children.head.upsertKeys
@@ -63,7 +66,7 @@ private[inference] object Hazards {
         s"${table.table} by ${table.key.mkString("(", ", ", ")")}"
     }
     node.plan match {
-      // as many rows as the table has
+      // Normalize stores as many rows as the table has.
       case _: FromChangelog => None
       case _ if growing.isEmpty => None
       case plan =>
@@ -73,7 +76,7 @@ private[inference] object Hazards {
     }
   }
 
-  /** The inputs that a table holds rows of. */
+  /** Returns the inputs whose rows `table` stores. */
   private def inputsOf(node: AnnotatedPlan, table: StateTable, index: Int): Seq[AnnotatedPlan] =
     node.children match {
       case Seq(left, _) if node.state.size == 1 && table.table.startsWith("left") => Seq(left)

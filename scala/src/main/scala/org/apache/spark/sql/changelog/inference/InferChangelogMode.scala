@@ -11,12 +11,13 @@ import org.apache.spark.sql.changelog.plans.{EmitOnClose, FromChangelog, Rank, T
 import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
 
 /**
- * Finds out which changes every node of a query sends, which it has to send, and why.
+ * Infers the row kinds emitted and required by every node of a query, with the reasons.
  *
- * Walks the optimized plan below `to_changelog` twice. On the way up each node says what it can do
- * to rows it has emitted (insert, update, delete) and which columns identify them. On the way down
- * each consumer says whether it needs the old row of an update or finds it by key. What a kind of
- * node answers is in [[inference]], one object each; this object only picks the rule and walks.
+ * The inference walks the optimized plan below `to_changelog` twice. On the way up, each node
+ * states the effects on its emitted rows (insert, update, delete) and the columns that identify a
+ * row. On the way down, each consumer asks for before images or replaces rows by key. The rules
+ * are in the package [[inference]], one object per kind of node. This object only picks the rule
+ * and walks.
  *
  * {{{
  *   ToChangelog upsert (cnt)                    [I,UA,D]
@@ -25,8 +26,8 @@ import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
  *         +- ChangelogSource                    [I]
  * }}}
  *
- * The plan stays as it is, but for what is divided among tasks ([[SpreadSingleTasks]]): the result is a tree
- * beside it, with `children` as in the plan.
+ * The plan stays unchanged, except for work divided among tasks ([[SpreadSingleTasks]]). The
+ * result is a tree beside the plan, with the same `children`.
  */
 object InferChangelogMode {
 
@@ -50,10 +51,11 @@ object InferChangelogMode {
     RootInference)
 
   /**
-   * Refuses a query with a node that can't take its input's changes, or a key that is none.
+   * Annotates a query. Fails if a node does not support the changes of its input, or if the given
+   * key is not an upsert key.
    *
    * @param salts
-   *   those among which rows are divided that one task would have
+   *   the salts for the work of single tasks; empty without salts
    */
   def apply(root: ToChangelog, salts: Seq[Int] = Nil): AnnotatedPlan = {
     val query = new Upwards(root.mode, new SpreadSingleTasks(salts))(root.child)
@@ -69,7 +71,7 @@ object InferChangelogMode {
     annotated
   }
 
-  /** For a reader that takes new rows only, the query whose rows are held until they are final. */
+  /** In append mode over changing rows, returns the node that holds rows until they are final. */
   private def held(root: ToChangelog, query: InferredNode): Option[EmitOnClose] =
     if (root.mode == OutputMode.Append && query.kinds.changesRows)
       EmitOnCloseInference.over(query)
@@ -82,7 +84,8 @@ object InferChangelogMode {
       case _ =>
         val inputs = plan.children.map(apply)
         over(plan, inputs) match {
-          // refused where a reader takes new rows only, and called there as the query has it
+          // In append mode a rank over changing rows fails, and the error names the rank of the
+          // query.
           case rank: Rank if mode != OutputMode.Append =>
             val below = spreading.below(rank, inputs.head).map(infer(_, inputs, mode))
             val ranked = below.toSeq ++ inputs.filter(_ => below.isEmpty)
@@ -95,7 +98,7 @@ object InferChangelogMode {
     }
   }
 
-  /** A node over what its inputs have become. */
+  /** Returns `plan` over the inferred plans of its inputs. */
   private def over(plan: LogicalPlan, inputs: Seq[InferredNode]): LogicalPlan =
     plan.withNewChildren(inputs.map(_.plan))
 
@@ -115,7 +118,7 @@ object InferChangelogMode {
       inputs)
   }
 
-  /** Subplans over tables only are recomputed in each batch. */
+  /** Whether the query has a stream. Subplans over static tables are recomputed in each batch. */
   private def hasChanges(root: LogicalPlan): Boolean = root.exists {
     case source: FromChangelog => source.streaming
     case leaf => leaf.children.isEmpty && leaf.isStreaming
@@ -128,7 +131,7 @@ object InferChangelogMode {
       CheckDeterminism(node)
   }
 
-  /** What is below `from_changelog` is an ordinary stream of rows; Spark plans and runs it. */
+  /** The plan below `from_changelog` is an ordinary stream of rows, planned and run by Spark. */
   private def belowSource(plan: LogicalPlan): InferredNode = {
     val inputs = plan.children.map(belowSource)
     InferredNode(

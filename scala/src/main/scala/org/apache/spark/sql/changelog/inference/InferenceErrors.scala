@@ -12,10 +12,13 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
-/** The errors of inference: what a query below `to_changelog` can't be. */
+/** The errors of inference: queries that `to_changelog` cannot support. */
 object InferenceErrors {
 
-  /** A node that takes new rows only gets changes; `input` is where they come from. */
+  /**
+   * The error for an insert-only consumer over changing rows. `input` is the origin of the
+   * changes.
+   */
   def consumerCannotTakeChanges(
       consumer: LogicalPlan,
       input: InferredNode,
@@ -28,7 +31,7 @@ object InferenceErrors {
         "producer" -> input.producer.name,
         "advice" -> advice))
 
-  /** Rows of `node` can change when the watermark has passed `column`. */
+  /** The error for rows of `node` that can change after the watermark has passed `column`. */
   def resultNotFinal(column: String, node: String, reason: String): AnalysisException =
     analysis(
       "CHANGELOG_RESULT_NOT_FINAL",

@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.inference.nodes.{InferredNode, JoinState, 
 import org.apache.spark.sql.changelog.plans.{Rank, Salt, SkewedSide}
 
 /**
- * Divides among tasks what one would do, as nothing in the query tells rows apart.
+ * Divides the work of a single task among several tasks, for ranks and joins without a key.
  *
  * {{{
  *   Rank rank [] [price] 6..15          Rank rank [] [price] 6..15
@@ -22,32 +22,38 @@ import org.apache.spark.sql.changelog.plans.{Rank, Salt, SkewedSide}
  *   Join a.x < b.y                =>    Join a.x < b.y, of a row of a with the copy of b that has its salt
  * }}}
  *
- * A rank in two levels gives what one gives. Let n be the last rank that is kept, and a row be better
- * than another if the order says so; for `row_number` the other columns settle ties, in both levels
- * in the same way, so that only equal rows tie, and those have one salt.
- *   - `row_number`, `rank`: the rank of a row is 1 and how many rows stand before it. Among the rows
- *     with its salt no more do, so a row within n comes through the lower level.
- *   - `dense_rank`: it is 1 and how many values are better. Again among some of the rows no more are.
- *   - All that comes before a row within n is within n, too, and comes through: so that row has
- *     its own rank above. Of a row beyond n that comes through, the n first rows (or all rows of the n
- *     best values) come before it above as well, so it is beyond n there, too.
+ * A rank in two levels gives the same result as one level. Let n be the last kept rank, and let
+ * the order decide which row is better. For `row_number`, both levels break ties by the other
+ * columns, in the same way. So only equal rows tie, and equal rows have the same salt.
  *
- * Rows whose columns can't all be compared are taken in any order if they tie, as ever.
+ *   - `row_number`, `rank`: the rank of a row is 1 plus the number of better rows. Among rows
+ *     with the same salt there are at most as many. A row within n therefore passes the lower
+ *     level.
+ *   - `dense_rank`: the rank is 1 plus the number of better values. Among a subset of the rows
+ *     there are at most as many.
+ *   - Every row better than a row within n is within n too and passes the lower level. The row
+ *     within n therefore has its true rank above. For a row beyond n that passes, the n first
+ *     rows (or all rows of the n best values) also pass. The row is therefore beyond n above as
+ *     well.
  *
- * What comes to the upper level is n rows of each salt, so that pays for a small n only. Where rows are
- * forgotten for their age the lower level would forget others than one level does: there is one.
+ * Rows with columns that cannot be compared tie in any order, as in one level.
  *
- * Of a join the side is spread that its type allows, the left one first, unless there are few rows of it,
- * as of an aggregate without groups: the other side is kept once for each salt. No statistics are
- * asked: they change, and what has been kept must be found again.
+ * The upper level receives n rows of each salt, so two levels pay off only for a small n. With a
+ * state TTL, the lower level would forget other rows than a single level, so the rank keeps one
+ * level.
+ *
+ * A join spreads one side: the left side if the join type permits, else the right side. A side
+ * with few rows, such as an aggregate without groups, is not spread. The other side is stored
+ * once for each salt. The choice ignores statistics, because statistics change and stored rows
+ * must be found again.
  *
  * @param salts
- *   those among which rows are divided, none if there is one partition only
+ *   the salts among which rows are divided; empty for one partition
  */
 private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
   import SpreadSingleTasks._
 
-  /** The lower level of a rank, if it has two. */
+  /** Returns the lower level of a rank, if the rank gets two levels. */
   def below(rank: Rank, input: InferredNode): Option[Rank] = {
     val columns = Salt.columns(input.plan.output, input.upsertKeys.headOption)
     val isWanted = isOn(ChangelogConf.RANK_TWO_LEVEL_ENABLED) &&
@@ -61,7 +67,7 @@ private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
     }
   }
 
-  /** Notes with a join which side is spread, if one is. */
+  /** Tags a join with its spread side, if a side is spread. */
   def note(join: Join, inputs: Seq[InferredNode]): Unit = {
     val isWanted = isOn(ChangelogConf.JOIN_SPREAD_ENABLED) && !inputs.exists(_.isStatic) &&
       SkewedSide.of(join).isEmpty && EquiJoin(join).pairs.isEmpty
@@ -82,10 +88,10 @@ private[inference] class SpreadSingleTasks(salts: Seq[Int]) {
 
 object SpreadSingleTasks {
 
-  /** The last rank up to which a rank has two levels. */
+  /** The largest number of ranks for two levels. */
   private val MostRows = 1000
 
-  /** A rank that finds the first rows of each of some salts. */
+  /** Matches a rank over salts: a lower level. */
   object Lower {
     def unapply(plan: LogicalPlan): Option[Int] = plan match {
       case Rank(_, Seq(Salt(_, ways)), _, _, _, _, _) => Some(ways)
@@ -93,10 +99,10 @@ object SpreadSingleTasks {
     }
   }
 
-  /** Whether a rank takes the first rows of each salt. */
+  /** Whether a rank is an upper level. */
   def isUpper(rank: Rank): Boolean = Lower.unapply(rank.child).isDefined
 
-  /** Whether there are no more rows than a constant says. */
+  /** Whether a constant limits the number of rows. */
   private def isFew(plan: LogicalPlan): Boolean = plan match {
     case _: Project | _: Filter => isFew(plan.children.head)
     case rank: Rank => rank.partitionBy.forall(_.foldable) && rank.end <= MostRows

@@ -11,19 +11,22 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.inference.EquiJoin
 
 /**
- * Carries keys through a node with one input, and back.
+ * ProjectKeys: translates keys through a node with one input, and back.
  *
  * {{{
  *   keys of the input        Project [id AS a, id AS b, v]        keys of the output
  *   {id}                                                          {a}, {b}
  * }}}
  *
- * A column is carried by a plain reference, a rename, or a cast that keeps different values
- * different. A column that is carried twice gives two keys.
+ * A plain reference, a rename or an injective cast carries a column. A column carried twice gives
+ * two keys.
  */
 object ProjectKeys {
 
-  /** The input's keys in terms of the output of `plan`, if all their columns are kept. */
+  /**
+   * Returns the input's keys in columns of the output of `plan`. A key with a dropped column is
+   * omitted.
+   */
   def outputKeys(plan: LogicalPlan, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] = {
     val carried = carriedColumns(plan)
     if (repeatsRows(plan)) Nil
@@ -36,7 +39,7 @@ object ProjectKeys {
       }
   }
 
-  /** The columns of the input of `plan` that the output's `key` is made of. */
+  /** Returns the input columns behind the output's `key`, if all are carried. */
   def inputKey(plan: LogicalPlan, key: AttributeSet): Option[AttributeSet] = {
     val carried = carriedColumns(plan)
     val sources = (key -- expandId(plan)).toSeq.map { column =>
@@ -45,7 +48,7 @@ object ProjectKeys {
     if (sources.forall(_.isDefined)) Some(AttributeSet(sources.flatten)) else None
   }
 
-  /** The column that `expression` carries, if it carries one. */
+  /** Returns the column carried by `expression`, if any. */
   def carriedColumn(expression: Expression): Option[Attribute] = expression match {
     case column: Attribute => Some(column)
     case Alias(child, _) => carriedColumn(child)
@@ -53,13 +56,16 @@ object ProjectKeys {
     case _ => None
   }
 
-  /** All ways to take one element of each choice; one, the empty one, if there is no choice. */
+  /**
+   * Returns all ways to take one element of each choice. Without choices, returns one empty
+   * combination.
+   */
   def combinations[T](choices: Seq[Seq[T]]): Seq[Seq[T]] =
     choices.foldLeft(Seq(Seq.empty[T])) { (heads, choice) =>
       for (head <- heads; last <- choice) yield head :+ last
     }
 
-  /** Pairs of an input column and an output column with its values. */
+  /** Returns pairs of an input column and an output column with equal values. */
   private[inference] def carriedColumns(plan: LogicalPlan): Seq[(Attribute, Attribute)] =
     plan match {
       case project: Project =>
@@ -74,13 +80,13 @@ object ProjectKeys {
         plan.output.filter(input.contains).map(column => column -> column)
     }
 
-  /** Whether copies of a row come out that nothing tells apart. */
+  /** Whether the node emits indistinguishable copies of a row. */
   private def repeatsRows(plan: LogicalPlan): Boolean = plan match {
     case expand: Expand => expand.projections.size > 1 && expandId(expand).isEmpty
     case _ => false
   }
 
-  /** The column that tells the copies of a row apart: each has another constant there. */
+  /** Returns the column that distinguishes the copies of a row by a constant. */
   private def expandId(plan: LogicalPlan): Seq[Attribute] = plan match {
     case expand: Expand =>
       expand.output
@@ -95,7 +101,9 @@ object ProjectKeys {
     case _ => Nil
   }
 
-  /** Whether a cast never makes two different values equal, nor two equal ones different. */
+  /**
+   * Whether a cast is injective: equal values stay equal, and different values stay different.
+   */
   private def keepsApart(from: DataType, to: DataType): Boolean = (from, to) match {
     case _ if DataType.equalsIgnoreNullability(from, to) => true
     case (small: IntegralType, large: IntegralType) => small.defaultSize <= large.defaultSize
@@ -109,7 +117,8 @@ object ProjectKeys {
 }
 
 /**
- * The key of a full join by `USING`: the columns that hold the value of whichever side has one.
+ * CoalescedKeys: the key of a full join by `USING`. Each key column holds the value of the left
+ * or the right side.
  *
  * {{{
  *   a FULL JOIN b USING (k, l)
@@ -118,13 +127,16 @@ object ProjectKeys {
  *   +- Join FullOuter ((a.k = b.k) AND (a.l = b.l))                      key (a.k, a.l, b.k, b.l)
  * }}}
  *
- * Holds if each side has at most one row for the values of all these columns, and if nothing but
- * those decides whether two rows meet: then a row of one side that met none has values that no row of
- * the other side has. Rows with NULL meet none, so of each pair of columns one has no NULL.
+ * Two conditions apply. Each side has at most one row per value of the join key, and the join key
+ * alone decides about matches. An unmatched row then has a join key that no row of the opposite
+ * side has. Rows with NULL never match, so one column of each pair must be non-null.
  */
 private[inference] object CoalescedKeys {
 
-  /** @param inputKeys the keys of the input of `project` */
+  /**
+   * @param inputKeys
+   *   the keys of the input of `project`
+   */
   def apply(project: Project, inputKeys: Seq[AttributeSet]): Seq[AttributeSet] =
     joinBelow(project.child).toSeq.flatMap { join =>
       val equi = EquiJoin(join)
@@ -134,14 +146,14 @@ private[inference] object CoalescedKeys {
       else ProjectKeys.combinations(equi.pairs.map(names(project, _))).map(AttributeSet(_))
     }
 
-  /** Filters take rows away. */
+  /** Filters only remove rows. */
   private def joinBelow(plan: LogicalPlan): Option[Join] = plan match {
     case join: Join if join.joinType == FullOuter => Some(join)
     case filter: Filter => joinBelow(filter.child)
     case _ => None
   }
 
-  /** Whether equal values of a pair of columns are always such by which rows meet. */
+  /** Whether equal values of a pair of columns always match. */
   private def canMeet(join: Join, equi: EquiJoin, index: Int): Boolean = {
     val (left, right) = equi.pairs(index)
     def isNeverNull(side: LogicalPlan, value: Expression) =
@@ -149,7 +161,7 @@ private[inference] object CoalescedKeys {
     isNeverNull(join.left, left) || isNeverNull(join.right, right)
   }
 
-  /** The columns with the value of whichever side of `pair` has one. */
+  /** Returns the columns that coalesce both sides of `pair`. */
   private def names(project: Project, pair: (Expression, Expression)) =
     project.projectList.collect {
       case alias @ Alias(Coalesce(Seq(first, second)), _) if Seq(pair, pair.swap).exists {

@@ -24,21 +24,22 @@ import org.apache.spark.sql.changelog.plans.{
 }
 
 /**
- * Derives which columns identify a row of each node's output, from its inputs' keys.
+ * UpsertKeys: derives the columns that identify a row of each node's output from the keys of the
+ * inputs.
  *
- * A key says that at every batch boundary no two rows agree on it. Where changes overtake each
- * other in a shuffle a key must also hold the columns the rows are shuffled by, or the versions of
- * one row take different ways and arrive in any order. Here a batch is applied as a whole and
- * netted by key, so there is no order to lose: keys survive every exchange.
+ * An upsert key guarantees that no two rows are equal in the key at the end of a batch. In other
+ * systems, changes overtake each other in a shuffle. A key must then contain the shuffle columns,
+ * or versions of one row arrive in any order. Here a batch is applied as a whole and netted by
+ * key, so keys survive every exchange.
  *
- * Only the smallest keys are kept: no result holds another. The empty key says that there is at
- * most one row.
+ * The result holds only minimal keys: no key contains another one. The empty key means at most
+ * one row.
  */
 object UpsertKeys {
 
   /**
-   * The keys of `plan`, smallest first and then in the order of its columns, given those of each of
-   * its inputs.
+   * Returns the keys of `plan`, smallest first and then by column position, from the keys of each
+   * input.
    */
   def apply(plan: LogicalPlan, inputs: Seq[Seq[AttributeSet]]): Seq[AttributeSet] = {
     val keys = derive(plan, inputs)
@@ -80,7 +81,7 @@ object UpsertKeys {
   private def isOneRow(plan: LogicalPlan): Boolean =
     !plan.isStreaming && plan.maxRows.exists(_ <= 1)
 
-  /** The grouping columns, under every name they have in the output. */
+  /** Returns the grouping columns, under each of their output names. */
   private def ofGroups(agg: Aggregate): Seq[AttributeSet] = {
     val names = agg.groupingExpressions.filterNot(_.foldable).map { group =>
       agg.aggregateExpressions.collect {
@@ -99,13 +100,15 @@ object UpsertKeys {
     ProjectKeys.carriedColumn(alias).exists(_.semanticEquals(group))
 
   /**
-   * The inputs' keys, plus where the rank number tells the rows of a partition apart: that number
-   * and the partition, or the partition alone if a single rank is kept.
+   * Returns the inputs' keys and the slot key. The slot key is the partition and the rank number,
+   * or the partition alone if the rank keeps one row.
    */
   private def ofRank(rank: Rank, input: Seq[AttributeSet]): Seq[AttributeSet] =
     slotKey(rank).toSeq ++ input
 
-  /** The columns that name the slot a row of `rank` is in, if each slot holds one row. */
+  /**
+   * Returns the columns that identify the slot of a row of `rank`, if each slot holds one row.
+   */
   def slotKey(rank: Rank): Option[AttributeSet] = {
     val partition = rank.partitionBy.filterNot(_.foldable).map(ProjectKeys.carriedColumn)
     if (rank.function != RankFunction.RowNumber || partition.exists(_.isEmpty)) None
@@ -118,7 +121,7 @@ object UpsertKeys {
       left: Seq[AttributeSet],
       right: Seq[AttributeSet]): Seq[AttributeSet] = {
     val equi = EquiJoin(join)
-    // Whether each row of the other side meets at most one row of this side.
+    // Whether each row of the opposite side matches at most one row of this side.
     val meetsOneLeft = left.exists(_.subsetOf(equi.columns(left = true)))
     val meetsOneRight =
       join.joinType == LeftSingle || right.exists(_.subsetOf(equi.columns(left = false)))
@@ -132,21 +135,21 @@ object UpsertKeys {
       case LeftOuter | LeftSingle => pairs ++ (if (meetsOneRight) left else Nil)
       case RightOuter => pairs ++ (if (meetsOneLeft) right else Nil)
       case FullOuter =>
-        // A left row padded on the right and a right row padded on the left must not look alike.
+        // A left padding row and a right padding row must differ in the key.
         pairs.filter(_.exists(column => isNeverNull(join.left, column))) ++
           pairs.filter(_.exists(column => isNeverNull(join.right, column)))
       case _ => Nil
     }
   }
 
-  /** The same key with one column called by the name of its equal on the other side. */
+  /** Returns the key with one column replaced by its equal column of the opposite side. */
   private def renamed(key: AttributeSet, equi: EquiJoin): Seq[AttributeSet] =
     equi.pairs.collect {
       case (l: Attribute, r: Attribute) if key.contains(l) && !key.contains(r) => (key - l) + r
       case (l: Attribute, r: Attribute) if key.contains(r) && !key.contains(l) => (key - r) + l
     }
 
-  /** Whether `column` of `plan` is never NULL; a key declared for a source has no NULL in it. */
+  /** Whether `column` of `plan` is never NULL. The declared key of a source is never NULL. */
   private[inference] def isNeverNull(plan: LogicalPlan, column: Attribute): Boolean = plan match {
     case _ if !plan.outputSet.contains(column) => false
     case _ if !plan.output.exists(o => o.exprId == column.exprId && o.nullable) => true

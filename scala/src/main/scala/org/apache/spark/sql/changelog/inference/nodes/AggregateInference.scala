@@ -15,15 +15,17 @@ import org.apache.spark.sql.changelog.plans.StateTable
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Groups: a group appears, its value moves, and it goes when its last row does.
+ * Infers the changes of an aggregate: a group appears, its result changes, and the group
+ * disappears with its last row.
  *
- * A group's old value is known from state, so the aggregate can send either form of update, and it
- * must be told what leaves a group, so it asks for both images of what updates. Without functions
- * (`DISTINCT`) a group's row never moves, and over insert-only input it never goes. A group without
- * grouping columns is one row. A session goes when a later row merges it with another.
+ * The aggregate knows the old result from state, so it can emit updates with or without before
+ * images. It must know which rows leave a group, so it asks for both images of an update. Without
+ * functions (`DISTINCT`), a group's row never updates, and over insert-only input it never
+ * disappears. An aggregate without grouping columns is one row. A session disappears when a later
+ * row merges it with another session.
  *
- * To a reader that only takes new rows an aggregate by event time gives each group once, when the
- * watermark has closed it.
+ * In append mode, an aggregate by event time emits each group once, after the watermark closes
+ * the group.
  */
 object AggregateInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Aggregate]
@@ -50,7 +52,7 @@ object AggregateInference extends NodeInference {
       .decision(Seq(Demand.takesBack(agg)), AggregateForm.waits(agg, node.kinds, retracts))
   }
 
-  /** Whether groups come once, when the watermark has passed them. */
+  /** Whether each group is emitted once, after the watermark passes the group. */
   private def emitsClosedGroups(agg: Aggregate, mode: OutputMode): Boolean =
     mode == OutputMode.Append && eventTime(agg).isDefined
 
@@ -59,18 +61,18 @@ object AggregateInference extends NodeInference {
 }
 
 /**
- * Chooses what an aggregate keeps of each group: as little as its functions allow.
+ * Chooses the state of each group: as little as the functions permit.
  *
  * {{{
- *   input only inserts          group             -> Spark's own buffers
- *   sums and counts             group             -> buffers that count backwards too
+ *   insert-only input           group             -> Spark's own buffers
+ *   sums and counts             group             -> buffers that also subtract
  *   min, max                    group, value      -> count, and the best few with the group
  *   DISTINCT                    group, value      -> count
- *   anything else               group, row        -> count, and Spark's own function on top
+ *   other functions             group, row        -> count, and Spark's own function on top
  * }}}
  *
  * @param eventTime
- *   the event time column the input is grouped by, whose watermark ends groups
+ *   the event-time column among the groups, whose watermark closes groups
  * @param retracts
  *   whether rows leave groups
  */
@@ -90,7 +92,7 @@ private[inference] final case class AggregateState(
   private val keepsSessions = AggregateForm.keepsSessions(agg, retracts)
   private val needsRows = !keepsSessions && AggregateForm.needsRows(agg, calls, retracts)
 
-  /** The demand on the input, the state and its description. */
+  /** Returns the demand on the input, the state and its description. */
   def decision(inputs: Seq[Demand], waits: Boolean): Decision = Decision(
     inputs,
     Some(if (waits) s"$strategy, emitted when the watermark closes the group" else strategy),

@@ -15,16 +15,18 @@ import org.apache.spark.sql.changelog.plans.{LookupJoin, StateTable, TemporalJoi
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Joins of two changelogs, and of a changelog with something static.
+ * Infers the changes of a join of two changelogs, or of a changelog with a static input.
  *
- * An inner join does to its pairs what its inputs do to their rows. A semi join also loses left
- * rows when right rows go. Every other join takes back a padded row (or a left row, or a flag) when
- * the first match comes, and brings it back when the last one goes, even if both inputs only insert.
+ * An inner join passes the kinds of its inputs to the pairs. A semi join also deletes left rows
+ * when right rows disappear. Every other join retracts a padding row (or a left row, or a flag)
+ * at the first match, and emits it again after the last match disappears. This happens even if
+ * both inputs are insert-only.
  *
- * A side may leave old rows out only if a key of it holds the join key: then both versions of a row
- * meet in the same place, where the stored old row is replaced. Otherwise an update may move a row
- * to another join key, and the place it leaves would never hear of it. (The other way round, a join
- * key that holds the side's key, is not enough: the rest of the join key may change.)
+ * A side may omit before images only if one of its upsert keys contains the join key. Both
+ * versions of a row then have the same join key, and the new row replaces the stored old row.
+ * Otherwise an update may move a row to another join key, and the old join key would miss the
+ * removal. The reverse, a join key that contains the side's key, is not enough: the remaining
+ * columns of the join key may change.
  */
 object JoinInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -37,7 +39,7 @@ object JoinInference extends NodeInference {
     case _ => false
   }
 
-  /** A row whose new version has fewer partners leaves lone old rows behind. */
+  /** A row whose new version has fewer matches emits before images without after images. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
   override def kinds(
@@ -96,7 +98,10 @@ object JoinInference extends NodeInference {
     }
   }
 
-  /** Rows that are only counted must be taken back, and can be wherever they are. */
+  /**
+   * Whether rows are only counted. Counted rows need before images, and can be retracted
+   * anywhere.
+   */
   private def isCounted(node: InferredNode, equi: EquiJoin, isLeft: Boolean): Boolean =
     !isLeft && JoinState.countsRight(node.plan.asInstanceOf[Join], equi)
 
@@ -104,8 +109,8 @@ object JoinInference extends NodeInference {
     Seq(node.children(0) -> true, node.children(1) -> false)
 
   /**
-   * The key by which the join would replace rows of `side`: one that holds the join key, and every
-   * column of the side in the join's own `key`, which would otherwise change in an update.
+   * Returns the key by which the join replaces rows of `side`. The key contains the join key and
+   * every column of the side in the join's own `key`. An update must not change these columns.
    */
   private def sideKey(
       side: InferredNode,
@@ -132,7 +137,10 @@ object JoinInference extends NodeInference {
           DescribeNode.key(joinKey)))
     }
 
-  /** A pair that stops meeting a further condition is deleted, where deletes are among the kinds. */
+  /**
+   * Returns an objection if pairs may stop matching the further condition. The join deletes such
+   * a pair, if deletes are among the kinds.
+   */
   private def conditionObjection(node: InferredNode, equi: EquiJoin): Option[String] = {
     val read = AttributeSet(equi.rest)
     val mayFail = node.children.exists { side =>
@@ -148,11 +156,12 @@ object JoinInference extends NodeInference {
 }
 
 /**
- * Joins of each left row, once, with the right rows that are there after its batch.
+ * Infers the changes of a lookup join: each left row is joined once, with the right rows present
+ * after its batch.
  *
- * What comes out never changes, and depends on when rows come: here alone the result is not that of
- * the query over all rows. A left row that is taken back would have to take back what it was joined
- * with, of which there is no memory, so left rows must only come.
+ * The emitted rows never change and depend on the arrival of rows. Only here does the result
+ * differ from the batch query. The operator does not remember past matches, so it cannot retract
+ * the pairs of a deleted left row. The left input must therefore be insert-only.
  */
 object LookupJoinInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[LookupJoin]
@@ -188,12 +197,12 @@ object LookupJoinInference extends NodeInference {
 }
 
 /**
- * Joins of each left row with the version of its time.
+ * Infers the changes of a temporal join: each left row with the version valid at its time.
  *
- * A version that comes late or goes changes the left rows of its time, so anything can happen to
- * the result even if both inputs only insert. A reader that takes new rows only gets each left row
- * when the watermark has passed it, when no version of its time can come any more; that needs event
- * times on both sides.
+ * A late version, or a deleted one, changes the left rows of its time. All row kinds are
+ * therefore possible, even if both inputs are insert-only. In append mode, each left row is
+ * emitted after the watermark passes the row, because no version of its time can arrive later.
+ * Append mode requires event times on both sides.
  */
 object TemporalJoinInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalJoin]
@@ -243,7 +252,9 @@ object TemporalJoinInference extends NodeInference {
          else Nil))
   }
 
-  /** The event times of both sides, where a watermark tells which versions are certain. */
+  /**
+   * Returns the event times of both sides, if a watermark determines which versions are final.
+   */
   def eventTimes(join: TemporalJoin): Option[(Attribute, Attribute)] =
     if (join.isForward) None
     else {

@@ -14,21 +14,22 @@ import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode, Eq
 import org.apache.spark.sql.changelog.plans.{LookupJoin, SideForm, SkewedSide, StateTable}
 
 /**
- * Chooses what a join of two changelogs keeps of each side: as little as its keys allow.
+ * Chooses the stored form of each side of a join: as little as the keys permit.
  *
  * {{{
- *   the join key holds a key of the side    join key            -> row
- *   the side has another key                join key, key       -> row
- *   the side has no key                     join key, row       -> count
- *   the same, and its rows only come        join key, batch     -> rows
- *   only whether there are matches matters  join key            -> count
- *   its rows are never looked up            nothing
+ *   the join key contains an upsert key of the side  join key            -> row
+ *   the side has another upsert key                  join key, key       -> row
+ *   the side has no upsert key                       join key, row       -> count
+ *   no upsert key, and the side is insert-only       join key, batch     -> rows
+ *   only the existence of matches matters            join key            -> count
+ *   the rows are never looked up                     nothing
  * }}}
  *
- * A side whose rows come out without a match too needs to know how many matches a row has. Without
- * a further condition all rows of a join key have the same number, that of the other side's rows.
- * With one each row is kept with its own, unless it can be no more than one row, which is
- * at hand and does not go before the rows it matches.
+ * A preserved side needs the number of matches of each row. Without a further condition, all rows
+ * of a join key have the same number of matches: the row count of the other side. With a further
+ * condition, each row is stored with its own number. An exception is another side with at most
+ * one row per join key: the operator has that row at hand, and the row does not expire before the
+ * rows it matches.
  */
 final case class JoinState(
     join: Join,
@@ -42,7 +43,7 @@ final case class JoinState(
   private val watermark = if (isLookup) None else Some(JoinWatermark(join, equi))
   private val timedBy = watermark.fold(Seq.fill(2)(Option.empty[String]))(_.columns)
 
-  /** How the rows of a side are kept. */
+  /** Returns the stored form of a side. */
   def form(isLeft: Boolean): SideForm = byKeys(isLeft) match {
     case SideForm.RowCount if isAppended(isLeft) && !tracksMatches(isLeft) => SideForm.RowList
     case other => other
@@ -58,7 +59,7 @@ final case class JoinState(
       else SideForm.RowCount
     }
 
-  /** The columns that tell the rows of a join key apart, where they are kept by key. */
+  /** Returns the columns that distinguish the rows of a join key, if rows are stored by key. */
   def rowKey(isLeft: Boolean): Seq[Attribute] =
     if (form(isLeft) != SideForm.RowByKey) Nil
     else {
@@ -66,21 +67,21 @@ final case class JoinState(
       (if (isLeft) join.left else join.right).output.filter(key.contains)
     }
 
-  /** Whether each row of a side is kept with the number of its matches. */
+  /** Whether each row of a side is stored with its number of matches. */
   def tracksMatches(isLeft: Boolean): Boolean =
     byKeys(isLeft) != SideForm.Nothing &&
       JoinState.isPreserved(join.joinType, isLeft) && hasCondition &&
       (byKeys(!isLeft) != SideForm.OneRow || isTimed(!isLeft))
 
-  /** Whether rows only come, and have more to them than the join key. */
+  /** Whether a side is insert-only and has columns beside the join key. */
   private def isAppended(isLeft: Boolean): Boolean =
     (if (isLeft) left else right).isInsertOnly &&
       !(if (isLeft) join.left else join.right).outputSet.subsetOf(equi.columns(isLeft))
 
-  /** Whether rows of a side go when the watermark has passed them. */
+  /** Whether rows of a side expire by the watermark. */
   private def isTimed(isLeft: Boolean): Boolean = timedBy(if (isLeft) 0 else 1).isDefined
 
-  /** The demands on the inputs, the state and its description. */
+  /** Returns the demands on the inputs, the state and its description. */
   private[inference] def decision(inputs: Seq[Demand]): Decision = Decision(
     inputs,
     Some(s"left ${formText(isLeft = true)}, right ${formText(isLeft = false)}"),
@@ -111,7 +112,7 @@ final case class JoinState(
     }
   }
 
-  /** Where old rows are left out the new ones are found by the key they were asked for by. */
+  /** Without before images, a new row finds the old one by the demanded key. */
   private def keysOf(isLeft: Boolean): Seq[AttributeSet] = {
     val input = if (isLeft) left else right
     input.replacedBy.map(Seq(_)).getOrElse(input.upsertKeys)
@@ -120,7 +121,7 @@ final case class JoinState(
   private def formText(isLeft: Boolean): String =
     if (tracksMatches(isLeft)) s"${form(isLeft)} with matches" else form(isLeft).toString
 
-  /** The state table of a side, which EXPLAIN shows as `name`. */
+  /** Returns the state table of a side, shown as `name` by EXPLAIN. */
   private[inference] def table(isLeft: Boolean, name: String): Option[StateTable] = {
     val joinKey = equi.key(isLeft).map(DescribeNode.expression) ++ skew.map(_ => "salt")
     val bound = timedBy(if (isLeft) 0 else 1) match {
@@ -149,14 +150,14 @@ object JoinState {
    * One side of a join.
    *
    * @param replacedBy
-   *   the key by which new rows replace old ones, where old ones are left out
+   *   the key by which new rows replace old ones, for an input without before images
    */
   final case class Input(
       upsertKeys: Seq[AttributeSet],
       replacedBy: Option[AttributeSet],
       isInsertOnly: Boolean)
 
-  /** The state of a join of which all is known. */
+  /** Returns the state of a join over annotated inputs. */
   def apply(node: AnnotatedPlan): JoinState = {
     val (join, isLookup) = node.plan match {
       case lookup: LookupJoin => (lookup.toJoin, true)
@@ -177,7 +178,7 @@ object JoinState {
       side.kinds.isInsertOnly)
   }
 
-  /** Whether rows of the side come out, or change, by having no match. */
+  /** Whether the side is preserved: its rows appear, or change, without a match. */
   def isPreserved(joinType: JoinType, isLeft: Boolean): Boolean = joinType match {
     case _: InnerLike => false
     case FullOuter => true
@@ -185,7 +186,7 @@ object JoinState {
     case _ => isLeft
   }
 
-  /** Whether nothing but the number of right rows matters. */
+  /** Whether only the number of right rows matters. */
   def countsRight(join: Join, equi: EquiJoin): Boolean =
     equi.rest.isEmpty && LeftExistence.unapply(join.joinType).isDefined
 }

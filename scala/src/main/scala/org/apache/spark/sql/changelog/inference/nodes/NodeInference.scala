@@ -11,42 +11,45 @@ import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.StateTable
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
-/** The rule of one kind of node: what it produces, and what it needs of its inputs for that. */
+/**
+ * NodeInference: the rule of one kind of node, from the kinds of its inputs to its own kinds and
+ * its demands.
+ */
 trait NodeInference {
 
   def appliesTo(plan: LogicalPlan): Boolean
 
   /**
-   * Whether the node hands its input's changes on as they come, so that an error about them names
-   * the node that made them.
+   * Whether the node forwards the changes of its input. An error about the changes then names the
+   * origin of the changes.
    */
   def forwards: Boolean = false
 
-  /** The kinds of changes that the node emits. Refuses inputs it can't take. */
+  /** Returns the row kinds that the node emits. Fails for unsupported inputs. */
   def kinds(plan: LogicalPlan, inputs: Seq[InferredNode], mode: OutputMode): ModifyKindSet
 
   /**
-   * Why the node can't leave out before images for a consumer that replaces rows by `key`, one of
-   * the node's upsert keys. Asked only of nodes that update.
+   * Returns the reason why the node cannot omit before images for a consumer that replaces rows
+   * by `key`. The key is one of the node's upsert keys. Called only for nodes that update.
    */
   def objection(node: InferredNode, key: AttributeSet): Option[String]
 
   /**
-   * Whether every old row the node sends comes with the new one. If not, a lone `-U` takes a row
-   * away and a lone `+U` brings one, so that the root must call them `-D` and `+I`.
+   * Whether every before image comes with its after image. If not, a lone `-U` deletes a row and
+   * a lone `+U` inserts one. The root must then emit `-D` and `+I`.
    */
   def pairsUpdates(node: InferredNode): Boolean =
     !forwards || node.children.forall(_.pairsUpdates)
 
-  /** The node's demands on its inputs so that it meets `demand`, and its strategy. */
+  /** Returns the node's demands on its inputs to satisfy `demand`, and its strategy. */
   def decide(node: InferredNode, demand: Demand): Decision
 }
 
 /**
- * A node as it is known on the way up, before anything is known about its consumer.
+ * The properties of a node known on the way up, before the consumer is known.
  *
  * @param isStatic
- *   whether no changes can come from it, as no stream lies below
+ *   whether the node never emits changes, because no stream is below it
  */
 final case class InferredNode(
     plan: LogicalPlan,
@@ -60,31 +63,35 @@ final case class InferredNode(
 
   def child: InferredNode = children.head
 
-  /** Why updates can't come without before images by `key`; none if they can, or if none come. */
+  /**
+   * Returns the reason why updates by `key` need before images. None if they do not, or without
+   * updates.
+   */
   def objection(key: AttributeSet): Option[String] =
     if (kinds.update) rule.objection(this, key) else None
 
   def pairsUpdates: Boolean = !kinds.update || rule.pairsUpdates(this)
 
-  /** The node that first makes the changes this one sends, as errors name it. */
+  /** Returns the origin of the node's changes, for errors. */
   def producer: InferredNode =
     if (!rule.forwards) this
     else children.find(_.kinds.changesRows).map(_.producer).getOrElse(this)
 }
 
 /**
- * How a consumer wants the updates of one input.
+ * Demand: the form of updates a consumer wants from one input.
  *
- * Updates without before images only make sense by a key: two rows that agree on it are versions
- * of one row. A stream can be fit for one of its keys and not for another (a Top-N with rank
- * numbers can be replaced slot by slot or row by row), so the key is part of the demand.
+ * Updates without before images require a key: two rows with an equal key are versions of one
+ * row. One upsert key of a stream can permit such updates and another can forbid them. For
+ * example, a Top-N with rank numbers replaces rows by slot or by row. The key is therefore part
+ * of the demand.
  *
  * @param reason
- *   why, as a clause: "... because `reason`"
+ *   the reason, as a clause: "... because `reason`"
  */
 final case class Demand(kind: UpdateKind, key: Option[AttributeSet], reason: String) {
 
-  /** The demand on a node with these kinds: a node without updates sends none. */
+  /** Returns the demand on a node with these kinds. A node without updates gets no demand. */
   def on(kinds: ModifyKindSet): Demand = if (kinds.update) this else Demand.nothing
 
   def text: Option[String] = kind match {
@@ -102,12 +109,12 @@ object Demand {
   def newRowsBy(key: AttributeSet, reason: String): Demand =
     Demand(OnlyUpdateAfter, Some(key), reason)
 
-  /** The demand of an operator that keeps no old version of its input's rows. */
+  /** Returns the demand of an operator that does not store old versions of its input's rows. */
   def takesBack(consumer: LogicalPlan): Demand =
     bothImages(s"${DescribeNode.short(consumer)} must take the old row back")
 }
 
-/** The demands of a node on its inputs, and its description in EXPLAIN. */
+/** Decision: a node's demands on its inputs, and its description in EXPLAIN. */
 final case class Decision(
     inputs: Seq[Demand],
     strategy: Option[String] = None,

@@ -13,23 +13,24 @@ import org.apache.spark.sql.changelog.plans.{Rank, RankFunction, RankStrategy, S
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
- * The best rows of each partition.
+ * Infers the changes of a rank: the best rows of each partition.
  *
- * A better row pushes others out, so a rank inserts, updates and deletes even over insert-only
- * input. It only inserts where no later row can be better: without an order the first rows to
- * arrive stay; in order of event time the first row is certain once the watermark has passed it,
- * which a reader that takes new rows only waits for. An ascending order on any other column is no
- * such promise.
+ * A better row displaces others, so a rank inserts, updates and deletes even over insert-only
+ * input. A rank is insert-only where no later row can be better. Without an order, the first rows
+ * to arrive stay. In event-time order, the first row is final after the watermark passes it, and
+ * append mode waits for the watermark. An ascending order on another column guarantees nothing.
  *
- * The strategies, the first that fits:
- *   - first-come: the input only inserts, and there is no order; nothing is kept but how many rows
- *     there were
- *   - earliest: the first row by event time, for a reader that takes new rows only
- *   - append-fast: the input only inserts; rows beyond the last rank are forgotten
- *   - update-fast: the input updates but never deletes, by a key that holds the partition, and
- *     every update can only make a row better; again rows beyond the last rank are forgotten, and
- *     old versions need not be sent
- *   - retract: all rows are kept; without a partition in two levels, see [[SpreadSingleTasks]]
+ * The strategies, in order of preference:
+ *
+ *   - first-come: the input is insert-only, and there is no order. The state is a row count per
+ *     partition.
+ *   - earliest: the first row by event time, in append mode.
+ *   - append-fast: the input is insert-only. Rows beyond the last rank are dropped.
+ *   - update-fast: the input updates by a key that contains the partition, and never deletes.
+ *     Every update can only improve a row. Rows beyond the last rank are dropped, and before
+ *     images are not needed.
+ *   - retract: all rows are stored. Without a partition there are two levels, see
+ *     [[SpreadSingleTasks]].
  */
 object RankInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Rank]
@@ -45,8 +46,8 @@ object RankInference extends NodeInference {
   }
 
   /**
-   * With rank numbers, or one row per partition, rows are replaced slot by slot: then only the slot
-   * is a key by which old rows can be left out.
+   * With rank numbers, or one row per partition, rows are replaced by slot. Before images can
+   * then be omitted only by the slot key.
    */
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = {
     val slot = UpsertKeys.slotKey(node.plan.asInstanceOf[Rank])
@@ -118,7 +119,7 @@ object RankInference extends NodeInference {
     case _ => None
   }
 
-  /** Whether all rows of an input are kept, as those that are shown may go. */
+  /** Whether the rank stores all rows of an input, because displayed rows may be deleted. */
   private[inference] def keepsAll(rank: Rank, input: InferredNode): Boolean =
     !input.kinds.isInsertOnly && updateFastKey(rank, input).isLeft
 
@@ -129,7 +130,7 @@ object RankInference extends NodeInference {
       .map(column => s"watermark on $column")
       .getOrElse(StateTable.unbounded)
 
-  /** The strategy that was decided on for a rank. */
+  /** Returns the chosen strategy of a rank. */
   def strategy(rank: Rank, node: AnnotatedPlan): RankStrategy = {
     val input = node.children.head
     if (waitsForWatermark(rank, node.mode.kinds)) RankStrategy.Earliest
@@ -139,7 +140,7 @@ object RankInference extends NodeInference {
     else RankStrategy.Retract
   }
 
-  /** Whether a row is held back until no better one can come. */
+  /** Whether the rank holds a row until no better row can arrive. */
   private def waitsForWatermark(rank: Rank, produced: ModifyKindSet): Boolean =
     produced.isInsertOnly && !keepsArrival(rank)
 
@@ -147,7 +148,7 @@ object RankInference extends NodeInference {
   private def keepsArrival(rank: Rank): Boolean =
     rank.orderBy.isEmpty && rank.function == RankFunction.RowNumber
 
-  /** The event time column whose earliest row is kept. */
+  /** Returns the event-time column whose earliest row is kept. */
   private def keepsEarliest(rank: Rank): Option[String] = rank.orderBy match {
     case Seq(order)
         if rank.function == RankFunction.RowNumber && rank.start == 1 && rank.end == 1 &&
@@ -156,7 +157,10 @@ object RankInference extends NodeInference {
     case _ => None
   }
 
-  /** The key to replace rows by, or why rows beyond the last rank can't be forgotten. */
+  /**
+   * Returns the key to replace rows by, or the reason why rows beyond the last rank must be
+   * stored.
+   */
   private def updateFastKey(rank: Rank, input: InferredNode): Either[String, AttributeSet] = {
     val partition = AttributeSet(rank.partitionBy)
     if (input.kinds.delete) {

@@ -18,14 +18,13 @@ import org.apache.spark.sql.changelog.plans.{RecursiveQuery, StateTable}
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Nodes that compute something from all rows of a partition: window functions, and functions of the
- * user over groups. The rows are kept, and what a touched partition gave before is compared with
- * what it gives now, so that anything can happen to the result whatever the input does.
+ * Infers the changes of nodes that compute over whole partitions: window functions and grouped
+ * maps. The operator stores the rows, and compares the old and new results of each changed
+ * partition. All row kinds are therefore possible for every input.
  *
- * To a reader that only takes new rows a function over groups by event time gives its results once,
- * when the watermark has closed the group, and window functions that run through new rows in the
- * order of event time give theirs row by row, when the watermark has passed it. Those keep no rows
- * that are passed.
+ * In append mode, a grouped map by event time emits results once, after the watermark closes the
+ * group. Running window functions over insert-only input emit row by row, after the watermark
+ * passes a row. Neither stores rows older than the watermark.
  */
 object RecomputeInference extends NodeInference {
   private[inference] val OfTouched = "recompute touched partitions"
@@ -87,7 +86,10 @@ object RecomputeInference extends NodeInference {
       Seq(s"a row is emitted when the watermark on ${time.name} has passed it"))
   }
 
-  /** @param partitions by what the rows of each input are kept */
+  /**
+   * @param partitions
+   *   the partitioning of each input's rows
+   */
   private def keepRows(node: InferredNode, partitions: Seq[Seq[Expression]]): Decision = {
     val bound = eventTime(partitions)
       .map(column => s"watermark on $column")
@@ -100,7 +102,7 @@ object RecomputeInference extends NodeInference {
       Seq(StateTable("rows", key, "count", bound)))
   }
 
-  /** The event time among the columns that all inputs are partitioned by, if there is one. */
+  /** Returns the event time among the partitioning columns of all inputs, if present. */
   private def eventTime(partitions: Seq[Seq[Expression]]): Option[String] =
     partitions.map(_.map(EventTime.columnOf)).transpose.collectFirst {
       case columns if columns.forall(_.isDefined) => columns.head.get
@@ -108,8 +110,9 @@ object RecomputeInference extends NodeInference {
 }
 
 /**
- * A recursive query: any row of its inputs may bear on any row of its result. The rows of all inputs
- * are kept, and where one changes the result over the old rows is compared with that over the new.
+ * Infers the changes of a recursive query: a row of an input may affect every row of the result.
+ * The operator stores the rows of all inputs. If an input changes, the operator compares the
+ * results over old and new rows.
  */
 object RecursionInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[RecursiveQuery]
@@ -129,8 +132,8 @@ object RecursionInference extends NodeInference {
 }
 
 /**
- * Spark's own stateful operators, and functions over whole partitions of rows: code that has no
- * notion of a row being taken back. They take new rows only, and what they give is new.
+ * Infers the changes of Spark's own stateful operators, and of functions over whole partitions.
+ * Neither supports retractions, so they require insert-only input and emit inserts only.
  */
 object StockStatefulInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -151,7 +154,8 @@ object StockStatefulInference extends NodeInference {
       throw InferenceErrors.consumerCannotTakeChanges(plan, input, advice(plan))
     }
     plan match {
-      // a generator sees the partitions of a batch, and a table of all rows would have larger ones
+      // A generator reads the partitions of one batch. The batch query would give the generator
+      // larger partitions.
       case _: Generate =>
         throw InferenceErrors.nodeNotSupported(
           plan,
@@ -172,7 +176,10 @@ object StockStatefulInference extends NodeInference {
         "which take changes; or apply it to the stream before from_changelog."
   }
 
-  /** Whether it is given a table: its rows, and when it is over, are more than one row tells. */
+  /**
+   * Whether the function has a table argument. The function then sees many rows, and the end of
+   * the table.
+   */
   private def readsTable(function: PythonUDTF): Boolean =
     function.tableArguments.exists(_.contains(true))
 

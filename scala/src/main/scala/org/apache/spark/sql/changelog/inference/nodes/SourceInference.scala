@@ -12,12 +12,13 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, InputMode, StateTabl
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Where changes come from: `from_changelog`, and streams, which only insert.
+ * Infers the changes of sources: `from_changelog`, and insert-only streams.
  *
- * A feed with before images gives them, or leaves them out for a consumer that finds the old row
- * by the feed's key. A feed without them is normalized: the last row of each key is kept, so that
- * it can be taken back. That holds for every consumer: also where nobody wants before images, a
- * repeated row must not be sent again, and a delete must carry the row it deletes.
+ * A feed with before images emits them, or omits them for a consumer that finds the old row by
+ * the feed's key. A feed without before images is normalized: the operator stores the last row of
+ * each key for retractions. Normalization does not depend on the consumer. Even if no operator
+ * needs before images, a repeated row must not be emitted again, and a delete must carry the
+ * deleted row.
  */
 object SourceInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -54,7 +55,7 @@ object SourceInference extends NodeInference {
               "tell again"
           }))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
-        // an update may change the key, so its old row is left out only after netting by key
+        // An update may change the key, so before images are omitted only after netting by key.
         decision.copy(strategy = Some("net updates by key at the root"))
       case _ => decision
     }
@@ -68,12 +69,11 @@ object SourceInference extends NodeInference {
 }
 
 /**
- * `to_changelog`, where the changes leave the query.
+ * Infers the changes of `to_changelog`, the root of the query.
  *
- * In retract mode the reader gets both images. In upsert mode it replaces rows by a key, and the
- * query is first asked to leave the old ones out; where it can't, they come as far as here, and
- * what is left of a batch after netting it by the key goes on. In append mode nothing that was
- * emitted may ever change.
+ * In retract mode the reader receives both images. In upsert mode the reader replaces rows by a
+ * key, and the query is first asked to omit before images. If the query cannot omit them, the
+ * root nets each batch by the key. In append mode an emitted row must never change.
  */
 object RootInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[ToChangelog]
@@ -99,7 +99,7 @@ object RootInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision =
     Decision(Seq(inputDemand(node.plan.asInstanceOf[ToChangelog], node.child)))
 
-  /** The reader's demand on the root. */
+  /** Returns the reader's demand on the root. */
   def readerDemand(root: ToChangelog, input: InferredNode): Demand = root.mode match {
     case OutputMode.Retract => Demand.bothImages("the reader takes all four row kinds")
     case OutputMode.Append => Demand.nothing
@@ -126,7 +126,7 @@ object RootInference extends NodeInference {
       if (key.isEmpty) "the result is one row, which the sink replaces"
       else s"the sink replaces rows by key ${DescribeNode.key(key)}")
 
-  /** The key the reader replaces rows by; none where there is nothing to replace. */
+  /** Returns the key by which the reader replaces rows. None for a result that never changes. */
   private def sinkKey(root: ToChangelog, input: InferredNode): Option[AttributeSet] = {
     val wanted = AttributeSet(root.key)
     if (root.key.nonEmpty) {
@@ -137,7 +137,8 @@ object RootInference extends NodeInference {
     } else if (input.kinds.isInsertOnly) {
       None
     } else {
-      // Keys come smallest first. One by which old rows can be left out is better than a smaller.
+      // Keys come smallest first. A key that permits omitting before images is better than a
+      // smaller key.
       input.upsertKeys
         .find(input.objection(_).isEmpty)
         .orElse(input.upsertKeys.headOption)

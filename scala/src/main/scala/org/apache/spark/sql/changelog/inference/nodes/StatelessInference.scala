@@ -20,13 +20,14 @@ import org.apache.spark.sql.changelog.plans.{
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Nodes that turn each row into rows of the same kind, looking at nothing else: projections,
- * generators, grouping sets' copies, watermarks, exchanges, and a sort, which means nothing for a
+ * Infers the changes of stateless nodes, from each row to rows of an equal kind. Examples are
+ * projections, generators, grouping sets, watermarks and exchanges. A sort has no meaning for a
  * changelog and is dropped.
  *
- * They ask of their input what their consumer asks of them, by the same key, as far as they keep
- * it. An exchange keeps every key: where versions of one row overtake each other on the way, a key
- * is lost by it, but here a batch's changes are applied as a whole, so there is no overtaking.
+ * A stateless node passes its consumer's demand to its input, with an equal key, as far as the
+ * key is preserved. An exchange preserves every key. In other systems an exchange loses a key
+ * when versions of one row overtake each other. Here the changes of a batch are applied as a
+ * whole, so versions cannot overtake each other.
  */
 object StatelessInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -45,7 +46,7 @@ object StatelessInference extends NodeInference {
 
   override def forwards: Boolean = true
 
-  /** A generator may give another number of rows for the new version than for the old. */
+  /** A generator may emit different numbers of rows for the old and the new version. */
   override def pairsUpdates(node: InferredNode): Boolean = node.plan match {
     case _: Generate | _: BaseEvalPythonUDTF => false
     case _ => super.pairsUpdates(node)
@@ -76,11 +77,11 @@ object StatelessInference extends NodeInference {
 }
 
 /**
- * Filters, each row for itself.
+ * Infers the changes of filters.
  *
- * A new version of a row may fail a condition that the old one met. A consumer that was sent only
- * new versions would never hear that the row is gone. So the old version is needed, unless the
- * condition reads nothing but the key, for then both versions give the same answer.
+ * A new version of a row may fail a condition met by the old version. A consumer of new versions
+ * alone would not notice the removal. The before image is therefore required, unless the
+ * condition reads only the key. Both versions then give equal answers.
  */
 object FilterInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean =
@@ -106,10 +107,10 @@ object FilterInference extends NodeInference {
 }
 
 /**
- * `UNION ALL`: the changes of all inputs.
+ * Infers the changes of `UNION ALL`: the changes of all inputs.
  *
- * Rows of two inputs may agree on any columns, so that a union has no key and nobody can do
- * without its before images. All inputs that update are asked for the same.
+ * Rows of two inputs may be equal in any columns. A union therefore has no upsert key, and no
+ * consumer can omit before images. All inputs with updates receive the demand of the consumer.
  */
 object UnionInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[Union]
@@ -129,18 +130,18 @@ object UnionInference extends NodeInference {
 }
 
 /**
- * Anything that never changes while a query runs, as no stream lies below it. Spark computes it as
- * in a batch query; where its rows stand among changing ones they are inserted once.
+ * Infers the changes of static plans, without a stream below. Spark computes a static plan as in
+ * a batch query. Beside a changelog, the static rows are inserted once.
  */
 object StaticInference extends NodeInference {
 
-  /** Whether nothing in `plan` changes: changes of a batch source make a table that does not. */
+  /** Whether `plan` is static. Changes of a batch source form a static table. */
   def isStatic(plan: LogicalPlan): Boolean = isStatic(plan, plan.children.forall(isStatic))
 
   private[inference] def isStatic(plan: LogicalPlan, inputsAreStatic: Boolean): Boolean =
     plan match {
       case _: ToChangelog | _: ChangelogStatic => false
-      // rows come and go as time passes, also over what never changes
+      // Rows enter and leave over time, even over a static input.
       case _: TemporalFilter | _: RowTtl => false
       case source: FromChangelog => !source.streaming
       case leaf: LeafNode => !leaf.isStreaming
@@ -164,20 +165,21 @@ object StaticInference extends NodeInference {
 }
 
 /**
- * Joins of a changelog with something static, done as Spark joins a stream with a table: the static
- * side is read again in each batch, each change meets its rows, and no state is kept.
+ * StaticSide: a join of a changelog with a static input, done like Spark's join of a stream with
+ * a table. Each batch reads the static side again and joins each change with the current rows.
+ * The join stores no state.
  *
- * Such a join can only look up. A static side whose rows must come out by themselves (padded, or
- * depending on what the changelog lacks) needs a memory of what came before, and is joined like a
- * changelog of rows that all come in the first batch.
+ * Such a join can only look up. A static side may also emit rows without a change: padding rows,
+ * or rows that depend on missing rows of the changelog. Such a join needs state, and treats the
+ * static side as a changelog with inserts in the first batch.
  */
 private[changelog] object StaticSide {
 
-  /** The side that changes. */
+  /** Returns the side that changes. */
   private[inference] def other(left: InferredNode, right: InferredNode): InferredNode =
     if (left.isStatic) right else left
 
-  /** Whether one side of the join is static, and no row of it comes out without a changing one. */
+  /** Whether one side is static, and the join emits no static row without a changing row. */
   def looksUp(join: Join): Boolean = {
     val (left, right) =
       (StaticInference.isStatic(join.left), StaticInference.isStatic(join.right))
@@ -191,8 +193,9 @@ private[changelog] object StaticSide {
   }
 
   /**
-   * Like a filter: a row whose new version finds other partners leaves pairs behind, unless what it
-   * finds them by is in its key, or every row comes out exactly once anyway.
+   * Returns an objection to omitting before images, as for a filter. If the new version of a row
+   * matches different static rows, the old pairs remain. Two cases are safe: the join condition
+   * reads only the key, or every changing row is emitted exactly once.
    */
   private[inference] def objection(
       node: InferredNode,
@@ -227,7 +230,7 @@ private[changelog] object StaticSide {
   private def changing(node: InferredNode): InferredNode =
     other(node.children(0), node.children(1))
 
-  /** The key of the changing side within a key of the join. */
+  /** Returns the key of the changing side within a key of the join. */
   private def changingKey(node: InferredNode, key: AttributeSet): Option[AttributeSet] =
     changing(node).upsertKeys.find(_ == key.intersect(changing(node).plan.outputSet))
 }

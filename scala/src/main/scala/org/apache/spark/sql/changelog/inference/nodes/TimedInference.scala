@@ -20,13 +20,14 @@ import org.apache.spark.sql.changelog.plans.{
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Filters by what time it is. Rows come and go by themselves, so the result may insert and delete
- * whatever the input does. Where conditions only let rows in, those that are in stay.
+ * Infers the changes of a temporal filter. Rows enter and leave over time, so the result may
+ * insert and delete, whatever the input does. With conditions that only become true, rows never
+ * leave.
  */
 object TemporalFilterInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[TemporalFilter]
 
-  /** The old version of a row may be in, and the new one not. */
+  /** The old version of a row may pass the filter while the new version does not. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
   override def kinds(
@@ -63,11 +64,11 @@ object TemporalFilterInference extends NodeInference {
     conditions.map(DescribeNode.expression).mkString(" and ")
 }
 
-/** Takes back rows that nothing has changed for some time: it deletes, whatever the input does. */
+/** Infers the changes of a row TTL: deletes of unchanged rows, whatever the input does. */
 object RowTtlInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[RowTtl]
 
-  /** The old version of a row may be gone when the new one comes. */
+  /** The old version of a row may have expired before the new version arrives. */
   override def pairsUpdates(node: InferredNode): Boolean = false
 
   override def kinds(
@@ -95,8 +96,8 @@ object RowTtlInference extends NodeInference {
 }
 
 /**
- * Gives new rows only of a query whose rows change: each once, when the watermark has passed its time
- * and nothing can change it any more.
+ * Infers the changes of emit on close: each row once, after the watermark passes the event time
+ * and the row is final.
  */
 object EmitOnCloseInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan.isInstanceOf[EmitOnClose]
@@ -122,8 +123,8 @@ object EmitOnCloseInference extends NodeInference {
   }
 
   /**
-   * The query `node`, each row once. None if its rows have no event time; refuses one of which rows
-   * can change after the watermark has passed them.
+   * Returns the query `node` with emit on close, or None if the rows have no event time. Fails if
+   * rows can change after the watermark has passed them.
    */
   def over(node: InferredNode): Option[EmitOnClose] = {
     val times = ClosingTimes(node).filter(_.latestOf.nonEmpty)
@@ -140,7 +141,7 @@ object EmitOnCloseInference extends NodeInference {
     }
   }
 
-  /** The first node whose rows are never final, and why. */
+  /** Returns the first node whose rows are never final, with the reason. */
   private def changing(node: InferredNode): (InferredNode, String) =
     node.plan match {
       case _: FromChangelog | _: LeafNode =>

@@ -20,23 +20,27 @@ import org.apache.spark.sql.changelog.inference.nodes.{
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Finds out when rows of a node are final, see [[ClosingTime]].
+ * Finds the event times after which the rows of a node are final, see [[ClosingTime]].
  *
  * {{{
  *   source               its event time
- *   group, partition     event times that all its rows have in common
+ *   group, partition     event times shared by all rows of the group
  *   inner join           the later of both sides' times
- *   left outer join      the left row's time, and when no right row can meet it any more
+ *   left outer join      the left row's time, and the end of its possible matches
  *   union                the latest of all inputs' times
  * }}}
- * An operator drops what comes too late by an event time of its own. If its input's rows can still
- * change then, so can what comes of them, without anybody hearing of it. Above joins whose rows wait
- * for others it has the watermark later, and so gives later what it holds back: see
+ *
+ * An operator drops late rows by an event time of its own. If input rows can still change at that
+ * time, the result can become wrong without notice, so such a node has no closing time. Operators
+ * above a join with waiting rows have a delayed watermark, and emit held rows later: see
  * [[WatermarkDelay]].
  */
 private[inference] object ClosingTimes {
 
-  /** Some closing times of the rows of a node, simple ones first; none if rows are never final. */
+  /**
+   * Returns some closing times of the rows of a node, simple ones first. Empty if rows are never
+   * final.
+   */
   def apply(node: InferredNode): Seq[ClosingTime] = some(derive(node))
 
   private def some(times: Seq[ClosingTime]): Seq[ClosingTime] =
@@ -75,12 +79,12 @@ private[inference] object ClosingTimes {
     columns.filter(EventTime.columnOf(_).isDefined).map(ClosingTime(_))
 
   /**
-   * Times by the names that columns have above.
+   * Translates closing times to the column names above a node.
    *
    * @param same
-   *   columns, and what else they are called
+   *   pairs of an input column and an output column with equal values
    * @param later
-   *   columns, and others that are never earlier
+   *   pairs of input columns and an output column that is never earlier
    */
   private def carry(
       times: Seq[ClosingTime],
@@ -101,7 +105,10 @@ private[inference] object ClosingTimes {
     times.flatMap(time => ProjectKeys.combinations(time.latestOf.map(named)).map(ClosingTime(_)))
   }
 
-  /** The columns whose time `result` has, or one that is not earlier, if it is another column. */
+  /**
+   * Returns the columns whose time `result` has, or a time that is never earlier. None for a
+   * plain column.
+   */
   private def derived(result: NamedExpression): Option[(Seq[Attribute], Attribute)] =
     result match {
       case alias: Alias if !alias.child.isInstanceOf[Attribute] =>
@@ -111,7 +118,10 @@ private[inference] object ClosingTimes {
       case _ => None
     }
 
-  /** The columns of which `expression` is the time: the first that is not NULL, the end of a window. */
+  /**
+   * Returns the columns whose time `expression` is: the first non-null one, or the end of a
+   * window.
+   */
   private def timeOf(expression: Expression): Option[Seq[Attribute]] = expression match {
     case column: Attribute => Some(Seq(column))
     case Coalesce(several) =>
@@ -121,7 +131,7 @@ private[inference] object ClosingTimes {
     case _ => None
   }
 
-  /** Sliding windows: a copy of a row for each of them. */
+  /** Sliding windows: `Expand` copies a row for each window. */
   private def windows(expand: Expand): Seq[(Seq[Attribute], Attribute)] =
     expand.output.zip(expand.projections.transpose).flatMap { case (column, versions) =>
       val read = versions.map(_.references).distinct
@@ -129,7 +139,10 @@ private[inference] object ClosingTimes {
       else None
     }
 
-  /** Times of an operator's rows, which it may hold back until its own watermark has passed them. */
+  /**
+   * Returns the times of an operator's rows, delayed by the operator's watermark if the operator
+   * holds rows.
+   */
   private def held(times: Seq[ClosingTime], node: InferredNode): Seq[ClosingTime] =
     if (node.kinds.isInsertOnly) times.map(_.after(WatermarkDelay(node))) else times
 
@@ -149,7 +162,7 @@ private[inference] object ClosingTimes {
     inTime(input, columns, AttributeSet(columns ++ endsOf(input.plan, columns)))
   }
 
-  /** Columns that hold the end of a window among `columns`. */
+  /** Returns the columns with the end of a window among `columns`. */
   private def endsOf(plan: LogicalPlan, columns: Seq[Attribute]): Seq[Attribute] = plan match {
     case project: Project =>
       windowsByEnd(project).collect {
@@ -163,7 +176,10 @@ private[inference] object ClosingTimes {
     case _ => Nil
   }
 
-  /** The ends of windows that are made in the same place, where Spark has simplified `w.end`. */
+  /**
+   * Returns the ends of windows created in the same projection. Spark has simplified `w.end` to a
+   * separate expression there.
+   */
   private def ends(project: Project): Seq[(Seq[Attribute], Attribute)] =
     for {
       (window, end) <- windowsByEnd(project)
@@ -179,7 +195,10 @@ private[inference] object ClosingTimes {
       if value.semanticEquals(end)
     } yield alias -> other.toAttribute
 
-  /** Times of `shared` columns, if an operator may drop rows by `key` when they are late. */
+  /**
+   * Returns the times of `shared` columns, unless an operator might drop late rows by `key` that
+   * can still change.
+   */
   private def inTime(
       input: InferredNode,
       key: Seq[Attribute],
@@ -196,7 +215,7 @@ private[inference] object ClosingTimes {
   private def isFinal(times: Seq[ClosingTime], column: Attribute, delay: Long): Boolean =
     times.exists(_.isNotAfter(column, delay))
 
-  /** The first row by event time is given when the watermark has passed it. */
+  /** The first row by event time is emitted after the watermark passes the row. */
   private def ofRank(rank: Rank, node: InferredNode): Seq[ClosingTime] = {
     val first = rank.orderBy.map(_.child) match {
       case Seq(time: Attribute) if node.kinds.isInsertOnly && isFinal(node.child, time) =>
@@ -228,7 +247,7 @@ private[inference] object ClosingTimes {
     }
   }
 
-  /** Versions of one time bear on rows of that time and later. */
+  /** A version affects left rows of its own time and later. */
   private def ofTemporalJoin(join: TemporalJoin, sides: Seq[InferredNode]): Seq[ClosingTime] =
     TemporalJoinInference.eventTimes(join) match {
       case Some((left, right)) if isFinal(sides(0), left) && isFinal(sides(1), right) =>
@@ -240,15 +259,15 @@ private[inference] object ClosingTimes {
 }
 
 /**
- * A time that each row of a node has. Once the watermark has passed it the row is final: it no longer
- * comes or goes, but for what comes too late for the watermark.
+ * ClosingTime: an event time after which a row is final. Once the watermark has passed it, the
+ * row neither appears nor disappears, except by late rows.
  *
- * It is the latest of those of `latestOf` that are not NULL, so that any later time is one too. Without any a
- * row is final from the first batch on.
+ * The closing time is the latest non-null time of `latestOf`, so any later time is a closing time
+ * too. With an empty `latestOf`, a row is final from the first batch on.
  */
 private[inference] final case class ClosingTime(latestOf: Seq[ClosingTime.DelayedTime]) {
 
-  /** The later of two times. */
+  /** Returns the later of two times. */
   def and(other: ClosingTime): ClosingTime =
     ClosingTime((latestOf ++ other.latestOf).foldLeft(Seq.empty[ClosingTime.DelayedTime]) {
       (merged, time) =>
@@ -260,10 +279,12 @@ private[inference] final case class ClosingTime(latestOf: Seq[ClosingTime.Delaye
 
   def isMadeOf(columns: AttributeSet): Boolean = latestOf.forall(_.columns.subsetOf(columns))
 
-  /** The time with a delay, in ms, that is not shorter. */
+  /** Returns the time with a delay of at least `delay` ms. */
   def after(delay: Long): ClosingTime = ClosingTime(latestOf.map(_.after(delay)))
 
-  /** Whether it has come once a watermark that is `delay` ms behind has passed `column`. */
+  /**
+   * Whether the time has passed once a watermark with a delay of `delay` ms has passed `column`.
+   */
   def isNotAfter(column: Attribute, delay: Long): Boolean =
     latestOf.forall(time => time.delay <= delay && time.columns.contains(column))
 }
@@ -274,17 +295,19 @@ private[inference] object ClosingTime {
     Seq(DelayedTime(AttributeSet(column), 0L)))
 
   /**
+   * A delayed event time.
+   *
    * @param columns
-   *   event times, or windows of one, of which all that are not NULL are equal
+   *   event times, or event-time windows; all non-null ones are equal
    * @param delay
-   *   what is added, in ms
+   *   the delay after the event time, in ms
    */
   final case class DelayedTime(columns: AttributeSet, delay: Long) {
 
-    /** The time itself, or with a longer delay. */
+    /** Returns the time with at least the delay `other`, in ms. */
     def after(other: Long): DelayedTime = copy(delay = math.max(delay, other))
 
-    /** The event time, over rows of the columns `output`. */
+    /** Returns the event time, over rows of the columns `output`. */
     def time(output: Seq[Attribute]): Expression = {
       val times = output.filter(columns.contains).map { column =>
         column.dataType match {
@@ -298,8 +321,8 @@ private[inference] object ClosingTime {
 }
 
 /**
- * How long after the watermark of its sources an operator above a node has it, in ms: joins give rows
- * whose event times it has passed.
+ * WatermarkDelay: the delay of an operator's watermark behind the watermark of the sources, in
+ * ms. Joins emit rows with event times before the watermark.
  */
 private[inference] object WatermarkDelay {
 

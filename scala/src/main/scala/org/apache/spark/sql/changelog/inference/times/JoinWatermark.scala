@@ -12,13 +12,14 @@ import org.apache.spark.sql.changelog.compat.{JoinBound, JoinBounds}
 import org.apache.spark.sql.changelog.inference.EquiJoin
 
 /**
- * How a watermark bounds the rows of a join: by an event time, or a window of one, in the join key,
- * or by a condition that sets the event times of both sides against each other.
+ * JoinWatermark: the bounds that a watermark sets on the rows of a join. A bound comes from an
+ * event time, or an event-time window, in the join key. A condition between the event times of
+ * both sides gives a bound too.
  *
- * Which condition says what is found out by Spark, as for joins of its own.
+ * Spark finds the bounds of a condition, as in its own stream-stream joins.
  *
  * @param condition
- *   what must hold besides equal keys
+ *   the join condition beside the key equalities
  */
 final case class JoinWatermark(
     leftColumns: Seq[Attribute],
@@ -32,7 +33,7 @@ final case class JoinWatermark(
   private lazy val rightTime = eventTime(rightColumns, leftColumns)
 
   /**
-   * Which rows of the left and of the right side no further row of the other one can meet.
+   * Returns the bounds of left and right rows: rows beyond a bound have no further matches.
    *
    * @param watermark
    *   in ms since 1970
@@ -44,8 +45,9 @@ final case class JoinWatermark(
   }
 
   /**
-   * The event time of a side that says when its rows are over: one that the condition is about, if there is
-   * any. Spark solves the condition for any column, and then looks at the first event time.
+   * Returns the event time of a side that decides when its rows expire. An event time used by the
+   * condition is preferred. Spark solves the condition for any column, and then uses the first
+   * event time.
    */
   private def eventTime(own: Seq[Attribute], other: Seq[Attribute]): Option[Attribute] = {
     val times = own.filter(EventTime.columnOf(_).isDefined)
@@ -55,8 +57,8 @@ final case class JoinWatermark(
   }
 
   /**
-   * By which event time of each side rows come too late: once one side's rows go, a late row of either
-   * would miss some. None if no rows go.
+   * Returns the event time of each side by which rows are late. Once rows of a side expire, a
+   * late row of either side would miss matches. None if no rows expire.
    */
   def lateBy: Seq[Option[Expression]] = {
     val sometime = over(Sometime)
@@ -67,15 +69,15 @@ final case class JoinWatermark(
   }
 
   /**
-   * How long after the watermark has passed their event times rows of the result may come, in ms: as
-   * long as rows of a side wait for those of the other.
+   * Returns the longest delay of a result row behind the watermark, in ms. Rows of a side wait
+   * that long for matches.
    */
   def delay: Long =
     over(Sometime).flatten
       .map(Sometime - _.watermark)
       .foldLeft(0L)(math.max)
 
-  /** The event time that bounds the rows of each side, where one does. */
+  /** Returns the event time that bounds the rows of each side, if any. */
   def columns: Seq[Option[String]] =
     over(Sometime)
       .zip(lateBy.zip(Seq(leftKey, rightKey)))
@@ -95,12 +97,15 @@ final case class JoinWatermark(
 
 object JoinWatermark {
 
-  /** A watermark, in ms: how far from it rows are over is the same for all. */
+  /**
+   * An arbitrary watermark, in ms. The distance from watermark to bound is equal for every
+   * watermark.
+   */
   val Sometime = 1_000_000_000_000L
 
   def apply(join: Join): JoinWatermark = apply(join, EquiJoin(join))
 
-  /** The watermark of a join whose condition is taken apart. */
+  /** Returns the watermark of a join with a split condition. */
   def apply(join: Join, equi: EquiJoin): JoinWatermark = JoinWatermark(
     join.left.output,
     join.right.output,
@@ -110,16 +115,18 @@ object JoinWatermark {
 }
 
 /**
- * When rows of a join are final, by when those of its sides are.
+ * JoinClosingTimes: the closing times of a join's rows, from the closing times of both sides.
  *
  * {{{
  *   impressions i LEFT JOIN clicks c ON c.at BETWEEN i.at AND i.at + INTERVAL 1 HOUR
  *
- *   i.at         when the impression is final
- *   i.at + 1 h   when all clicks that can meet it are
+ *   i.at         the impression is final
+ *   i.at + 1 h   all clicks that can match the impression are final
  * }}}
- * A pair of rows is final when both are. That a row has no match is final when the row is, and all
- * rows that it could meet: the condition must say until when those may be.
+ *
+ * A pair of rows is final when both rows are final. A padding row is final when its row is final,
+ * and every possible match is final. The condition must therefore limit the event times of
+ * possible matches.
  */
 private[inference] object JoinClosingTimes {
 
@@ -141,19 +148,19 @@ private[inference] object JoinClosingTimes {
     }
   }
 
-  /** The bounds that a join's condition sets on event times of matching rows. */
+  /** The bounds set by a join's condition on event times of matching rows. */
   private final class Meeting(join: Join) {
     private val equi = EquiJoin(join)
 
-    /** When a left row is final, and all right rows that it can meet. */
+    /** Returns the time when a left row and its possible right matches are final. */
     def untilRight(left: ClosingTime, right: ClosingTime): Option[ClosingTime] =
       until(left, right, delay(_, _))
 
-    /** When a right row is final, and all left rows that it can meet. */
+    /** Returns the time when a right row and its possible left matches are final. */
     def untilLeft(right: ClosingTime, left: ClosingTime): Option[ClosingTime] =
       until(right, left, (of, met) => delay(met, of, swapped = true))
 
-    /** The non-NULL one of two times, if one is NULL or they are equal. */
+    /** Returns the non-null one of two times, if one is NULL or both are equal. */
     def asOne(left: ClosingTime, right: ClosingTime): ClosingTime =
       (left.latestOf, right.latestOf) match {
         case (Seq(l), Seq(r)) if l.delay == r.delay && areEqual(l, r) =>
@@ -170,7 +177,7 @@ private[inference] object JoinClosingTimes {
           val bounds = for {
             (own, index) <- time.latestOf.zipWithIndex
             ownColumn <- own.columns.toSeq
-            // a row that has another time may meet rows that have none
+            // A row whose other time is set may match rows with NULL times.
             if own.columns.size == 1 || !meetsNull(ownColumn)
             metColumn <- one.columns.toSeq
             after <- delay(ownColumn, metColumn)
@@ -189,17 +196,17 @@ private[inference] object JoinClosingTimes {
         matchesNull && (left.references ++ right.references).contains(column)
       }
 
-    /** Pairs of columns that are equal in rows that meet, and not NULL. */
+    /** Pairs of columns with equal, non-null values in matching rows. */
     private val equalities: Seq[(Attribute, Attribute)] =
       equi.pairs.zip(equi.matchesNull).collect { case ((l: Attribute, r: Attribute), false) =>
         (l, r)
       }
 
     /**
-     * How long after the event time of a row those of the rows may be that it meets, in ms.
+     * Returns the longest delay of a match's event time behind the event time of a row, in ms.
      *
      * @param swapped
-     *   whether the row is a right one
+     *   whether the row is a right row
      */
     private def delay(
         left: Attribute,
@@ -217,21 +224,27 @@ private[inference] object JoinClosingTimes {
     }
   }
 
-  /** A time, in ms, for which conditions are solved: they set times against each other only. */
+  /**
+   * An arbitrary time, in ms, to solve conditions for. Conditions only compare event times with
+   * each other.
+   */
   private val Sometime = 1L << 40
 }
 
-/** Finds columns a watermark is set on, as Spark marks them. */
+/** EventTime: finds columns with a watermark, by Spark's metadata. */
 object EventTime {
 
-  /** The name of the event time column (or window of one) that `expression` is, if it is one. */
+  /** Returns the name of the event-time column, or event-time window, behind `expression`. */
   def columnOf(expression: Expression): Option[String] = expression match {
     case named: NamedExpression if named.metadata.contains(EventTimeWatermark.delayKey) =>
       Some(named.name)
     case _ => None
   }
 
-  /** The first event time, or window of one, among `columns`: that by which Spark bounds a state. */
+  /**
+   * Returns the first event time, or event-time window, among `columns`. Spark bounds state by
+   * this column.
+   */
   def firstOf(columns: Seq[Attribute]): Option[Attribute] =
     WatermarkSupport.findEventTimeColumn(columns, allowMultipleEventTimeColumns = true)
 }

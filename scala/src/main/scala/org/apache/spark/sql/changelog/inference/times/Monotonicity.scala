@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
 import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
-/** Which way the updates of a row can move one of its columns. */
+/** Direction: the way in which updates of a row move a column. */
 sealed trait Direction
 
 object Direction {
@@ -21,25 +21,26 @@ object Direction {
 }
 
 /**
- * Finds out which way updates can move columns, for operators that may forget a row that can only
- * be overtaken: a count over insert-only input grows, a minimum falls, a group's columns stay.
+ * Monotonicity: finds the direction in which updates move columns. Operators use it to drop rows
+ * that later rows can only displace. A count over insert-only input grows, a minimum falls, and a
+ * group's columns are constant.
  *
- * A node that deletes rows says nothing about any column, since a row may come back with any value.
+ * A node with deletes guarantees nothing, because a deleted row may return with any value.
  */
 object Monotonicity {
   import Direction._
 
-  /** Whether an update of a row of `node` never moves it back in `order`. */
+  /** Whether an update of a row of `node` never moves the row back in `order`. */
   def onlyImproves(node: InferredNode, order: SortOrder): Boolean =
     directionOf(node, order.child).exists {
       case Constant => true
       case direction =>
-        // A value that was NULL and no longer is must not move a row back either.
+        // An update from NULL to a value must not move a row back either.
         val nullsAreWorst = order.nullOrdering == NullsLast || !order.child.nullable
         nullsAreWorst && direction == (if (order.direction == Descending) Up else Down)
     }
 
-  /** Which way updates of `node` move `expression` over its output; none if any way. */
+  /** Returns the direction in which updates of `node` move `expression`. None if unknown. */
   def directionOf(node: InferredNode, expression: Expression): Option[Direction] =
     if (node.kinds.delete) None
     else if (node.kinds.isInsertOnly || expression.foldable) Some(Constant)
@@ -72,7 +73,10 @@ object Monotonicity {
       case _ => None
     }
 
-  /** A condition that can fail after an update makes rows go and come back. */
+  /**
+   * An update may make the condition false, and a later one true. The row then disappears and
+   * returns.
+   */
   private def ofJoined(
       join: InferredNode,
       condition: Option[Expression],
@@ -86,7 +90,7 @@ object Monotonicity {
   private def ofInput(join: InferredNode, column: Attribute): Option[Direction] =
     join.children.find(_.plan.outputSet.contains(column)).flatMap(directionOf(_, column))
 
-  /** Groups over insert-only input: only then does an aggregate update without deleting. */
+  /** Groups over insert-only input: an aggregate updates without deletes only there. */
   private def ofAggregate(
       agg: Aggregate,
       input: InferredNode,
@@ -106,7 +110,7 @@ object Monotonicity {
         case expression => if (isOverGroups(agg, expression)) Some(Constant) else None
       }
 
-  /** A sum of values that a filter keeps on one side of zero. */
+  /** The summands must have one sign, by a filter. */
   private def ofSum(
       agg: Aggregate,
       summand: Expression,

@@ -9,29 +9,32 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.plans.PassingTime
 
 /**
- * Brings conditions on the time into a form of which it is known how they change: comparisons, joined
- * by AND and OR. Finds out which way a comparison goes as time passes.
+ * Normalizes conditions on the current time to comparisons joined by AND and OR. For each
+ * comparison, the direction of its change over time is known.
  *
  * {{{
- *   at > now() - INTERVAL 1 HOUR        until some time
- *   current_date() >= valid_from        from some time on
+ *   at > now() - INTERVAL 1 HOUR        true until some time
+ *   current_date() >= valid_from        true from some time on
  *   d = current_date()                  both, as two comparisons
- *   at > now() OR pinned                until some time, or for ever
+ *   at > now() OR pinned                true until some time, or forever
  * }}}
  *
- * In this form NULL may be taken for false, as nothing is negated but what doesn't depend on the time.
+ * In this form NULL counts as false, because NOT applies only to parts independent of the time.
  *
- * Its sides must be made of what grows with the time, such as `now() - INTERVAL 1 HOUR`, and of what
- * does not change. Around the change to daylight saving time, and at the ends of months, some of
- * these go back: [[dstAmbiguity]] is for how long.
+ * Both sides of a comparison must be constant over time, or monotonic, such as `now() - INTERVAL
+ * 1 HOUR`. Daylight saving time and month ends can make a side go back for a while.
+ * [[dstAmbiguity]] returns the length of that interval.
  */
 object TemporalCondition extends PredicateHelper {
 
-  /** The conjunction that `condition` is in this form; none if there is none. */
+  /** Returns the normalized conjuncts of `condition`, or None if normalization is impossible. */
   def split(condition: Expression): Option[Seq[Expression]] =
     if (isPlain(condition)) positive(condition).map(splitConjunctivePredicates) else None
 
-  /** The condition that `condition` is false or NULL, in this form; none if it has none. */
+  /**
+   * Returns the normalized condition that `condition` is false or NULL, or None if normalization
+   * is impossible.
+   */
   def untrue(condition: Expression): Option[Expression] =
     if (isPlain(condition)) positive(condition).flatMap(notTrue) else None
 
@@ -42,10 +45,10 @@ object TemporalCondition extends PredicateHelper {
       case _ => false
     }
 
-  /** Whether it can become true as time passes, and not false. */
+  /** Whether the passing of time can only make `condition` true. */
   def comes(condition: Expression): Boolean = !condition.exists(goes(_, way = -1))
 
-  /** Whether it can become false as time passes, and not true. */
+  /** Whether the passing of time can only make `condition` false. */
   def leaves(condition: Expression): Boolean = !condition.exists(goes(_, way = 1))
 
   private def goes(comparison: Expression, way: Int): Boolean =
@@ -65,7 +68,7 @@ object TemporalCondition extends PredicateHelper {
     case _ => None
   }
 
-  /** The condition that `condition` is not met, NULL where it is NULL. */
+  /** Returns the negation of `condition`, which is NULL where `condition` is NULL. */
   private def negative(condition: Expression): Option[Expression] = condition match {
     case _ if !PassingTime.isIn(condition) => Some(Not(condition))
     case And(left, right) => both(negative(left), negative(right))(Or(_, _))
@@ -85,7 +88,7 @@ object TemporalCondition extends PredicateHelper {
     case _ => None
   }
 
-  /** The condition that `condition`, which is in this form, is not met or NULL. */
+  /** Returns the condition that the normalized `condition` is false or NULL. */
   private def notTrue(condition: Expression): Option[Expression] = condition match {
     case _ if !PassingTime.isIn(condition) =>
       Some(Not(EqualNullSafe(condition, Literal.TrueLiteral)))
@@ -95,7 +98,10 @@ object TemporalCondition extends PredicateHelper {
       both(negative(comparison), anyNull(comparison.children: _*))(Or(_, _))
   }
 
-  /** The condition that one of `values` is NULL; none if that may depend on the time. */
+  /**
+   * Returns the condition that one of `values` is NULL. None if the answer may depend on the
+   * time.
+   */
   private def anyNull(values: Expression*): Option[Expression] = {
     val nullable = values.filter(_.nullable)
     if (nullable.exists(PassingTime.isIn)) None
@@ -129,8 +135,8 @@ object TemporalCondition extends PredicateHelper {
     for (l <- left; r <- right) yield join(l, r)
 
   /**
-   * How long, in ms, `condition` can flip around the time at which it changes for good, because of daylight
-   * saving time or month ends; 0 if it changes once.
+   * Returns the length of the interval, in ms, in which `condition` can flip before it changes
+   * for good. Daylight saving time and month ends cause flips. 0 if the condition changes once.
    */
   def dstAmbiguity(condition: Expression): Long = condition.collect {
     case part if PassingTime.isIn(part) => ambiguityOf(part)
@@ -144,7 +150,10 @@ object TemporalCondition extends PredicateHelper {
     case _ => None
   }).filter(_ != 0)
 
-  /** 1 if the value grows with the time, -1 if it falls, 0 if it stays; none if it isn't known. */
+  /**
+   * Returns 1 for a value that grows over time, -1 for a falling value, 0 for a constant. None if
+   * unknown.
+   */
   private def trend(value: Expression): Option[Int] = value match {
     case _ if !PassingTime.isIn(value) => Some(0)
     case time: PassingTime => if (time.goesOn) Some(1) else None
@@ -194,7 +203,7 @@ object TemporalCondition extends PredicateHelper {
   private def ambiguityOf(part: Expression): Long = part match {
     case PassingTime(date: CurrentDate) => ofZone(date)
     case PassingTime(local: LocalTimestamp) => ofZone(local)
-    // a later day begins later, in every zone
+    // A later day begins later, in every time zone.
     case cast: Cast if cast.child.dataType == DateType => 0L
     case cast: Cast if Cast.needsTimeZone(cast.child.dataType, cast.dataType) => ofZone(cast)
     case add: TimestampAddInterval =>
@@ -225,6 +234,6 @@ object TemporalCondition extends PredicateHelper {
   /** February has three days less than some months. */
   private val EndOfMonth = 4 * Day
 
-  /** Clocks have been set by a whole day. */
+  /** Some time zones have moved their clocks by a whole day. */
   private val Shift = 2 * Day
 }
