@@ -27,16 +27,16 @@ import org.apache.spark.sql.changelog.microbatch.StatePartitions
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.status.{RunningPlans, RunningQuery}
 
-/** A statement that shows queries in an [[ExplainFormat]], a row for each text. */
+/** A statement that shows queries in an [[ExplainFormat]], with one row per text. */
 trait ExplainCommand extends LeafRunnableCommand {
   override val output: Seq[Attribute] =
     Seq(AttributeReference("plan", StringType, nullable = false)())
 }
 
 /**
- * Shows how a query would be kept up to date: `EXPLAIN CHANGELOG`.
+ * Shows the incremental plan of a query: `EXPLAIN CHANGELOG`.
  *
- * Tables take the place of streams, so a query can be explained before there is a stream.
+ * Static tables may stand for streams, so a query can be explained before its streams exist.
  *
  * @param query
  *   the query as parsed
@@ -55,7 +55,7 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
     format(explained).map(Row(_))
   }
 
-  /** A plan that also says in how many partitions state is kept, where that is chosen. */
+  /** Adds the number of state partitions to a plan, if the extension chose the number. */
   def withPartitions(session: SparkSession, root: ExplainNode): ExplainNode =
     StatePartitions.byCores(session).fold(root) { number =>
       val reason = s"is kept in $number partitions, one for each core, as nothing else is set " +
@@ -65,10 +65,11 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
 }
 
 /**
- * Shows what a running query does, with the numbers of its last batch: `EXPLAIN CHANGELOG QUERY`.
+ * Shows the plan of a running query with the numbers of the last batch: `EXPLAIN CHANGELOG
+ * QUERY`.
  *
  * @param name
- *   the query's name, its id, or that of its run
+ *   the query's name, its id or its run id
  */
 case class ExplainQueryCommand(name: String, format: ExplainFormat) extends ExplainCommand {
 
@@ -82,8 +83,8 @@ case class ExplainQueryCommand(name: String, format: ExplainFormat) extends Expl
 }
 
 /**
- * The changes of a query as they would be kept if all that it reads by `from_changelog` came as a
- * stream, with or without `to_changelog`: without it, as if they were asked for in retract mode.
+ * ChangesOfQuery: the streaming form of a query. Every source read by `from_changelog` becomes a
+ * stream. A query without `to_changelog` gets one in retract mode.
  */
 private[explain] object ChangesOfQuery {
 
@@ -91,7 +92,7 @@ private[explain] object ChangesOfQuery {
    * @param query
    *   the query as parsed
    * @param change
-   *   what else becomes of its roots and sources
+   *   a further change of roots and sources
    */
   def apply(session: SparkSession, query: LogicalPlan)(
       change: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan = {
@@ -105,7 +106,7 @@ private[explain] object ChangesOfQuery {
       case source: FromChangelog => source.copy(streaming = true)
     })
     CheckRowOrder(lowered)
-    // what only a changelog's query is analyzed by
+    // Rules that analyze only the query of a changelog.
     val timed = ResolvePassingTime(lowered)
     RecognizeTemporalJoin(RecognizeLookupJoin(timed)).transformDownWithSubqueries(change)
   }
@@ -114,23 +115,23 @@ private[explain] object ChangesOfQuery {
 /**
  * Adds the changelog modes of a query to Spark's own EXPLAIN.
  *
- * Enable it with `spark.sql.extendedExplainProviders`.
+ * Enable the provider with `spark.sql.extendedExplainProviders`.
  */
 class ChangelogExplainGenerator extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
 
   override def title: String = "Changelog"
 
-  /** Spark writes the heading in any case. */
+  /** Spark prints the heading even without a tree. */
   override def generateExtendedInfo(plan: SparkPlan): String = {
     val trees = collect(plan) { case output: ChangelogOutputExec => output.explained.toText }
     if (trees.isEmpty) "none: the query has no to_changelog\n" else trees.mkString("\n")
   }
 }
 
-/** A form in which EXPLAIN CHANGELOG can be had: text, a tree of JSON, or a picture. */
+/** A form of EXPLAIN CHANGELOG: text, a JSON tree, or a picture. */
 sealed trait ExplainFormat {
 
-  /** Formats a query that does not run, one row per tree. */
+  /** Formats a query that does not run, with one row per tree. */
   def apply(trees: Seq[ExplainNode]): Seq[String]
 
   /** Formats a running query. */
@@ -169,7 +170,7 @@ object ExplainFormat {
     override def apply(query: RunningQuery): Seq[String] = apply(query.trees)
   }
 
-  /** The form a word of the statement stands for. */
+  /** Returns the form named by a word of the statement. */
   def apply(name: String): ExplainFormat = name.toUpperCase(Locale.ROOT) match {
     case "TEXT" => Text(verbose = false)
     case "VERBOSE" => Text(verbose = true)

@@ -14,8 +14,8 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber}
 import org.apache.spark.sql.changelog.status.RunningQuery
 
 /**
- * Makes a page of what EXPLAIN says of a query: its picture, and the numbers of its operators as a
- * table if it runs. All that the page needs is in it.
+ * Makes an HTML page from EXPLAIN: the picture of the query and, for a running query, a table of
+ * operators. The page is self-contained.
  */
 private[changelog] object PlanPage {
 
@@ -24,7 +24,7 @@ private[changelog] object PlanPage {
 
   def apply(query: RunningQuery): String = page(s"Query ${query.title}", content(query))
 
-  /** The content of the page, to embed in another page. */
+  /** Returns the content of the page, for embedding. */
   def content(trees: Seq[ExplainNode]): NodeSeq = framed(pictures(trees))
 
   def content(query: RunningQuery): NodeSeq = framed(
@@ -121,19 +121,19 @@ h1 { font-size: 20px; overflow-wrap: anywhere }
 }
 
 /**
- * A colour of the picture of a plan, on a light page and on a dark one.
+ * A color of a plan's picture, with a value for light pages and a value for dark pages.
  *
- * What draws the picture may not know style sheets: it then has the light one.
+ * Renderers without style sheets use the light value.
  */
 private[explain] case class PlanColour private (name: String, light: String, dark: String) {
 
-  /** The class of what is filled with it. */
+  /** The CSS class for filled shapes. */
   def fill: String = s"fill-$name"
 
-  /** The class of what is drawn with it. */
+  /** The CSS class for strokes. */
   def stroke: String = s"stroke-$name"
 
-  /** The class of what is written with it, outside of a picture. */
+  /** The CSS class for text outside a picture. */
   def text: String = s"text-$name"
 }
 
@@ -153,7 +153,7 @@ private[explain] object PlanColour {
   val After: PlanColour = PlanColour("after", "#1d4ed8", "#93c5fd")
   val Delete: PlanColour = PlanColour("delete", "#b91c1c", "#fca5a5")
 
-  /** Of titles, and what is written on them. */
+  /** The colors of titles and title text. */
   val Title: PlanColour = PlanColour("title", "#ffffff", "#ffffff")
   val Reader: PlanColour = PlanColour("reader", "#0f766e", "#0f766e")
   val Stateful: PlanColour = PlanColour("stateful", "#5b21b6", "#7c3aed")
@@ -184,8 +184,9 @@ private[explain] object PlanColour {
   val Scope = "changelog"
 
   /**
-   * Lets all within [[Scope]] have them: the dark ones on a page that says it is dark, as Spark's UI and notebooks
-   * do, or says nothing where its reader likes pages dark.
+   * The style sheet with all colors for [[Scope]]. Dark values apply on pages marked as dark, as
+   * in Spark's UI and notebooks. They also apply on unmarked pages if the reader prefers dark
+   * pages.
    */
   val style: String = {
     def values(colour: PlanColour => String) =
@@ -205,14 +206,16 @@ private[explain] object PlanColour {
   }
 }
 
-/** Tells of a running query and the batch it did last. */
+/** Describes a running query and its last batch. */
 private[explain] case class LastBatch(query: RunningQuery) {
   private val durations = query.progress
     .map(_.durationMs.asScala.toSeq.map { case (phase, ms) => phase -> ms.longValue })
     .getOrElse(Nil)
     .sortBy(-_._2)
 
-  /** How long parts of the batch took, what takes longest first; the first is all of it. */
+  /**
+   * Returns the durations of the batch's phases, longest first. The first duration is the total.
+   */
   private def phases: String =
     durations.filter(_._2 > 0).map { case (phase, ms) => s"$phase $ms ms" }.mkString(", ")
 

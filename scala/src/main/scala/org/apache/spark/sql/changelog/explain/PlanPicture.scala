@@ -8,11 +8,11 @@ import scala.xml.{Elem, NodeSeq, Text, Unparsed}
 import org.apache.spark.sql.changelog.plans.{ExplainNode, StateTable}
 
 /**
- * Draws what EXPLAIN says of a query as an SVG picture: its result on top, its sources below, and on
- * each arrow the kinds of change that go up it.
+ * Draws an EXPLAIN tree as an SVG picture: the result on top, the sources below. Each arrow shows
+ * the row kinds emitted upwards.
  *
- * A node stands in the middle above its inputs, and no two of those share a column of the picture, so
- * that nothing can overlap. Text is as wide as it is told to be, whichever font there is.
+ * A node stands above the middle of its inputs, and inputs use separate columns of the picture.
+ * Overlaps are therefore impossible. Text has a fixed width, independent of the font.
  */
 private[explain] object PlanPicture {
   import PlanColour.{Arrow, Paper, Quiet}
@@ -42,13 +42,13 @@ private[explain] object PlanPicture {
     </svg>
   }
 
-  /** A node with all below it. */
+  /** A node with its descendants. */
   private case class Placed(box: PlanBox, inputs: Seq[Placed]) {
     private val below: Int = inputs.map(_.width).sum + Gap * math.max(0, inputs.size - 1)
     val width: Int = math.max(box.width, below)
     val height: Int = box.height + (if (inputs.isEmpty) 0 else Rise + inputs.map(_.height).max)
 
-    /** Where its inputs begin, counted from its own left edge. */
+    /** The left edges of the inputs, relative to the node's left edge. */
     val offsets: Seq[Int] =
       inputs.map(_.width).scanLeft((width - below) / 2)(_ + _ + Gap).init
 
@@ -79,7 +79,7 @@ private[explain] object PlanPicture {
       stroke-width="1.4" marker-end="url(#changes)"/>
   }
 
-  /** The kinds of change a node sends, beside the line that leaves it. */
+  /** Draws the row kinds emitted by a node, beside its outgoing line. */
   private def kinds(node: ExplainNode, middle: Int, baseline: Int): NodeSeq = {
     val sent = node.symbols.flatMap(PlanBox.Kinds.get)
     val counts = node.numbers.map { numbers =>
@@ -102,7 +102,7 @@ private[explain] object PlanPicture {
   }
 }
 
-/** One node of a plan's picture: its name, and below it line by line what EXPLAIN says of it. */
+/** One node of a plan's picture: the name, and EXPLAIN's lines below. */
 private[explain] case class PlanBox(node: ExplainNode) {
   import PlanBox._
   import PlanColour.{Good, Ink, Live, Quiet, Warning}
@@ -169,7 +169,7 @@ private[explain] object PlanBox {
   val Font = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
   val FontSize = 12
 
-  /** A row kind of EXPLAIN as changes are written, and its colour. */
+  /** The symbol and color of each row kind in EXPLAIN. */
   val Kinds: Map[String, (String, PlanColour)] = Map(
     "I" -> ("+I" -> PlanColour.Insert),
     "UB" -> ("-U" -> PlanColour.Before),
@@ -185,7 +185,7 @@ private[explain] object PlanBox {
 
   def isUnbounded(bound: String): Boolean = bound == StateTable.Unbounded
 
-  /** What is written with characters of double width takes two places. */
+  /** Characters of double width take two columns. */
   private def places(text: String): Int =
     text.codePoints().map(char => if (char >= 0x1100 && isWide(char)) 2 else 1).sum()
 
@@ -196,14 +196,14 @@ private[explain] object PlanBox {
 
   def widthOf(text: String): Int = math.ceil(places(text) * CharWidth).toInt
 
-  /** One line of text, stretched to the width that was reckoned with. */
+  /** Draws one line of text, stretched to its computed width. */
   def line(text: String, x: Int, y: Int, colour: PlanColour, isBold: Boolean = false): Elem =
     <text class={colour.fill} x={s"$x"} y={s"$y"} fill={colour.light} textLength={
       s"${widthOf(text)}"
     } lengthAdjust="spacingAndGlyphs"
       font-weight={if (isBold) "bold" else "normal"} xml:space="preserve">{Text(text)}</text>
 
-  /** Lines of a bearable length, cut at blanks where there are any; what follows is indented. */
+  /** Wraps a text, at blanks if possible. Continuation lines are indented. */
   def wrap(text: String): Seq[String] = {
     val indent = " " * (text.segmentLength(_ == ' ') + 2)
     def cut(rest: String): List[String] =
@@ -217,7 +217,7 @@ private[explain] object PlanBox {
     cut(text.replaceAll("[\\p{Cntrl}]", " "))
   }
 
-  /** How much of a text without blanks fits in a line, no character torn apart. */
+  /** Returns the longest prefix without blanks that fits in a line, at a character boundary. */
   private def fitting(text: String): Int = {
     val ends = Iterator
       .iterate(0)(text.offsetByCodePoints(_, 1))

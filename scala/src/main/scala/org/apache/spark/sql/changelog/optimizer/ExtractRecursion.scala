@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RecursionInput, RecursiveQuery}
 
 /**
- * Takes what changes out of recursive queries, so that it can be kept.
+ * Extracts the changing inputs of recursive queries, so that an operator can store their rows.
  *
  * {{{
  *   UnionLoop                          RecursiveQuery
@@ -28,8 +28,9 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, RecursionInput, Recu
  *                                      +- Aggregate
  *                                         +- t
  * }}}
- * An input is as large a part as there is that does not read the recursion itself. What is left is run
- * by Spark, over all rows of the inputs.
+ *
+ * An input is a maximal subplan that does not read the recursion. Spark runs the remaining plan
+ * over all rows of the inputs.
  */
 private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
 
@@ -65,7 +66,7 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
   private val Advice = "Keep what the recursion reads as a table, such as a materialized view, " +
     "and run the recursive query over that in batch."
 
-  /** Why the same rows might not give the same result again. */
+  /** Returns the reason why equal rows might give another result in the next run. */
   private def refusal(loop: UnionLoop): Option[String] = {
     val reads = loop.collectWithSubqueries { case leaf: LeafNode => leaf }
     if (readsStreams(loop)) Some("a subquery within it reads a table that changes")

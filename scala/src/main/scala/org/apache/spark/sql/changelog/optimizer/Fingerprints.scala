@@ -12,20 +12,23 @@ import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans.{AggregateCalls, FromChangelog, RowFunctions}
 
 /**
- * Tells parts of a query from those of other queries: two have the same fingerprint exactly if the state
- * of one can be taken for that of the other.
+ * Fingerprints: hashes of the parts of a query. Two parts have equal fingerprints exactly if one
+ * part can use the state of the other.
  *
  * @param root
  *   the query
  * @param sources
- *   what its sources are in any query, by their numbers
+ *   descriptions of the sources, by source number
  */
 private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, String]) {
   private lazy val readings = sharedIn(root)
 
   /**
-   * None if it reads a source that is not known, shares something with what is around it, or calls a function of
-   * the user: another one may have its name by now.
+   * Returns the fingerprint of `part`. None in three cases:
+   *
+   *   - The part reads an unknown source.
+   *   - The part has a shared part in common with the rest of the query.
+   *   - The part calls a user function. Another function may have the name by now.
    */
   def apply(part: AnnotatedPlan): Option[String] = {
     val isKnown = sourcesOf(part.plan).forall(source => sources.contains(source.number))
@@ -41,7 +44,10 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
     } else None
   }
 
-  /** What the state of a node depends on: an aggregate keeps what its functions need, whatever is made of it. */
+  /**
+   * Reduces a node to the parts that determine its state. An aggregate's state depends on the
+   * functions, not on the results computed from them.
+   */
   private def asKept(plan: LogicalPlan): LogicalPlan = plan match {
     case aggregate: Aggregate =>
       val calls = AggregateCalls(aggregate)
@@ -49,7 +55,10 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
     case other => other
   }
 
-  /** A projection shows in what reads its columns, and a batch may have one where the query by itself has none. */
+  /**
+   * Skips projections: the columns show in their readers, and a batch may have projections absent
+   * from the analyzed query.
+   */
   private def lines(node: AnnotatedPlan, texts: LogicalPlan => String): Seq[String] = {
     val below = inputs(node).flatMap(lines(_, texts))
     node.plan match {
@@ -68,7 +77,7 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   private def tables(node: AnnotatedPlan): Seq[Any] =
     node.state.map(table => (table.table, table.key.size, table.keepsAll))
 
-  /** What lies below a source stands for a stream, or for what a batch brings of it. */
+  /** The plan below a source is a stream, or the rows of one batch. */
   private def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.plan match {
     case _: FromChangelog => Nil
     case _ => node.children
@@ -86,7 +95,7 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   private def sourcesOf(plan: LogicalPlan): Seq[FromChangelog] =
     plan.collect { case source: FromChangelog => source }
 
-  /** Whether all that is computed within it once, for several readers, is read within it alone. */
+  /** Whether no shared part within `part` has a reader outside. */
   private def isAlone(part: AnnotatedPlan): Boolean = {
     val within = part.children.flatMap(sharedIn)
     within.distinct.forall(number => within.count(_ == number) == readings.count(_ == number))

@@ -15,7 +15,8 @@ import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{GroupValue, ObjectFunction, RowFunctions}
 
 /**
- * Lets functions of typed datasets be called for rows, of which a kind stays beside them.
+ * Calls functions of typed datasets for rows instead of objects, so that a row's kind survives.
+ *
  * {{{
  *   SerializeFromObject [value]       =>   Generate map.filter(k, v), [value]
  *   +- Filter f                            +- t [k, v]
@@ -23,8 +24,10 @@ import org.apache.spark.sql.changelog.plans.{GroupValue, ObjectFunction, RowFunc
  *         +- DeserializeToObject
  *            +- t [k, v]
  * }}}
- * Objects between have room for nothing else. Leaves alone functions over groups, static rows, and
- * functions over whole partitions, which may do anything with rows that have nothing in common.
+ *
+ * Objects between the nodes have no room for a row kind. Three kinds of plans stay unchanged:
+ * functions over groups, static rows, and functions over whole partitions. The latter may mix
+ * rows freely.
  */
 private[optimizer] object CallRowFunctions {
 
@@ -53,7 +56,7 @@ private[optimizer] object CallRowFunctions {
     serializer.map(_.toAttribute),
     source.child)
 
-  /** Objects made of rows, and the functions they go through. */
+  /** Matches objects made of rows, and the functions applied to the objects. */
   private object Objects {
     def unapply(plan: LogicalPlan): Option[(DeserializeToObject, Seq[ObjectFunction])] =
       plan match {
@@ -95,8 +98,8 @@ private class FilterObject(condition: Expression) extends ObjectFunction("filter
 }
 
 /**
- * Lets equal groups, and equal values that are counted, have equal bytes, as a state store finds its
- * entries by their bytes.
+ * Gives equal groups, and equal counted values, equal bytes. A state store finds entries by their
+ * bytes.
  *
  * {{{
  *   Aggregate [name], [name, count(DISTINCT nick)]

@@ -20,8 +20,8 @@ import org.apache.spark.sql.changelog.inference.{DescribeNode, EquiJoin}
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Takes `ROW_TTL` and `SKEW` hints out of what is no stream of changes: there they say
- * nothing, as in a session without this extension. Runs before Spark optimizes.
+ * Removes `ROW_TTL` and `SKEW` hints outside streams of changes. The hints have no effect there,
+ * as in a session without this extension. Runs before Spark's optimizer.
  */
 object DropHints extends Rule[LogicalPlan] {
 
@@ -46,7 +46,8 @@ object DropHints extends Rule[LogicalPlan] {
 }
 
 /**
- * Moves what a `SKEW` hint says up to the join that it is about.
+ * Lifts a `SKEW` hint to its join.
+ *
  * {{{
  *   Join auction = id                         Join auction = id
  *   :- Project [auction, price]               :- Skew [auction] [1007]
@@ -55,8 +56,9 @@ object DropHints extends Rule[LogicalPlan] {
  *   :        +- bids                          :        +- bids
  *   +- auctions                               +- auctions
  * }}}
- * So the hint is in the way of none of Spark's rules that push filters and projections down. It stays
- * below what leaves its columns out, and below subqueries, which become joins.
+ *
+ * Lifted hints do not block Spark's rules that push filters and projections down. A hint stays
+ * below a node that drops the hint's columns, and below subqueries, which become joins.
  */
 object LiftSkew extends Rule[LogicalPlan] {
 
@@ -64,7 +66,7 @@ object LiftSkew extends Rule[LogicalPlan] {
     if (!plan.exists(_.isInstanceOf[Skew])) plan
     else plan.transformUp { case node => lifted(node).getOrElse(node) }
 
-  /** A hint over the node that it stands below, if it goes on to say something there. */
+  /** Returns the hint lifted over `node`, if the hint still has its columns there. */
   private[optimizer] def lifted(node: LogicalPlan): Option[Skew] = node match {
     case Project(columns, skew: Skew) if node.subqueries.isEmpty =>
       val named = skew.columns.flatMap { column =>
@@ -89,14 +91,16 @@ object LiftSkew extends Rule[LogicalPlan] {
 }
 
 /**
- * Filters rows before it is noted when they came.
+ * Filters rows before the TTL operator records their arrival.
+ *
  * {{{
  *   Filter city = 'Oslo'           RowTtl 3 days
  *   +- RowTtl 3 days         =>    +- Filter city = 'Oslo'
  *      +- orders                      +- orders
  * }}}
- * Equal rows are let through together, so it is the same which comes first. Not so with a condition on
- * the time: it would let rows come again later.
+ *
+ * Equal rows pass the filter together, so the order of the two nodes does not matter. Conditions
+ * on the current time stay above: a row could pass them again later.
  */
 object PushThroughRowTtl extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -118,11 +122,10 @@ object PushThroughRowTtl extends Rule[LogicalPlan] with PredicateHelper {
 }
 
 /**
- * Notes with each join what a `SKEW` hint says about one of its sides, and takes the hints out of the
- * plan.
+ * Tags each join with the `SKEW` hint of one of its sides, and removes the hints from the plan.
  *
- * A hint goes on to joins above, which may be by its columns as well. One that no join can follow is
- * refused, but for those below what never changes, which Spark computes.
+ * A hint also moves up to later joins, whose keys may have its columns too. A hint that no join
+ * can follow is an error. Hints below static plans, which Spark computes, are ignored.
  */
 private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
 
@@ -146,7 +149,10 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
       }
   }
 
-  /** @param join what is joined, of `node` */
+  /**
+   * @param join
+   *   the join of `node`
+   */
   private def ofJoin(node: LogicalPlan, join: Join): LogicalPlan = {
     val hints = node.children.map(hintsOver)
     val bare = node.withNewChildren(node.children.map(below))
@@ -191,7 +197,10 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     case other => other
   }
 
-  /** The parts of the join key that the columns of a hint are, if all of them are. */
+  /**
+   * Returns the parts of the join key that equal the hint's columns, if all columns are in the
+   * key.
+   */
   private def keyParts(equi: EquiJoin, skew: Skew, isLeft: Boolean): Option[Seq[Expression]] = {
     val parts = skew.columns.flatMap { column =>
       equi.key(isLeft).find(EquiJoin.columnOf(_).exists(_.exprId == column.exprId))
@@ -199,7 +208,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     Option.when(parts.size == skew.columns.size)(parts)
   }
 
-  /** Why rows of a side can't be spread, and those of the other side copied. */
+  /** Returns the reason why a side cannot be spread, with copies of the opposite side. */
   private def obstacle(join: Join, isLeft: Boolean): Option[String] = {
     val name = DescribeNode.short(join)
     if (StaticSide.looksUp(join)) {
@@ -233,7 +242,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
   private def invalid(value: Literal, dataType: DataType): AnalysisException =
     SkewHint.invalid("values", value.sql, s"what is joined is of type ${dataType.sql}")
 
-  /** A node that reads rows about which hints have nothing more to say. */
+  /** Removes the hints below a node without a use for hints. */
   private def withoutHints(node: LogicalPlan): LogicalPlan =
     node.withNewChildren(node.children.map { child =>
       hintsOver(child).foreach(refuse(_, node))

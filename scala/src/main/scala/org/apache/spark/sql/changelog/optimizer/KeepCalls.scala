@@ -22,21 +22,24 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
- * Keeps aggregates of distinct values, and functions of Python, as they were written in subqueries over
- * changing tables.
+ * Hides DISTINCT aggregates and Python functions in subqueries over changing tables from Spark's
+ * optimizer.
  *
  * {{{
  *   count(DISTINCT a), count(DISTINCT b)   =>   count(DistinctValues(a)), count(DistinctValues(b))
  *   plus(a) > 1                            =>   PythonCall(plus, a) > 1
  * }}}
  *
- * Spark optimizes a subquery to its end before it looks at the query around it. In that end it makes
- * one aggregate over all distinct values of several, and a node of what Python computes: both are
- * meant for rows that stay. All else that it does there goes for rows that change, too.
+ * Spark fully optimizes a subquery before the outer query. In its last phase, Spark combines
+ * several DISTINCT aggregates into one, and moves Python functions into a node. Both rewrites are
+ * only valid for static data. The other rules of that phase are valid for changing rows.
  */
 private[optimizer] object KeepCalls {
 
-  /** Restores a subquery after the rules that run on the whole query. */
+  /**
+   * Replaces the calls of a subquery over a stream with placeholders. Runs after the rules for
+   * the whole query.
+   */
   def hide(subquery: Subquery): Subquery =
     if (!FromChangelog.streamsIn(subquery)) subquery
     else {
@@ -53,7 +56,7 @@ private[optimizer] object KeepCalls {
       hidden.asInstanceOf[Subquery]
     }
 
-  /** The plan with calls as they were, when the subquery is part of the query. */
+  /** Returns the plan with the original calls, once the subquery is part of the query. */
   def show(plan: LogicalPlan): LogicalPlan = plan.transformAllExpressionsWithSubqueries {
     case call @ AggregateExpression(DistinctValues(function), _, _, _, _) =>
       call.copy(aggregateFunction = function, isDistinct = true)
@@ -61,13 +64,13 @@ private[optimizer] object KeepCalls {
   }
 }
 
-/** A call that Spark does not know, and nobody executes. */
+/** HiddenCall: a placeholder call, unknown to Spark and never evaluated. */
 private sealed trait HiddenCall extends CodegenFallback { this: Expression =>
   override def eval(input: InternalRow): Any =
     throw SparkException.internalError(s"$this is never computed")
 }
 
-/** An aggregate of distinct values. */
+/** A DISTINCT aggregate. */
 private case class DistinctValues(function: AggregateFunction)
     extends AggregateFunction
     with HiddenCall {
@@ -86,7 +89,7 @@ private case class DistinctValues(function: AggregateFunction)
     copy(function = newChildren.head.asInstanceOf[AggregateFunction])
 }
 
-/** A function of Python for one row. */
+/** A scalar Python function. */
 private case class PythonCall(function: PythonUDF, override val children: Seq[Expression])
     extends Expression
     with HiddenCall {

@@ -14,26 +14,28 @@ import org.apache.spark.sql.changelog.inference.nodes.{StaticInference, StaticSi
 import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToChangelog}
 
 /**
- * Brings an optimized query into the few shapes that inference and rewriting know.
+ * Normalizes an optimized query to the few shapes known to inference and rewriting.
  *
- *   - functions of typed datasets are called for rows, and those of Python not within aggregates
- *   - each reading of a source has its own columns
- *   - parts that differ in what their readers leave out become equal, so that they are computed once
- *   - limits go below columns that hold subqueries
- *   - `IN` and `EXISTS` become joins, by Spark's own rule, which Spark itself would run later, and
- *     so do scalar subqueries; what only they have read is not kept
- *   - columns have names without expression ids
- *   - conditions on the time become [[org.apache.spark.sql.changelog.plans.TemporalFilter]]
- *   - filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]]
- *   - groups are by what has equal bytes where it is equal
- *   - a sort without a limit goes: the rows of a changelog have no order
- *   - operators know what hints say about their state, and joins what hints say about their sides
- *   - static rows come once, unless they are only looked up
- *   - joins get keys of their inputs, and no filters on what they leave out themselves
- *   - inner joins on one key become one
- *   - a source gives only the columns that are read, so that no operator keeps others
- *   - columns can be NULL where what they are made of can: Spark's rules for `INTERSECT ALL` and their
- *     like forget that, and set it right later only
+ *   - Functions of typed datasets are called for rows. Python functions are called outside
+ *     aggregates.
+ *   - Each reading of a source has its own columns.
+ *   - Parts that differ only in pruned columns become equal, so that they are computed once.
+ *   - Limits move below columns with subqueries.
+ *   - `IN` and `EXISTS` become joins, by a rule that Spark runs later. Scalar subqueries become
+ *     joins too. Columns read only by subqueries are pruned.
+ *   - Column names lose their expression ids.
+ *   - Conditions on the current time become
+ *     [[org.apache.spark.sql.changelog.plans.TemporalFilter]].
+ *   - Filters on ranks, and limits, become [[org.apache.spark.sql.changelog.plans.Rank]].
+ *   - Grouping columns have equal bytes for equal values.
+ *   - Sorts without a limit disappear, because the rows of a changelog have no order.
+ *   - Hints become properties of operators and of join sides.
+ *   - Static rows are inserted once, unless a join only looks them up.
+ *   - Join inputs keep an upsert key, and lose null filters implied by the join.
+ *   - Inner joins on one key become one join.
+ *   - A source emits only the columns that are read, so no operator stores others.
+ *   - Columns become nullable if their inputs are. Spark's rules for `INTERSECT ALL` and
+ *     similar nodes forget this, and correct it only later.
  */
 object NormalizeChangelogQuery {
 
@@ -49,9 +51,9 @@ object NormalizeChangelogQuery {
     HideSources.during(named)(recognized).asInstanceOf[ToChangelog]
   }
 
-  /** By Spark's rule for those of predicates, and what Spark tidies up behind it. */
+  /** Predicates become joins by Spark's rule, followed by Spark's cleanup of the joins. */
   private def joinSubqueries(query: LogicalPlan): LogicalPlan = {
-    // the optimizer itself has made joins of some
+    // Spark's optimizer has already turned some subqueries into joins.
     val root = KeepCalls.show(query)
     if (!root.containsPattern(PLAN_EXPRESSION)) root
     else {
@@ -86,7 +88,8 @@ object NormalizeChangelogQuery {
 }
 
 /**
- * Keeps rules for changelogs off what never changes: there limits stay limits, and sorts matter.
+ * Hides static plans from the rules for changelogs: limits stay limits there, and sorts matter.
+ *
  * {{{
  *   Join                        Join                      Join
  *   :- orders                   :- orders                 :- orders
@@ -96,7 +99,7 @@ object NormalizeChangelogQuery {
  */
 private[optimizer] object HideStaticRows {
 
-  /** Applies `rules` to `plan`, but for its static parts. */
+  /** Applies `rules` to `plan`, except for its static parts. */
   def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
     rules(hide(plan)).transformUp { case HiddenRows(hidden) => hidden }
 
@@ -107,15 +110,16 @@ private[optimizer] object HideStaticRows {
   }
 }
 
-/** Stands for static rows. */
+/** Placeholder for static rows. */
 private[optimizer] case class HiddenRows(hidden: LogicalPlan) extends LeafNode {
   override def output: Seq[Attribute] = hidden.output
   override def maxRows: Option[Long] = hidden.maxRows
 }
 
 /**
- * Keeps rules from what lies below `from_changelog`: rows of a stream, which Spark runs. A limit
- * there is one of the stream, not of the table.
+ * Hides the plans below `from_changelog` from rules. Spark runs them on a stream, and a limit
+ * there limits the stream instead of the table.
+ *
  * {{{
  *   FromChangelog                FromChangelog               FromChangelog
  *   +- GlobalLimit 3     =>      +- HiddenRows       =>      +- GlobalLimit 3
@@ -124,7 +128,7 @@ private[optimizer] case class HiddenRows(hidden: LogicalPlan) extends LeafNode {
  */
 private[optimizer] object HideSources {
 
-  /** Applies `rules` to `plan`, but for the plans below its sources. */
+  /** Applies `rules` to `plan`, except for the plans below its sources. */
   def during(plan: LogicalPlan)(rules: LogicalPlan => LogicalPlan): LogicalPlan =
     rules(plan.transformUp {
       case source: FromChangelog if source.streaming =>
@@ -138,9 +142,8 @@ private[optimizer] object HideSources {
 }
 
 /**
- * Lets plans be compared by which sources they read, as `ReadSourcesOnce` has told them apart.
- * Only now: until then plans are also compared with those of other queries, whose sources have numbers
- * of their own.
+ * Compares plans by the numbers of their sources, assigned by `ReadSourcesOnce`. Earlier rules
+ * compare plans with plans of other queries, where the numbers differ.
  */
 object CompareSourcesByNumber extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
@@ -149,20 +152,22 @@ object CompareSourcesByNumber extends Rule[LogicalPlan] {
 }
 
 /**
- * Makes static rows that stand beside changing ones come once, in the first batch.
+ * Inserts static rows beside a changelog once, in the first batch.
+ *
  * {{{
  *   Union                               Union
  *   :- Aggregate [word]        =>       :- Aggregate [word]
  *   +- LocalRelation                    +- ChangelogStatic
  *                                          +- LocalRelation
  * }}}
- * A static side of a join is left alone where the join only looks rows up in it; one whose rows
- * come out by themselves is kept in state like a changing one.
+ *
+ * The static side of a lookup-only join stays unchanged. A static side that emits rows by itself
+ * is stored in state, like a changelog.
  */
 object InsertStaticRows extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    // what lies below a source is Spark's own
+    // The plan below a source belongs to Spark.
     case source: FromChangelog => source
     case join: Join if StaticSide.looksUp(join) =>
       join.mapChildren(side => if (StaticInference.isStatic(side)) side else apply(side))

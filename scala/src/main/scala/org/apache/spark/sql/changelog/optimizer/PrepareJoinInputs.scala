@@ -17,7 +17,8 @@ import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, LookupTable, TemporalJoin}
 
 /**
- * Gives joins their inputs in the form in which least must be kept of them.
+ * Rewrites join inputs to the form with the least state.
+ *
  * {{{
  *   Join Inner, uid = user                  Project [amount, name]
  *   :- Project [uid, amount]                +- Join Inner, uid = user
@@ -25,10 +26,11 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupJoin, LookupTa
  *   :     +- orders  key=(oid)                 :  +- orders  key=(oid)
  *   +- users  key=(user)                       +- users  key=(user)
  * }}}
- * Spark prunes key columns that nobody reads. With them a row is kept and replaced by its key;
- * without, all its columns must be counted. And it filters rows whose join key is NULL, of which
- * the join keeps none anyway: a filter must see the old row of each update. Leaves alone filters
- * over rows that are only inserted, and inputs that never change.
+ *
+ * Two of Spark's rewrites are undone. Spark prunes unread key columns: with a key, the join
+ * replaces rows by key; without, the join counts whole rows. Spark also filters out rows with a
+ * NULL join key. A filter requires before images, and the join drops such rows anyway. Filters
+ * over insert-only rows and static inputs stay unchanged.
  */
 object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -58,7 +60,9 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
     case Filter(condition, join: TemporalJoin) => pushLeft(condition, join)
   }
 
-  /** Filters left rows first: Spark knows neither of these joins, and does not. */
+  /**
+   * Pushes filters to the left rows. Spark knows neither of these joins, and does not push them.
+   */
   private def pushLeft(condition: Expression, join: BinaryNode): LogicalPlan = {
     val (pushed, others) = splitConjunctivePredicates(condition).partition { part =>
       part.deterministic && part.references.subsetOf(join.left.outputSet)
@@ -68,7 +72,7 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
     others.reduceOption(And(_, _)).map(Filter(_, filtered)).getOrElse(filtered)
   }
 
-  /** The parts of the join key whose NULLs leave a row of one side without any effect. */
+  /** Returns the parts of the join key whose NULLs exclude a row of one side from the result. */
   private def nullable(join: Join, equi: EquiJoin, isLeft: Boolean): Seq[Expression] = {
     val isPreserved = join.joinType match {
       case _: InnerLike | LeftSemi => false
@@ -105,7 +109,7 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
     case _ => false
   }
 
-  /** The input with a key among its columns, if it has one below a projection. */
+  /** Returns the input with a key among its columns, if the plan below a projection has a key. */
   private def withKey(plan: LogicalPlan): LogicalPlan = plan match {
     case Project(columns, child) =>
       val below = withKey(child)
@@ -124,15 +128,17 @@ object PrepareJoinInputs extends Rule[LogicalPlan] with PredicateHelper {
 }
 
 /**
- * Calls columns that Spark has given a second name by the first again.
+ * Restores the original names of columns renamed by Spark.
+ *
  * {{{
  *   Join LeftSemi, city = city#7                  Join LeftSemi, city = city
  *   :- rides                                =>    :- rides
  *   +- Project [city#3 AS city#7]                 +- Project [city#3 AS city]
  * }}}
- * Where both sides of a subquery's join read one table, Spark puts an expression's id into the name,
- * and a number of its own into that of an expression it computes once. State is read back by name,
- * and these are others at each start. Leaves the columns of the result as they are called.
+ *
+ * If both sides of a subquery's join read one table, Spark puts an expression id into a column
+ * name. Spark also puts a counter into the name of a common subexpression. The names differ at
+ * each start, and state is read by column name. Names of result columns stay unchanged.
  */
 object NameColumns extends Rule[LogicalPlan] {
   private val WithId = """(.+)#\d+.*""".r
@@ -168,13 +174,15 @@ object NameColumns extends Rule[LogicalPlan] {
 }
 
 /**
- * Calls scalar functions of Python below or above an aggregate, not within it.
+ * Moves scalar Python functions below or above an aggregate.
+ *
  * {{{
  *   Aggregate [f(a)], [f(a), sum(g(b))]   =>   Aggregate [fa], [fa, sum(gb)]
  *   +- t [a, b]                                +- Project [a, b, f(a) AS fa, g(b) AS gb]
  *                                                 +- t [a, b]
  * }}}
- * Spark does so to aggregates of its own, when ours have taken their place.
+ *
+ * Spark does the same for its own aggregates, but only after ours are planned.
  */
 private[optimizer] object PullOutPythonFunctions {
 
@@ -195,7 +203,9 @@ private[optimizer] object PullOutPythonFunctions {
     expression.exists(PythonUDF.isScalarPythonUDF)
 }
 
-/** Reads a table of `lookup` as any other, in a query that does not stream: all rows come at once. */
+/**
+ * Replaces `lookup` tables by ordinary tables in a batch query, where all rows arrive at once.
+ */
 object ReadLookupTables extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case LookupTable(table) => table

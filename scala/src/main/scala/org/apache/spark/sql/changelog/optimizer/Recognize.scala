@@ -19,7 +19,8 @@ import org.apache.spark.sql.changelog.plans.{
 }
 
 /**
- * Recognizes the queries that keep the first rows of each partition.
+ * Recognizes queries for the first rows of each partition.
+ *
  * {{{
  *   Filter rn <= 3 AND x > 0                       Filter x > 0
  *   +- Window row_number() AS rn, [p], [o]   =>    +- Rank row_number [p] [o] 1..3
@@ -29,8 +30,9 @@ import org.apache.spark.sql.changelog.plans.{
  *      +- Offset 5
  *         +- Sort [o]
  * }}}
- * The rank number is kept only if something above reads it, and not if it can be only one. Leaves
- * alone ranks without an upper bound, and filters on expressions of the rank.
+ *
+ * The rank number is kept only if a node above reads it and its value varies. Ranks without an
+ * upper bound, and filters on expressions of the rank, stay unchanged.
  */
 object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -43,7 +45,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
       case GlobalLimit(IntegerLiteral(count), child) => limit(count, child)
       case Offset(IntegerLiteral(count), child) => skip(count, child)
     }
-    // a limit per partition only spares work where it is computed; a changelog needs all rows
+    // A limit per partition only reduces the work of a batch query. A changelog needs all rows.
     ranked.transformUp {
       case LocalLimit(_, child) => child
       case WindowGroupLimit(_, _, _, _, child) => child
@@ -88,11 +90,11 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
     case _ => None
   }
 
-  /** The lowest and the highest rank a condition lets through. */
+  /** Returns the lowest and the highest rank that pass a condition. */
   private def bound(
       condition: Expression,
       number: Attribute): Option[(Option[Long], Option[Long])] = {
-    // by id: the same column may carry another qualifier here than where it is made
+    // By id: the qualifier of the column may differ from its definition.
     object Number {
       def unapply(e: Expression): Boolean = e.semanticEquals(number)
     }
@@ -109,7 +111,10 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
   private def sequence[T](options: Seq[Option[T]]): Option[Seq[T]] =
     if (options.forall(_.isDefined)) Some(options.flatten) else None
 
-  /** Where columns are chosen between the sort and the limit, the sort is by columns below that. */
+  /**
+   * If a projection stands between the sort and the limit, the sort uses the columns below the
+   * projection.
+   */
   private def limit(count: Int, input: LogicalPlan, offset: Int = 0): LogicalPlan = {
     def first(order: Seq[SortOrder], child: LogicalPlan) =
       Rank(RankFunction.RowNumber, Nil, order, offset + 1L, offset.toLong + count, None, child)
@@ -125,7 +130,7 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
     }
   }
 
-  /** Without a last row all rows are ranked, each time anew. */
+  /** Without an upper bound, each change numbers all rows again. */
   private def skip(count: Int, input: LogicalPlan): LogicalPlan = input match {
     case GlobalLimit(IntegerLiteral(most), child) if most > count =>
       limit(most - count, child, count)
@@ -150,17 +155,19 @@ object RecognizeRank extends Rule[LogicalPlan] with PredicateHelper {
 }
 
 /**
- * Makes a [[TemporalFilter]] of conditions on the time.
+ * Turns conditions on the current time into a [[TemporalFilter]].
+ *
  * {{{
  *   Filter v > 1 AND at > now() - 1h          TemporalFilter at > now() - 1h
  *   +- events                           =>    +- Filter v > 1
  *                                                +- events
  * }}}
- * Those in the condition of an inner join that read both sides stand above the join then; Spark has
- * pushed the others down. So do those in an anti join's that read the left side: a left row is there
- * while they are not met, and where it has no match. It keeps no columns that nobody reads. Leaves
- * other uses of the time where they are, for
- * [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] to refuse.
+ *
+ * Spark has pushed down conditions on one side of an inner join. Conditions on both sides move
+ * above the join. In an anti join, conditions on the left side move above too. A left row then
+ * appears if its conditions are false or the row has no match. Unread columns are pruned. Other
+ * uses of the current time stay in place, and
+ * [[org.apache.spark.sql.changelog.inference.CheckDeterminism]] rejects them.
  */
 object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -169,7 +176,7 @@ object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
     else prune(recognize(plan))
 
   private def recognize(plan: LogicalPlan): LogicalPlan = plan match {
-    // what lies below a source is Spark's own
+    // The plan below a source belongs to Spark.
     case source: FromChangelog => source
     case _ =>
       plan.mapChildren(recognize) match {
@@ -206,7 +213,7 @@ object RecognizeTemporalFilter extends Rule[LogicalPlan] with PredicateHelper {
     }
   }
 
-  /** The conditions on the time of a conjunction, and the others. */
+  /** Splits a conjunction into conditions on the current time, and the rest. */
   private def split(condition: Expression): (Seq[Expression], Seq[Expression]) = {
     val parts = splitConjunctivePredicates(condition).map { part =>
       part -> (if (PassingTime.isIn(part)) TemporalCondition.split(part) else None)

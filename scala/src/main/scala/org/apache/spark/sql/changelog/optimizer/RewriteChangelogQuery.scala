@@ -32,7 +32,7 @@ import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Turns the query below `to_changelog` into operators that send each other changes.
+ * Rewrites the query below `to_changelog` to operators that exchange changes.
  *
  * {{{
  *   ToChangelog                          ChangelogOutput
@@ -42,10 +42,11 @@ import org.apache.spark.sql.changelog.plans._
  *            +- words                             +- words                  [I]
  * }}}
  *
- * Runs once per batch, after Spark's operator optimization, and is deterministic: an operator has
- * the same id in every batch. Over a batch query, `from_changelog` nets its changes and
- * `to_changelog` adds `insert`. Leaves alone every query without the two functions, and the
- * subqueries of a streaming one, which Spark optimizes on their own.
+ * The rule runs once per batch, after Spark's operator optimization. The rewrite is
+ * deterministic: an operator has an equal id in every batch. In a batch query, `from_changelog`
+ * nets its changes and `to_changelog` adds `insert`. Two kinds of plans stay unchanged: queries
+ * without the two functions, and subqueries of a streaming query, which Spark optimizes
+ * separately.
  */
 class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
 
@@ -60,7 +61,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     if (!plan.exists(isOurs)) plan
     else if (roots.isEmpty || roots.exists(_.explainOnly)) rewrite(plan, None)
     else {
-      // only when a run begins: later batches are planned as its first one
+      // Only when a run begins. Later batches are planned like the first one.
       val run = AssignStateInfo
         .firstOfRun(castToImpl(session))
         .map(new RecordedRun(castToImpl(session), _))
@@ -111,7 +112,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  /** Which nodes begin with the state of an earlier query, if any do. */
+  /** Returns whether a node starts with inherited state, if the query inherits state. */
   private def takesOver(
       root: AnnotatedPlan,
       run: Option[RecordedRun]): Option[RewrittenNode => Boolean] =
@@ -123,7 +124,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
       found => found.givesRows && fingerprints(found.node).exists(takenOver.parts)
     }
 
-  /** The rows that the target of a query holds that takes over from an earlier one. */
+  /** Returns the rows in the target of a query that inherits state. */
   private def held(root: ToChangelog, run: RecordedRun): Option[LogicalPlan] =
     run.heldRows.map { folder =>
       val columns = root.child.output
@@ -142,7 +143,7 @@ private[changelog] object RewrittenOperators {
   private val tag =
     TreeNodeTag[Map[Int, String] => Seq[OperatorRecord]]("changelogOperators")
 
-  /** Lets `output` know what the query below it was. */
+  /** Tags `output` with the records of the query below. */
   private[optimizer] def note(
       output: ChangelogOutput,
       root: AnnotatedPlan,
@@ -150,10 +151,10 @@ private[changelog] object RewrittenOperators {
     output.setTagValue(tag, records(root, operators, _))
 
   /**
-   * The operators of a rewritten plan.
+   * Returns the operators of a rewritten plan.
    *
    * @param sources
-   *   what the query's sources are, by their numbers
+   *   descriptions of the query's sources, by source number
    */
   def in(plan: LogicalPlan, sources: Map[Int, String]): Seq[OperatorRecord] =
     plan.collect { case output: ChangelogOutput => output }.flatMap { output =>
@@ -183,11 +184,11 @@ private[changelog] object RewrittenOperators {
 }
 
 /**
- * Counts the operators of a plan that keep state of Spark's own making, below `from_changelog` or
- * above `to_changelog`.
+ * Counts Spark's own stateful operators in a plan, below `from_changelog` or above
+ * `to_changelog`.
  *
- * Spark numbers those from 0 when it has planned a batch, after ours have got their ids. One that is
- * counted here and not planned leaves a number free.
+ * Spark numbers its operators from 0 after planning a batch, when ours already have ids. An
+ * operator counted here and not planned leaves a gap in the numbers.
  */
 private[optimizer] object StockOperators {
   def count(plan: LogicalPlan): Long = plan

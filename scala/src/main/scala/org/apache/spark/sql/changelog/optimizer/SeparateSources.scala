@@ -27,16 +27,18 @@ import org.apache.spark.sql.changelog.compat.SparkRules
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
- * Gives a source that is read several times other columns each time, and likewise what is computed in
- * copies of a common table.
+ * Gives each reading of a source its own columns. Expressions in copies of a common table
+ * expression get new columns too.
+ *
  * {{{
  *   Join g#1 = g#8                         Join g#1 = g#5
  *   :- Relation [g#1]                 =>   :- Relation [g#1]
  *   +- Project [g#1 AS g#8]                +- Relation [g#5]
  *      +- Relation [g#1]
  * }}}
- * Spark keeps such sides apart by a projection, which it takes care to leave in place below a join of
- * its own. It would not below a join of ours, nor does it look into an aggregate of ours.
+ *
+ * Spark separates such sides by a projection, and keeps the projection below its own joins. Spark
+ * does not keep it below our joins, and does not look into our aggregates.
  */
 object SeparateSources extends Rule[LogicalPlan] {
 
@@ -44,7 +46,7 @@ object SeparateSources extends Rule[LogicalPlan] {
     val taken = mutable.Set.empty[ExprId]
     val read = mutable.Set.empty[ExprId]
     val separated = withOwnRepeatedRows(plan).transformUpWithNewOutput {
-      // columns made below it, as of records
+      // The source's columns are created below, for example from records.
       case source: FromChangelog =>
         if (source.output.exists(column => read.contains(column.exprId))) {
           val own = SparkRules.withNewColumns(source)
@@ -74,8 +76,9 @@ object SeparateSources extends Rule[LogicalPlan] {
   }
 
   /**
-   * Names the rows that `EXCEPT ALL` and `INTERSECT ALL` repeat. Spark gives them the very columns they
-   * are made of, and where those are renamed below, it takes the ones in the generator for its own.
+   * Names the repeated rows of `EXCEPT ALL` and `INTERSECT ALL`. Spark's generator emits its
+   * input columns under the same ids. After a renaming below, Spark would take the generator's
+   * columns for the renamed ones.
    */
   private def withOwnRepeatedRows(plan: LogicalPlan): LogicalPlan = plan.transformDown {
     case project @ Project(columns, generate: Generate)
@@ -87,7 +90,10 @@ object SeparateSources extends Rule[LogicalPlan] {
       Project(generate.outputSet.toSeq.map(named), own)
   }
 
-  /** The node with new columns for what it makes, and what replaces its columns in expressions. */
+  /**
+   * Returns the node with new columns for its generated rows, and the replacement of columns in
+   * expressions.
+   */
   private def withOwnRows(generate: Generate): (Generate, NamedExpression => NamedExpression) = {
     val made = generate.generatorOutput.map(_.newInstance())
     val repeated = AttributeMap(generate.generatorOutput.zip(made))
@@ -112,8 +118,8 @@ object SeparateSources extends Rule[LogicalPlan] {
     generate.generatorOutput.exists(generate.child.outputSet.contains)
 
   /**
-   * The same expressions, of which those get other ids that have ids already `taken`: what is computed in two
-   * copies of a common table. Gives the old and new columns.
+   * Returns the expressions with new ids in place of `taken` ids, and the pairs of old and new
+   * columns. Copies of a common table expression have equal ids.
    */
   private def named(
       expressions: Seq[NamedExpression],
@@ -132,15 +138,15 @@ object SeparateSources extends Rule[LogicalPlan] {
   }
 
   /**
-   * The same columns, with as few aliases on the way as there can be: later there may be none, as
-   * Spark takes those away below an operator of ours that reads them. One that is read by nobody but
-   * the reader of the result moves to the top.
+   * Removes as many aliases as possible, with unchanged output columns. Spark removes an alias
+   * below our operators later, although they read it. An alias read only by the reader of the
+   * result moves to the top.
    */
   def withoutAliases(plan: LogicalPlan): LogicalPlan = withoutAliases(plan, plan.output)
 
   private def withoutAliases(plan: LogicalPlan, wanted: Seq[Attribute]): LogicalPlan = {
     val plain = SparkRules.removeRedundantAliases(plan).transformUp { case union: Union =>
-      // Spark passes by an input that would have a column twice, until that is a projection's matter
+      // Spark skips an input that would have a duplicate column, until a projection resolves it.
       union.mapChildren(input => withEachColumnOnce(withoutAliases(input)))
     }
     val columns = RenameColumns(plain.output, wanted)
@@ -154,7 +160,7 @@ object SeparateSources extends Rule[LogicalPlan] {
     }
   }
 
-  /** Spark takes an input of a union for unresolved that has a column twice. */
+  /** Spark considers an input of a union with a duplicate column unresolved. */
   private def withEachColumnOnce(plan: LogicalPlan): LogicalPlan =
     if (plan.outputSet.size == plan.output.size) plan
     else {

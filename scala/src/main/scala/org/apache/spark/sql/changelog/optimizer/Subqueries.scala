@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
- * Looks for groups in subqueries, not for the rows they are made of.
+ * Moves filters with subqueries above an aggregate, from rows to groups.
  *
  * {{{
  *   Aggregate [g] [g, count(1) AS n]             Filter g IN (listquery)
@@ -24,9 +24,9 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
  *      +- t                                         +- t
  * }}}
  *
- * Spark's optimizer moves all filters down, to where they leave out most rows. One with a subquery that
- * changes becomes a join, which keeps the rows it reads: of groups there are fewer. Leaves alone groups
- * by what is equal without having equal bytes, since a group has the value of one of its rows.
+ * Spark pushes all filters down, to drop rows early. A filter with a changing subquery becomes a
+ * join that stores its input, and there are fewer groups than rows. Groups with equal values in
+ * different bytes stay unchanged, because a group shows the value of one row.
  */
 private[optimizer] object LiftSubqueryFilters extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -87,14 +87,16 @@ private[optimizer] object LiftSubqueryFilters extends Rule[LogicalPlan] with Pre
 }
 
 /**
- * Takes a limit back to the rows it was written for, from above columns that hold subqueries.
+ * Moves a limit back below columns with subqueries, to the rows limited by the query.
+ *
  * {{{
  *   Limit 2                                 Project [k, scalar-subquery]
  *   +- Project [k, scalar-subquery]    =>   +- Limit 2
  *      +- Sort [v]                             +- Sort [v]
  * }}}
- * Spark's optimizer moves columns below limits. Where they become joins, the order is lost by which the
- * limit takes rows, and all rows are joined.
+ *
+ * Spark's optimizer moves columns below limits. A join made from such a column loses the order
+ * needed by the limit, and joins all rows.
  */
 private[optimizer] object LimitBelowSubqueries extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformUp {
@@ -108,7 +110,8 @@ private[optimizer] object LimitBelowSubqueries extends Rule[LogicalPlan] {
 }
 
 /**
- * Turns scalar subqueries over changing tables into joins with their one row.
+ * Turns scalar subqueries over changing tables into joins with their single row.
+ *
  * {{{
  *   Filter fare > scalar-subquery             Project [fare]
  *   :  +- Aggregate [avg(fare)]               +- Filter fare > avg
@@ -116,10 +119,11 @@ private[optimizer] object LimitBelowSubqueries extends Rule[LogicalPlan] {
  *                                                   :- rides
  *                                                   +- Aggregate [avg(fare) AS avg]
  * }}}
- * Spark would run the subquery before the query and see one batch's changes only. Where more than
- * one row is possible the join is a `LeftSingle`, which fails as the subquery would. A value that stands
- * beside aggregates is joined with their result. Leaves alone subqueries over static tables, and
- * correlated ones, which are joins by now.
+ *
+ * Spark would run the subquery before the query, and over the changes of one batch only. If
+ * several rows are possible, the join is a `LeftSingle`, which fails like the subquery. A value
+ * beside aggregates is joined with the result of the aggregate. Subqueries over static tables and
+ * correlated subqueries stay unchanged. The latter are joins at this point.
  */
 object JoinScalarSubqueries extends Rule[LogicalPlan] {
 
@@ -129,13 +133,14 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
   }
 
   private def join(plan: LogicalPlan): LogicalPlan = plan match {
-    // what an aggregate computes its input by is below it, what it gives is above
+    // Values for an aggregate's input are joined below the aggregate, values for the projection
+    // above.
     case Project(columns, aggregate: Aggregate) =>
       joinFirst(Project(columns, joinFirst(aggregate)))
     case other => joinFirst(other)
   }
 
-  /** With the first input: of a join's condition either input will do. */
+  /** Joins the subqueries with the first input. For a join condition, either input is correct. */
   private def joinFirst(node: LogicalPlan): LogicalPlan = {
     val subqueries = mutable.LinkedHashMap.empty[Expression, (LogicalPlan, Attribute)]
     val replaced = node.transformExpressions {
@@ -144,7 +149,7 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
           .getOrElseUpdate(
             subquery.canonicalized, {
               val value = Alias(subquery.plan.output.head, "scalarsubquery")()
-              // where it has no row, the value is NULL
+              // Without a row, the value is NULL.
               val column = value.toAttribute.withNullability(subquery.nullable)
               (Project(Seq(value), apply(subquery.plan)), column)
             })
@@ -161,7 +166,7 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
     }
   }
 
-  /** Whether a subquery stands in the result, not in what is grouped or aggregated. */
+  /** Whether a subquery is part of the result, outside groups and aggregate calls. */
   private def isBesideAggregates(aggregate: Aggregate): Boolean = {
     val groups = aggregate.groupingExpressions
     def isBeside(expression: Expression): Boolean = expression match {
@@ -173,7 +178,7 @@ object JoinScalarSubqueries extends Rule[LogicalPlan] {
     aggregate.aggregateExpressions.exists(isBeside)
   }
 
-  /** The aggregate with its result computed by a projection above it. */
+  /** Returns the aggregate with a projection that computes its results. */
   private def aboveAggregate(aggregate: Aggregate): LogicalPlan = aggregate match {
     case PhysicalAggregation(groups, functions, results, child) =>
       val computed = functions.map { function =>

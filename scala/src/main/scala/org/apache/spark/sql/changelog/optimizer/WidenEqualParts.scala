@@ -13,7 +13,8 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew}
 
 /**
- * Makes parts of a query equal that Spark's optimizer has cut to what each reader wants.
+ * Makes parts of a query equal again after Spark has pruned them for each reader.
+ *
  * {{{
  *   Join s = max                               Join s = max
  *   :- Aggregate [k] [k, sum(v) AS s]          :- Aggregate [k] [k, sum(v) AS s]
@@ -21,10 +22,11 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, Skew}
  *      +- Aggregate [k] [sum(v) AS s]             +- Project [s]
  *                                                    +- Aggregate [k] [k, sum(v) AS s]
  * }}}
- * What two aggregates over the same groups, or two joins over the same rows, give to their readers is
- * merged by Spark's own, see [[SparkPlanMerger]]. Filters on groups, which Spark has moved below one of two aggregates, are
- * lifted again: the other keeps all groups in any case. Leaves alone parts whose rows are filtered
- * otherwise, sorted or limited, and those that a hint says something of.
+ *
+ * Two aggregates over equal groups, or two joins over equal rows, are merged by Spark's own
+ * merger, see [[SparkPlanMerger]]. Spark may have pushed a filter on groups below one of two
+ * aggregates. The filter is lifted again, because the second aggregate stores all groups anyway.
+ * Parts with different filters, sorts or limits stay unchanged, and so do parts with hints.
  */
 object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -32,7 +34,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     if (!conf.getConf(ChangelogConf.SHARE_EQUAL_PARTS_ENABLED)) plan
     else {
       val sources = plan.collect { case source: FromChangelog => source.number }
-      // each time two parts become equal, or one of them does what several did
+      // Each step makes two parts equal, or lets one part replace several.
       val widened = Iterator
         .iterate(Option(plan))(_.flatMap(widenOne))
         .take(sources.size * sources.size + 1)
@@ -42,7 +44,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
       if (widened eq plan) plan else SeparateSources.withoutAliases(widened)
     }
 
-  /** The plan in which one more pair of parts is equal, if there is one. */
+  /** Returns the plan with one more pair of equal parts, if any. */
   private def widenOne(plan: LogicalPlan): Option[LogicalPlan] = {
     val parts = candidates(plan)
     val pairs = for {
@@ -67,8 +69,8 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
 
   private def mayBeShared(part: LogicalPlan): Boolean =
     part.deterministic && sourcesOf(part).nonEmpty && !part.exists { node =>
-      // Spark can't say what a function of Python is made of, and gives no copy of a join a name
-      // of its own for whether there was a match
+      // Spark cannot compare the inputs of Python functions. Spark also gives copies of an
+      // existence join no flag column of their own.
       node.isInstanceOf[Skew] || isExistence(node) ||
       node.expressions.exists(_.exists(_.isInstanceOf[UnevaluableAggregateFunc]))
     }
@@ -81,7 +83,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
   private def sourcesOf(part: LogicalPlan): Seq[Int] =
     part.collect { case source: FromChangelog if source.number > 0 => source.number }.sorted
 
-  /** Replacements of two parts that share one plan. */
+  /** Returns replacements of two parts with one common plan. */
   private def merge(
       first: LogicalPlan,
       second: LogicalPlan): Option[(LogicalPlan, LogicalPlan)] = {
@@ -99,8 +101,8 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
   }
 
   /**
-   * A merged part and, for each of its columns, the one it is without its alias. Spark removes an
-   * alias where nothing is in the way, which need not be so at both places.
+   * Returns a merged part without aliases, and the plain column behind each of its columns. Spark
+   * might remove an alias at only one of the two places.
    */
   private def withoutAliases(merged: LogicalPlan): (LogicalPlan, Seq[Attribute]) = {
     val (plain, columns) = merged match {
@@ -116,10 +118,10 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     (SeparateSources.withoutAliases(plain), columns)
   }
 
-  /** A part, and the filters on its rows that were lifted above it. */
+  /** A part, and the filters lifted above the part. */
   private case class Lifted(part: LogicalPlan, filters: Seq[Expression], output: Seq[Attribute]) {
 
-    /** The projection of `merged` that reads as this part did. */
+    /** Returns the projection of `merged` with the output of this part. */
     def reading(merged: LogicalPlan, columnOf: Attribute => Attribute): LogicalPlan = {
       val filtered = filters
         .map(_.transform { case column: Attribute => columnOf(column) })
@@ -135,7 +137,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
     }
   }
 
-  /** Lifts what only one of two aggregates says about its groups. */
+  /** Lifts group filters present below only one of two aggregates. */
   private def liftFilters(first: LogicalPlan, second: LogicalPlan): (Lifted, Lifted) =
     (first, second) match {
       case (one: Aggregate, other: Aggregate)
@@ -159,7 +161,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
       case _ => (Lifted(first, Nil, first.output), Lifted(second, Nil, second.output))
     }
 
-  /** The filters below an aggregate that read nothing but the columns it groups by. */
+  /** Returns the filters below an aggregate that read only grouping columns. */
   private def groupFilters(aggregate: Aggregate): Seq[Expression] = {
     val groups = AttributeSet(aggregate.groupingExpressions.collect { case a: Attribute => a })
     def below(plan: LogicalPlan): Seq[Expression] = plan match {
@@ -185,7 +187,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
             .getOrElse(without(child))
         case other => other
       }
-      // a group can be filtered by what stands in the output
+      // A filter above the aggregate needs its groups in the output.
       val read = AttributeSet(filters.flatMap(_.references)).toSeq
       val shown = read.map { group =>
         group -> aggregate.aggregateExpressions.collectFirst {
@@ -207,7 +209,7 @@ object WidenEqualParts extends Rule[LogicalPlan] with PredicateHelper {
         aggregate.output)
     }
 
-  /** A filter on groups, with the positions of what it reads among them. */
+  /** Replaces the columns of a group filter by their positions among the groups. */
   private def byPosition(filter: Expression, aggregate: Aggregate): Expression = {
     val groups = aggregate.groupingExpressions
     filter.transform { case column: Attribute =>

@@ -22,20 +22,21 @@ import org.apache.spark.sql.changelog.explain.{ChangesOfQuery, ExplainCommand, E
 import org.apache.spark.sql.changelog.plans.{ExplainNode, ToChangelog, WatchedChanges}
 
 /**
- * Runs a query over a sample, and notes what each of its nodes sends in each batch: with the operators
- * it has when it is started, in a session, a checkpoint and a sink of its own.
+ * Runs a query over a sample, and records the rows emitted by each node in each batch. The
+ * operators equal the operators of a real run. The session, the checkpoint and the sink are
+ * temporary.
  */
 private[dryrun] object DryRun {
 
   /**
-   * The tree of each `to_changelog`, with what nodes have sent.
+   * Returns the tree of each `to_changelog`, with the rows emitted by each node.
    *
    * @param changes
    *   the changes of the query, over the sample
    */
   def apply(session: SparkSession, changes: LogicalPlan): Seq[ExplainNode] = {
     val own = session.cloneSession()
-    // a few rows
+    // A sample has only a few rows.
     own.sessionState.conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(1))
     val watched = changes.collect { case root: ToChangelog => root.watched }.flatten
     val timeZone = own.sessionState.conf.sessionLocalTimeZone
@@ -51,7 +52,7 @@ private[dryrun] object DryRun {
     }
   }
 
-  /** Runs the batches that there are; `done` is called after each. */
+  /** Runs all batches of the sample, and calls `done` after each batch. */
   private def run(creator: SparkSession, session: SparkSession, changes: LogicalPlan)(
       done: => Unit): Unit =
     ThrowawayFolder.use(session) { checkpoint =>
@@ -87,7 +88,7 @@ private[dryrun] object DryRun {
 }
 
 /**
- * Shows what each node of a query sends when some rows come: `EXPLAIN CHANGELOG … DRY RUN OVER …`.
+ * Shows the changes emitted by each node for sample rows: `EXPLAIN CHANGELOG … DRY RUN OVER …`.
  *
  * @param query
  *   the query as parsed
@@ -105,8 +106,8 @@ case class DryRunCommand(query: LogicalPlan, sample: Sample, format: ExplainForm
 }
 
 /**
- * A folder for the checkpoint of a query that runs once: among those of other queries, if the session has a
- * place for them, which executors on other machines reach, too.
+ * Creates a temporary folder for a checkpoint. If the session has a checkpoint location, the
+ * folder is created there, so that executors on other machines can reach it.
  */
 private[dryrun] object ThrowawayFolder {
 

@@ -19,28 +19,28 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.{LatestOffsetSource, StreamRows}
 
-/** The rows that a dry run reads in place of a query's sources. */
+/** Sample: the rows read by a dry run in place of a query's sources. */
 sealed trait Sample {
 
-  /** The changes of a query, over the sample. */
+  /** Returns the changes of a query, over the sample. */
   private[dryrun] def in(session: SparkSession, changes: LogicalPlan): LogicalPlan
 }
 
 object Sample {
 
-  /** Changes that are written down, as [[SampleText]] reads them. */
+  /** Changes in the text form of [[SampleText]]. */
   case class Changes(text: String) extends Sample {
     override private[dryrun] def in(session: SparkSession, changes: LogicalPlan): LogicalPlan =
       new WrittenChanges(session, SampleText(text))(changes)
   }
 
-  /** So many rows of each source, those that come first. Each batch has one of each. */
+  /** The first `count` rows of each source. Each batch has one row of each source. */
   case class FirstRows(count: Int) extends Sample {
     override private[dryrun] def in(session: SparkSession, changes: LogicalPlan): LogicalPlan =
       new RowsOfSources(session, count)(changes)
   }
 
-  /** A stream of rows, a batch after the other, in the columns of what it stands for. */
+  /** Returns a stream of rows in the columns of the replaced source, batch by batch. */
   private[dryrun] def stream(
       session: SparkSession,
       columns: Seq[Attribute],
@@ -50,11 +50,11 @@ object Sample {
 }
 
 /**
- * Gives the rows of a sample, batch by batch. Each batch of the query takes one more from each of its
- * sources, so that they go together.
+ * SampleSource: emits the rows of a sample. Each batch of the query takes the next batch of every
+ * source, so that sources advance together.
  *
  * @param batches
- *   the rows of each, as many as the other sources have
+ *   the rows of each batch, in as many batches as for other sources
  */
 private[dryrun] class SampleSource(
     session: SparkSession,
@@ -83,7 +83,7 @@ private[dryrun] class SampleSource(
   private def numberOf(offset: AnyOffset): Long = offset.json.toLong
 }
 
-/** Lets a query read the first rows of each of its sources, a batch for each of them. */
+/** Replaces the sources of a query by their first rows, one row per batch. */
 private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
 
   def apply(changes: LogicalPlan): LogicalPlan = {
@@ -106,7 +106,7 @@ private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
   private def ofStreams(streams: Seq[LogicalPlan]): Seq[(LogicalPlan, Seq[InternalRow])] =
     if (streams.isEmpty) Nil
     else {
-      // of a snapshot its stream would make a copy first
+      // The stream of a snapshot would first copy the snapshot, so its rows are read directly.
       val snapshots = streams.flatMap { stream =>
         InitialSnapshotData.rowsOf(stream).map(stream -> first(session, _))
       }

@@ -25,14 +25,14 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.ExplainErrors
 
 /**
- * One change of a sample, as people write it.
+ * One change of a sample, in text form.
  *
  * @param line
- *   all of it
+ *   the complete line
  * @param source
- *   which source it is of; none if that is not said
+ *   the name of the source, if the line names one
  * @param values
- *   what follows the kind: words, or JSON
+ *   the text after the row kind: words, or JSON
  */
 private[dryrun] final case class SampleChange(
     line: String,
@@ -41,7 +41,7 @@ private[dryrun] final case class SampleChange(
     values: String) {
   import SampleChange._
 
-  /** The row of a source with these columns. */
+  /** Returns the row of a source with these columns. */
   def row(columns: Seq[Attribute], timeZone: String): InternalRow = {
     val fields = columns.zip(texts(columns)).map { case (column, text) =>
       try text.fold[Any](null)(valueOf(_, column.dataType, timeZone))
@@ -57,7 +57,7 @@ private[dryrun] final case class SampleChange(
   def invalid(columns: Seq[Attribute], reason: String): Throwable =
     ExplainErrors.sampleInvalid(line, columns, reason)
 
-  /** The text of each value; none for NULL. */
+  /** Returns the text of each value, or None for NULL. */
   private def texts(columns: Seq[Attribute]): Seq[Option[String]] = asJson match {
     case Some(JObject(fields)) =>
       val unknown = fields.map(_._1).filterNot(name => columns.exists(_.name == name))
@@ -91,7 +91,7 @@ private object SampleChange {
     case other => Some(compact(render(other)))
   }
 
-  /** What has parts is read as JSON, all else as a cast reads it. */
+  /** Arrays, maps and structs are read as JSON, other types by a cast. */
   private def valueOf(text: String, dataType: DataType, timeZone: String): Any =
     dataType match {
       case _: ArrayType | _: MapType | _: StructType =>
@@ -102,20 +102,22 @@ private object SampleChange {
 }
 
 /**
- * Reads a sample as text. Each line is a change, and a batch of its own unless it begins with `&`:
- * then it comes in the same batch as the one before.
+ * Reads a sample from text. Each line is a change and starts a batch. A line with `&` belongs to
+ * the batch of the previous line.
+ *
  * {{{
  *   rides +I 1 Oslo 5
  *   & rides +I 2 'New York' NULL
  *   rides -D {"id": 1, "city": "Oslo", "fare": 5}
  * }}}
- * The name of the source can be left out where there is one.
+ *
+ * With a single source, the name of the source is optional.
  */
 private[dryrun] object SampleText {
   private val Word = """'((?:[^']|'')*)'(?=\s|$)|(\S+)""".r
   private val Line = """(?s)(&\s*)?(?:('(?:[^']|'')*'|\S+)\s+)??([-+][IUD])(?:\s+(.*))?""".r
 
-  /** The changes of each batch. */
+  /** Returns the changes of each batch. */
   def apply(text: String): Seq[Seq[SampleChange]] =
     text.linesIterator
       .map(_.trim)
@@ -126,7 +128,7 @@ private[dryrun] object SampleText {
         else batches :+ Vector(change)
       }
 
-  /** The values of a line; none for NULL. */
+  /** Returns the values of a line, or None for NULL. */
   def words(text: String): Seq[Option[String]] = Word
     .findAllMatchIn(text)
     .map { found =>
@@ -153,12 +155,12 @@ private[dryrun] object SampleText {
 }
 
 /**
- * Writes rows as people do: `+I Oslo 5`.
+ * Formats rows in text form: `+I Oslo 5`.
  *
  * @param columns
- *   those of the rows; the last one may tell their kind
+ *   the columns of the rows; the last one may be the row kind
  * @param timeZone
- *   in which times are shown
+ *   the time zone of timestamps
  */
 private[dryrun] class RowText(columns: Seq[Attribute], timeZone: String) {
 
@@ -174,13 +176,13 @@ private[dryrun] class RowText(columns: Seq[Attribute], timeZone: String) {
       Some(timeZone))
   }
 
-  /** The row with its kind, `+I` where nothing tells one. */
+  /** Returns the row with its kind, or `+I` without a kind column. */
   def apply(row: InternalRow): String =
     kind.fold(text(RowKind.Symbols(RowKind.Insert.toInt), row, values)) { kindOf =>
       text(kindOf(row), row, values.init)
     }
 
-  /** A row of the result, whose last column is the change type. */
+  /** Returns a row of the result, whose last column is the change type. */
   def ofResult(row: InternalRow): String = {
     val place = columns.size - 1
     val changeType = row.get(place, StringType).toString
@@ -197,7 +199,7 @@ private[dryrun] class RowText(columns: Seq[Attribute], timeZone: String) {
 
 private[dryrun] object RowText {
 
-  /** A value as a word that [[SampleText]] reads again. */
+  /** Quotes a value as a word for [[SampleText]]. */
   def quoted(text: String): String =
     if (text.isEmpty || text == "NULL" || text.startsWith("'") || text.exists(_.isWhitespace)) {
       s"'${text.replace("'", "''")}'"

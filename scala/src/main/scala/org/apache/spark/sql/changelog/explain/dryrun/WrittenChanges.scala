@@ -23,8 +23,7 @@ import org.apache.spark.sql.changelog.errors.ExplainErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ReadName}
 
 /**
- * Lets a query read changes that are written down, in the columns of its tables: in place of what
- * `from_changelog` and its like read and how they do.
+ * Replaces the sources of a query by changes in text form, in the columns of the query's tables.
  */
 private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[SampleChange]]) {
   private val timeZone = session.sessionState.conf.sessionLocalTimeZone
@@ -74,7 +73,7 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
 
   private def reads(source: FromChangelog, rows: IndexedSeq[Seq[InternalRow]]): FromChangelog = {
     val kind = AttributeReference("_kind", ByteType, nullable = false)()
-    // as it was before the watermark was said
+    // The columns before the watermark was added.
     val stream = Sample.stream(session, source.output :+ kind, rows)
     val delayKey = EventTimeWatermark.delayKey
     val timed =
@@ -93,12 +92,12 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
 }
 
 /**
- * A source of a query, as people call it.
+ * A source of a query, with its names.
  *
  * @param names
- *   those it has in the query: of its view, or as it is called there, where it has no other
+ *   the names in the query: the view's name, else the relation's name
  * @param readings
- *   where it is read; the columns of one reading are those of the others under other ids
+ *   the readings of the source, with equal columns under different ids
  */
 private[dryrun] final case class NamedSource(names: Seq[String], readings: Seq[FromChangelog]) {
   def columns: Seq[Attribute] = readings.head.output
@@ -106,7 +105,7 @@ private[dryrun] final case class NamedSource(names: Seq[String], readings: Seq[F
 
 private[dryrun] object NamedSources {
 
-  /** The sources of a query, in the order in which they are read. */
+  /** Returns the sources of a query, in the order of reading. */
   def apply(plan: LogicalPlan): Seq[NamedSource] = {
     val found = mutable.ArrayBuffer.empty[(FromChangelog, Option[String])]
     def visit(plan: LogicalPlan, name: ReadName): Unit = plan match {

@@ -19,14 +19,14 @@ import org.apache.spark.sql.{Row, SparkSession => AnySession}
 import org.apache.spark.sql.changelog.compat.SparkRules
 
 /**
- * Computes rows of plans once, and finds those among them that others are made of.
+ * Computes the rows of a plan once, and finds the input rows behind them.
  *
- * What is found is kept until all is closed, so that what stands below is computed of the same rows.
+ * Found rows stay cached until `close`, so that lower nodes use the same rows.
  */
 private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
   private val kept = mutable.ArrayBuffer.empty[RDD[_]]
 
-  /** The rows of a plan, in its columns. */
+  /** Computes and caches the rows of a plan, in the plan's columns. */
   def keep(plan: LogicalPlan): LogicalPlan = {
     val rows = Dataset.ofRows(session, plan).localCheckpoint(eager = true)
     kept ++= rows.queryExecution.analyzed.collect { case rows: LogicalRDD => rows.rdd }
@@ -36,19 +36,19 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
   override def close(): Unit = kept.foreach(_.unpersist(blocking = false))
 
   /**
-   * The rows of `plan` for which there is one among `wanted` with equal values.
+   * Returns the rows of `plan` with a matching row in `wanted`.
    *
    * @param equal
-   *   what must be equal: expressions over `plan`, and columns of `wanted`
+   *   pairs of an expression over `plan` and a column of `wanted` that must be equal
    * @param condition
-   *   what must be true besides, over columns of both
+   *   a further condition over columns of both
    */
   def behind(
       plan: LogicalPlan,
       wanted: LogicalPlan,
       equal: Seq[(Expression, Attribute)],
       condition: Option[Expression] = None): LogicalPlan = {
-    // under names of their own, as both may have the same columns
+    // With new column ids, because both plans may have the same columns.
     val renamed = wanted.output.map(column => Alias(column, column.name)())
     val known = AttributeMap(wanted.output.zip(renamed.map(_.toAttribute)))
     val values = equal.map { case (value, _) => Alias(value, "value")() }
@@ -71,7 +71,7 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
 
   def isEmpty(rows: LogicalPlan): Boolean = Dataset.ofRows(session, rows).isEmpty
 
-  /** How many rows there are, and the first of them as text. */
+  /** Returns the number of rows, and the first `most` rows as text. */
   def show(rows: LogicalPlan, most: Int): (Long, Seq[Seq[(String, Option[String])]]) = {
     val frame = Dataset.ofRows(session, rows)
     val timeZone = Some(session.sessionState.conf.sessionLocalTimeZone)
@@ -91,8 +91,8 @@ private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
 private[lineage] object RowsBehind {
 
   /**
-   * Whether values of a column tell rows of a plan apart when it is computed again: sums of `DOUBLE`s
-   * depend on the order of rows in their last digits.
+   * Whether values of a column identify rows when the plan is computed again. Sums of `DOUBLE`s
+   * depend on the order of rows in the last digits.
    */
   def areComparable(column: Attribute, plan: LogicalPlan): Boolean =
     RowOrdering.isOrderable(column.dataType) && !(hasFractions(column.dataType) && plan.exists {
@@ -105,7 +105,9 @@ private[lineage] object RowsBehind {
     case _ => false
   }
 
-  /** Names that several columns have are told apart by where they come from, as far as that is known. */
+  /**
+   * Returns distinct names of columns. Repeated names get their qualifier, if known, or a number.
+   */
   def uniqueNames(columns: Seq[Attribute]): Seq[String] = {
     def isRepeated(name: String, names: Seq[String]) = names.count(_ == name) > 1
     val plain = columns.map(_.name)
@@ -121,7 +123,7 @@ private[lineage] object RowsBehind {
 }
 
 /**
- * Shows the rows behind all rows of a query's result, as its tables are now: `WHY SELECT …`.
+ * Shows the source rows behind a query's result, as of now: `WHY SELECT …`.
  *
  * @param query
  *   the query as parsed

@@ -17,26 +17,26 @@ import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable, ReadName, RowTtl, Skew}
 
 /**
- * Finds, node by node from the result down, the rows that stand behind a query's result: those of which
- * a node has made them.
+ * Finds the source rows behind a query's result, node by node from the result down.
  *
  * {{{
- *   a group                       all rows of it
- *   a row of a join               the rows of both sides it is made of
- *   a row of a window, a rank     all rows of its partition
- *   a row of DISTINCT             all that are equal to it
- *   a row within a limit          itself
- *   a row of from_changelog       the changes of its key, or of the row where it has no key
+ *   a group                       all rows of the group
+ *   a row of a join               the joined rows of both sides
+ *   a row of a window, a rank     all rows of the partition
+ *   a row of DISTINCT             all equal rows
+ *   a row within a limit          the row itself
+ *   a row of from_changelog       the changes of its key, or of the row if there is no key
  * }}}
- * Nothing of that is remembered: it is computed, and exact as long as the plan gives the same rows each
- * time. Where a node's rows can't be told apart so, that is said, and nothing is shown of what is below.
+ *
+ * Nothing is stored. The trace recomputes the plan, and is exact if the plan is deterministic. If
+ * the rows of a node are not distinguishable, a note says so, and the trace stops there.
  */
 private[changelog] class TraceRows(session: SparkSession) {
   import TraceRows._
 
-  /** All rows of an analyzed query that reads no stream, and what stands behind them. */
+  /** Traces all rows of an analyzed query without streams. */
   def apply(query: LogicalPlan): Seq[TracedNode] = {
-    // the same time for all that is computed
+    // One current time for all computations.
     val plan = ResolvePassingTime.at(query, System.currentTimeMillis())
     plan
       .collectWithSubqueries { case leaf: LeafNode if leaf.isStreaming => leaf }
@@ -53,7 +53,7 @@ private[changelog] class TraceRows(session: SparkSession) {
 
 private object TraceRows {
 
-  /** How many rows of a node are shown. */
+  /** The number of displayed rows per node. */
   private val Most = 100
 
   private def shown(
@@ -75,9 +75,9 @@ private object TraceRows {
 
     /**
      * @param wanted
-     *   rows of the node, in its columns
+     *   rows of the node, in the node's columns
      * @param name
-     *   what its rows are called where it is read
+     *   the name under which the node is read
      */
     def trace(
         node: LogicalPlan,
@@ -115,7 +115,7 @@ private object TraceRows {
         }
     }
 
-    /** None if a node's rows tell nothing of those they are made of. */
+    /** Returns None if a node's rows do not identify their input rows. */
     private def behind(node: LogicalPlan, wanted: LogicalPlan): Option[Behind] =
       if (node.expressions.exists(!_.deterministic)) None
       else
@@ -159,7 +159,7 @@ private object TraceRows {
       val compared = results.zip(wanted.output).map { case (result, column) =>
         (isGrouping(aggregate, result), result.toAttribute -> column)
       }
-      // a result may leave out what its group is
+      // An aggregate may omit its groups from the result.
       val namesGroup = compared.count(_._1) >= aggregate.groupingExpressions.size
       val groups =
         rows.behind(all, wanted, compared.filter(_._1 || !namesGroup).map(_._2))
@@ -176,8 +176,8 @@ private object TraceRows {
     }
 
     /**
-     * A row that has found no other has NULLs in its place, which are no row of that side: so of it only
-     * those count that meet the condition.
+     * A padding row has NULLs in place of a match, and NULLs are no row of that side. Only rows
+     * that satisfy the condition are therefore matches.
      */
     private def ofJoin(join: Join, wanted: LogicalPlan): Option[Behind] = {
       val (left, right) = (join.left, join.right)
@@ -244,7 +244,9 @@ private object TraceRows {
       s"rows are told apart without ${others.map(_.name).mkString(", ")}, which can't be compared")
   }
 
-  /** Says that nothing was found where something must be, as with ranks among equals. */
+  /**
+   * Returns a note if no input row was found although one must exist, as with ranks among ties.
+   */
   private def emptinessNote(
       rows: RowsBehind,
       node: LogicalPlan,
@@ -266,16 +268,16 @@ private object TraceRows {
 }
 
 /**
- * The rows of a node that stand behind some rows of a query's result.
+ * The rows of a node behind some rows of a query's result.
  *
  * @param level
- *   how far below the result it is
+ *   the distance from the result
  * @param count
- *   how many rows they are
+ *   the number of rows
  * @param rows
- *   some of them, the text of each column by its name; none for NULL
+ *   some of the rows: the text of each column by name, or None for NULL
  * @param note
- *   what must be known of it besides
+ *   a remark on the trace
  */
 private[changelog] final case class TracedNode(
     level: Int,
@@ -284,7 +286,7 @@ private[changelog] final case class TracedNode(
     rows: Seq[Seq[(String, Option[String])]],
     note: Option[String]) {
 
-  /** As rows of a table: one for each row, or one without any. */
+  /** Returns one table row for each row, or one without a row. */
   def toRows: Seq[Row] = {
     val texts = rows.map(_.map { case (name, text) => name -> text.orNull }.toMap)
     val shown = if (texts.isEmpty) Seq(null) else texts

@@ -48,7 +48,8 @@ private[optimizer] object AggregateRewrite extends NodeRewrite {
 }
 
 /**
- * Replaces a `Rank` by the operator that keeps the best rows.
+ * Replaces a `Rank` by a [[ChangelogRank]], the operator for the best rows.
+ *
  * {{{
  *   Rank row_number [upper(city)] [fare] 1..3   =>   ChangelogRank row_number [partition] [fare] 1..3
  *   +- rides  [I,UB,UA,D]                            +- Project [*, upper(city) AS partition]
@@ -90,7 +91,10 @@ private[optimizer] object RankRewrite extends NodeRewrite {
     NodeRewrite.select(rewritten, rank.output, withKind = !node.mode.isInsertOnly)
   }
 
-  /** The key the consumer replaces rows by, or any; of the rows themselves, not of their ranks. */
+  /**
+   * Returns the key by which the consumer replaces rows, or any key. The key identifies a row,
+   * not its slot.
+   */
   private def pairBy(node: AnnotatedPlan): Option[Seq[Attribute]] = {
     val input = node.children.head
     node.requiredKey

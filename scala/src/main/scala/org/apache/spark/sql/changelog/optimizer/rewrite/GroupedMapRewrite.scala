@@ -14,7 +14,8 @@ import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Calls a function of the user anew for each group that changes.
+ * Calls a grouped map function again for each changed group.
+ *
  * {{{
  *   FlatMapGroupsInPandas [k] f    =>   ChangelogConsolidate
  *   +- t  [I,UB,UA,D]                   +- ChangelogConsolidate in place
@@ -26,14 +27,16 @@ import org.apache.spark.sql.changelog.plans._
  *                                             +- FlatMapGroupsInPandas [k] f
  *                                                +- ReplayedVersion -D
  * }}}
- * The function's results do not say of which rows they are, so Spark's operator stands there twice.
  *
- * Where two inputs are grouped together their rows are kept together, so that a change on one side
- * replays the group on both: each row with the number of its side, and NULL in the columns of the
- * other.
+ * The function's results do not name a version of the rows, so Spark's operator stands in the
+ * plan twice.
  *
- * Where groups are emitted once, when the watermark has closed them, only their last version is
- * replayed, and there is nothing to net.
+ * The rows of cogrouped inputs are stored together, so that a change on one side replays the
+ * group on both. Each row has the number of its side, and NULL in the columns of the opposite
+ * side.
+ *
+ * If groups are emitted once, after the watermark closes them, only the last version is replayed,
+ * without netting.
  */
 private[optimizer] object GroupedMapRewrite extends NodeRewrite {
 
@@ -95,7 +98,7 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     if (waits) Project(node.plan.output, computed)
     else {
       val columns = node.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
-      // most of a group's results stay as they are, and need not be sent anywhere
+      // Most results of a group do not change, and need no shuffle.
       val differences = netted(columns, computed.kind, computed, inPlace = true)
       netted(columns, differences.outputKind, differences, inPlace = false)
     }
@@ -114,7 +117,7 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     results,
     inPlace)
 
-  /** What is given out in no order, in the order in which rows are replayed otherwise. */
+  /** Sorts closed groups, which come in no order, into the usual order of a replay. */
   private def sorted(replay: ChangelogReplay): Sort = {
     val groups = replay.partition.map(SortOrder(_, Ascending))
     val columns = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
@@ -122,14 +125,14 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
   }
 
   /**
-   * The rows to keep.
+   * The rows to store.
    *
    * @param partition
-   *   what they are kept by
+   *   the columns that rows are stored by
    * @param side
-   *   the column with the number of a row's side, if there are two
+   *   the column with the number of a row's side, for two inputs
    * @param columns
-   *   for each input, what its columns are called here
+   *   for each input, the stored column of each input column
    */
   private case class KeptRows(
       partition: Seq[Attribute],
@@ -152,12 +155,12 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     val groups = grouped.groups.zip(inputs).map { case (group, input) =>
       NodeRewrite.partitionColumns(group, input)
     }
-    // what rows are kept by is not kept once more
+    // The partition columns are not stored twice.
     val others = map.children.zip(groups).map { case (input, group) =>
       columnsOf(input).filterNot(column => group.exists(_.semanticEquals(column)))
     }
     val kinds = inputs.map(input => RowKind.find(input.output))
-    // a watermark on one side says nothing about the groups of the other
+    // A watermark on one side says nothing about the groups of the opposite side.
     val isTimed = groups.transpose.map(_.forall(EventTime.columnOf(_).isDefined))
     val union = Union(inputs.indices.map { side =>
       val partition = groups(side).zip(isTimed).map { case (column, isTimed) =>
@@ -190,6 +193,6 @@ private[optimizer] object GroupedMapRewrite extends NodeRewrite {
     case column => column
   }
 
-  /** The columns of an input: Spark has those that are grouped by twice. */
+  /** Returns the columns of an input. Spark repeats the grouping columns. */
   private def columnsOf(input: LogicalPlan): Seq[Attribute] = input.output.distinctBy(_.exprId)
 }

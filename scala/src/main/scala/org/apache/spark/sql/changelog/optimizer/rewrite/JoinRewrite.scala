@@ -18,14 +18,17 @@ import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
  * Replaces a `Join` of two changelogs by a [[ChangelogJoin]].
+ *
  * {{{
  *   Join LeftOuter, (o.uid = u.uid AND o.ts > u.ts)     =>   ChangelogJoin [o.uid] [u.uid], o.ts > u.ts
  *   :- orders  [I,UB,UA,D]                                   :- orders  [I,UB,UA,D]
  *   +- users   [I,UB,UA,D]                                   +- users   [I,UB,UA,D]
  * }}}
- * A join with something static stays Spark's own, and the row kind passes through. Operators below
- * it must not suffer from how Spark joins: it may stop before it has read all changes, and without
- * an equality it may read them several times, unless the static side is broadcast.
+ *
+ * A join with a static input remains Spark's join, and the row kind passes through. Spark's join
+ * may stop before reading all changes, and operators below would lose changes. `ChangelogDrain`
+ * reads the rest. Without an equality, Spark's join may read changes several times, so the static
+ * side is broadcast.
  */
 private[optimizer] object JoinRewrite extends NodeRewrite {
 
@@ -92,11 +95,14 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
       salted(1))
   }
 
-  /** Whether a row of an input replaces the one with its key. */
+  /** Whether a row of an input replaces the row with an equal key. */
   private[rewrite] def replaces(input: AnnotatedPlan): Boolean =
     input.required == UpdateKind.OnlyUpdateAfter
 
-  /** How the join emits changes; paired by the key the consumer replaces rows by, or any. */
+  /**
+   * Returns the form of the join's changes. Updates are paired by the key of the consumer, or by
+   * any key.
+   */
   private[rewrite] def result(node: AnnotatedPlan): JoinResult = {
     val key = node.requiredKey.orElse(node.upsertKeys.headOption)
     JoinResult(
@@ -108,7 +114,8 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
 }
 
 /**
- * Spreads the rows of a join key that many rows have, or all: a salt is one more part of the join key.
+ * Spreads the rows of hot join keys, or of all join keys, by a salt. The salt is an additional
+ * part of the join key.
  *
  * {{{
  *   Join bids.auction = auctions.id      ChangelogJoin [auction, salt of the row] [id, salt]
@@ -117,18 +124,19 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
  *                                           +- auctions
  * }}}
  *
- * The salt of a row of the skewed side is by a hash of what tells it apart, so that what takes it back
- * has the same. Each row of that side meets one copy of a row of the other one, as it would meet the
- * row: pairs, keys and rows without a match are as they were. All copies of a row change with it.
+ * A row of the skewed side gets a salt by a hash of its key, so its retraction gets the same
+ * salt. Each skewed row meets one copy of each matching row of the opposite side. The result, its
+ * keys and the padding rows therefore do not change. An update of an opposite row changes all
+ * copies.
  */
 private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: SkewedSide) {
   private val copied =
     AttributeReference(Salt.Name, IntegerType, nullable = false, Salt.metadata)()
 
-  /** What follows one side of the join key. */
+  /** Returns the salt of one side, the last part of the join key. */
   def salt(isLeft: Boolean): Expression = if (isLeft == skew.isLeft) saltOfRow else copied
 
-  /** The inputs, those of the other side with their copies. */
+  /** Returns the inputs, with the opposite side copied for each salt. */
   def inputs(rewritten: Seq[LogicalPlan]): Seq[LogicalPlan] = {
     val other = if (skew.isLeft) 1 else 0
     rewritten.updated(other, copies(rewritten(other)))
@@ -152,8 +160,8 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
   }
 
   /**
-   * What tells a row of a side apart: first of all the key by which its rows are replaced, as the old row is
-   * looked for where the new one is.
+   * Returns the columns for the hash of a row. First choice is the key by which rows are
+   * replaced: a new row must hash like the old row.
    */
   private def hashed(side: AnnotatedPlan): Seq[Attribute] = {
     val holding = side.upsertKeys.filter(equi.references(skew.isLeft).subsetOf(_))
@@ -161,7 +169,7 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
     Salt.columns(side.plan.output, key)
   }
 
-  /** Whether a row of one side has one of the values; none if all are meant. */
+  /** Returns the condition for rows with skewed values. None if all rows are spread. */
   private def isSkewed(isLeft: Boolean): Option[Expression] = {
     val key = equi.key(isLeft).map(EquiJoin.plain)
     skew.values
@@ -174,7 +182,7 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
       .reduceOption(Or(_, _))
   }
 
-  /** Which parts of the join key the columns of the hint are. */
+  /** The positions of the hint's columns in the join key. */
   private lazy val ordinals: Seq[Int] = skew.columns.map { column =>
     equi
       .key(skew.isLeft)
@@ -184,13 +192,14 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
 
 private[rewrite] object SpreadRows {
 
-  /** How the rows of a join are spread, if they are. */
+  /** Returns the spreading of a join's rows, if the join has any. */
   def of(node: AnnotatedPlan, state: JoinState): Option[SpreadRows] =
     SkewedSide.of(state.join).map(new SpreadRows(node, state.equi, _))
 }
 
 /**
- * Replaces a `TemporalJoin` by the operator that keeps versions in order of time.
+ * Replaces a `TemporalJoin` by the operator for versions in time order.
+ *
  * {{{
  *   TemporalJoin Inner [o.cur] [r.cur]      =>   ChangelogTemporalJoin [o.cur] [r.cur]
  *   :- orders  [I,UB,UA,D]                       :- Project [*, o.at + 1 AS time]
@@ -231,7 +240,7 @@ private[optimizer] object TemporalJoinRewrite extends NodeRewrite {
     NodeRewrite.select(rewritten, join.output, withKind = !node.mode.isInsertOnly)
   }
 
-  /** A side with its time among its columns. */
+  /** Returns a side with its time as a column. */
   private def withTime(side: LogicalPlan, time: Expression): (LogicalPlan, Attribute) =
     time match {
       case column: Attribute => (side, side.output.find(_.exprId == column.exprId).get)

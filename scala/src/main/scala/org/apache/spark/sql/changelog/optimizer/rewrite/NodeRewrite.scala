@@ -13,10 +13,11 @@ import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, SignedMetrics}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Numbers the stateful operators and the sources of a whole plan, all of its `to_changelog` in turn.
+ * OperatorIds: numbers the stateful operators and the sources of a plan, across every
+ * `to_changelog`.
  *
  * @param first
- *   the first id Spark's own operators have not taken
+ *   the first id beyond Spark's own operators
  */
 private[optimizer] class OperatorIds(first: Long) {
   private var nextId = first
@@ -28,7 +29,7 @@ private[optimizer] class OperatorIds(first: Long) {
     id
   }
 
-  /** Does something, and tells which operators were numbered meanwhile. */
+  /** Runs `body`, and returns the ids assigned meanwhile. */
   def during[T](body: => T): (T, Seq[Long]) = {
     val before = nextId
     val result = body
@@ -43,16 +44,16 @@ private[optimizer] class OperatorIds(first: Long) {
 }
 
 /**
- * Rewrites one kind of node, whose inputs are already rewritten.
+ * Rewrites one kind of node over rewritten inputs.
  *
  * The result carries a `_row_kind` column exactly if the node's mode is not insert-only.
  */
 private[optimizer] trait NodeRewrite {
 
-  /** Whether this is the rewrite for `node`. */
+  /** Whether this rewrite handles `node`. */
   def isDefinedAt(node: AnnotatedPlan): Boolean
 
-  /** The nodes whose rewritten plans it builds on. */
+  /** Returns the nodes whose rewritten plans are the inputs of the rewrite. */
   def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = node.children
 
   def apply(node: AnnotatedPlan, inputs: Seq[LogicalPlan], ids: OperatorIds): LogicalPlan
@@ -60,7 +61,7 @@ private[optimizer] trait NodeRewrite {
 
 private[optimizer] object NodeRewrite {
 
-  /** All rewrites of particular nodes; any other node is stateless. */
+  /** All rewrites of particular nodes. Other nodes are stateless. */
   val all: Seq[NodeRewrite] =
     Seq(
       StaticRewrite,
@@ -79,11 +80,11 @@ private[optimizer] object NodeRewrite {
       GroupedMapRewrite,
       RecursionRewrite)
 
-  /** The rewrite for `node`. */
+  /** Returns the rewrite for `node`. */
   def forNode(node: AnnotatedPlan): NodeRewrite =
     all.find(_.isDefinedAt(node)).getOrElse(StatelessRewrite)
 
-  /** `plan` with exactly `columns`, then a row kind if `withKind`. */
+  /** Returns `plan` with exactly `columns`, and a row kind if `withKind`. */
   def select(plan: LogicalPlan, columns: Seq[Attribute], withKind: Boolean): LogicalPlan = {
     val kind = if (withKind) Some(rowKind(plan)) else None
     val wanted = columns ++ kind
@@ -91,7 +92,7 @@ private[optimizer] object NodeRewrite {
     else Project(wanted, plan)
   }
 
-  /** `plan`, whose updates come as pairs, as a consumer wants them. */
+  /** Returns `plan`, whose updates are pairs, in the consumer's form of updates. */
   def sending(updateKind: UpdateKind, plan: LogicalPlan): LogicalPlan =
     if (updateKind != UpdateKind.OnlyUpdateAfter) plan
     else {
@@ -99,7 +100,7 @@ private[optimizer] object NodeRewrite {
       Filter(Not(EqualTo(kind, Literal(RowKind.UpdateBefore))), plan)
     }
 
-  /** What rows are partitioned by, as columns that are equal exactly if their bytes are. */
+  /** Returns the partitioning as columns with equal bytes for equal values. */
   def partitionColumns(partition: Seq[Expression], input: LogicalPlan): Seq[NamedExpression] =
     partition.filterNot(_.foldable).map { expression =>
       SparkRules.normalizeFloats(CollationKey.injectCollationKey(expression)) match {
@@ -109,8 +110,7 @@ private[optimizer] object NodeRewrite {
     }
 
   /**
-   * What equal rows agree on: a key of the rows, or all columns, as far as they are equal exactly if
-   * their bytes are.
+   * Returns columns with equal bytes for equal rows: an upsert key, or all comparable columns.
    */
   def placeOfRows(node: AnnotatedPlan): Seq[Attribute] = {
     val columns = node.plan.output.filter { column =>
@@ -120,18 +120,18 @@ private[optimizer] object NodeRewrite {
     keys.headOption.getOrElse(columns)
   }
 
-  /** An expression that has equal bytes where `key` has equal values. */
+  /** Returns an expression with equal bytes for equal values of `key`. */
   def sameBytes(key: Expression): Expression =
     if (UnsafeRowUtils.isBinaryStable(key.dataType)) SparkRules.normalizeFloats(key)
     else CollationKey(key)
 
-  /** The row kind of a rewritten plan, `+I` where it has none. */
+  /** Returns the row kind of a rewritten plan, or `+I` if the plan has none. */
   private def rowKind(plan: LogicalPlan): NamedExpression =
     RowKind.find(plan.output).getOrElse(Alias(Literal(RowKind.Insert), RowKind.ColumnName)())
 }
 
 /**
- * Lets the row kind pass through nodes that treat each row by itself.
+ * Passes the row kind through stateless nodes.
  *
  * {{{
  *   Project [a + 1 AS b]     =>   Project [a + 1 AS b, _row_kind]
@@ -161,7 +161,7 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
     }
   }
 
-  /** Columns that a generator does not pass on: the row kind may stand before them. */
+  /** Returns the indices of columns dropped by a generator. The row kind may shift them. */
   private def leftOut(generate: Generate, input: LogicalPlan): Seq[Int] = {
     val passedOn = AttributeSet(generate.requiredChildOutput)
     val columns = generate.child.outputSet -- passedOn
@@ -170,8 +170,8 @@ private[optimizer] object StatelessRewrite extends NodeRewrite {
 }
 
 /**
- * Gives all inputs of a union the same columns; rows of an insert-only input beside a changing
- * one are inserts.
+ * Gives all inputs of a union equal columns. Rows of an insert-only input beside a changing one
+ * are inserts.
  */
 private[optimizer] object UnionRewrite extends NodeRewrite {
 
@@ -189,8 +189,8 @@ private[optimizer] object UnionRewrite extends NodeRewrite {
 }
 
 /**
- * Leaves alone what never changes: Spark computes it as in a batch query, in the first batch only if
- * its rows stand among changing ones.
+ * Leaves static plans unchanged, for Spark to compute. Static rows beside a changelog come in the
+ * first batch only.
  */
 private[optimizer] object StaticRewrite extends NodeRewrite {
 

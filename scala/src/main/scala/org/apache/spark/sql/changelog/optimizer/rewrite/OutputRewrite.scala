@@ -20,19 +20,20 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{OutputMode, RowKind, UpdateKind}
 
 /**
- * Sees to it that a reader gets at most one change per key and batch.
+ * Guarantees at most one change per key and batch to the reader.
  *
- * A stateful operator emits one already, the halves of an update side by side. Projections that
- * keep the key and filters leave them so: [[ChangelogOutput]] then only looks at neighbours. After
- * anything else the batch's changes are netted by [[ChangelogConsolidate]].
+ * A stateful operator already emits one change per key, with the before and after image as
+ * neighbors. Filters, and projections that keep the key, preserve this order. [[ChangelogOutput]]
+ * then compares only neighbors. After other nodes, [[ChangelogConsolidate]] nets the batch's
+ * changes.
  */
 private[optimizer] object OutputRewrite {
 
   /**
-   * The root of the rewritten query.
+   * Returns the root of the rewritten query.
    *
    * @param operators
-   *   the nodes below that have become operators, with the numbers of those
+   *   the nodes with operators, and the numbers of the operators
    */
   def apply(
       root: AnnotatedPlan,
@@ -65,8 +66,8 @@ private[optimizer] object OutputRewrite {
   }
 
   /**
-   * The root of a query whose rows are all new, in whose place the target holds others: they go, but
-   * for those that are the same.
+   * Returns the root of a query whose new result replaces the rows of the target. Unequal rows of
+   * the target are deleted.
    *
    * @param held
    *   the rows of the target, in the columns of the query
@@ -89,7 +90,7 @@ private[optimizer] object OutputRewrite {
     output(root, explanation, RowKind.find(netted.output), pairBy = None, nettedBy, netted)
   }
 
-  /** A root that can be explained but not executed. */
+  /** Returns a root for EXPLAIN, not for execution. */
   def explained(root: AnnotatedPlan): ChangelogOutput =
     output(
       root,
@@ -128,13 +129,13 @@ private[optimizer] object OutputRewrite {
 
   private object Netting {
 
-    /** Rows that only come, or that are netted where they are made. */
+    /** The rows are insert-only, or netted by the operator. */
     case object None extends Netting
 
-    /** There is one row per key, for old rows are left out. */
+    /** One row per key, because before images are omitted. */
     case class Alone(key: Seq[Attribute]) extends Netting
 
-    /** The halves of an update stand side by side. */
+    /** Before and after images are neighbors. */
     case class Neighbours(key: Seq[Attribute]) extends Netting
 
     case class Consolidate(key: Seq[Attribute], pairs: Boolean) extends Netting
@@ -153,19 +154,19 @@ private[optimizer] object OutputRewrite {
       else Netting.Alone(netted.get)
     } else
       consolidation(root) match {
-        // the rewrite of a window cancels equal rows, and without a key there are no updates
+        // The rewrite of a window cancels equal rows, and without a key there are no updates.
         case Netting.Consolidate(_, false) if query.plan.isInstanceOf[Window] => Netting.None
         case other => other
       }
   }
 
-  /** By the key that a reader replaces rows by, or any. */
+  /** Nets by the key of the reader, or by any key. */
   private def consolidation(root: AnnotatedPlan): Netting = {
     val query = root.children.head
     replacedBy(root).orElse(query.upsertKeys.headOption.map(query.ordered)) match {
       case Some(key) => Netting.Consolidate(key, pairs = true)
       case None =>
-        // maps can't be compared, but equal rows still meet where the other columns are equal
+        // Maps are not comparable, but equal rows still meet through the other columns.
         val comparable =
           query.plan.output.filter(column => RowOrdering.isOrderable(column.dataType))
         Netting.Consolidate(comparable, pairs = false)
@@ -173,8 +174,9 @@ private[optimizer] object OutputRewrite {
   }
 
   /**
-   * The key by which a reader replaces rows that gets no old ones: a batch must hold one change of it
-   * at most, and of no other key. None if the reader gets the old rows, or if none are replaced.
+   * Returns the key by which a reader without before images replaces rows. A batch then holds at
+   * most one change per value of this key. None for a reader with before images, or without
+   * replaced rows.
    */
   private def replacedBy(root: AnnotatedPlan): Option[Seq[Attribute]] = {
     val sink = root.plan.asInstanceOf[ToChangelog]
@@ -184,7 +186,10 @@ private[optimizer] object OutputRewrite {
     else root.requiredKey.orElse(query.upsertKeys.headOption).map(query.ordered)
   }
 
-  /** Whether a new row comes with `+U` exactly if it replaces one, as state tells a join. */
+  /**
+   * Whether an after image always replaces a row, and an insert never does. Joins know this from
+   * state.
+   */
   private def knowsUpdates(node: AnnotatedPlan): Boolean = node.plan match {
     case _: Join => !node.children.exists(side => StaticInference.isStatic(side.plan))
     case _: Rank => true
@@ -194,24 +199,24 @@ private[optimizer] object OutputRewrite {
 }
 
 /**
- * The keys that a batch holds at most one change of, the halves of an update side by side.
+ * NettedKeys: the keys with at most one change per batch, or a pair of neighboring images.
  *
  * {{{
- *   aggregate                 its groups
- *   rank                      a place of it, or a row of its partition
- *   source of new rows        its key
- *   join of one row with one  every key that holds the join key
- *   projection, filter        those of the input, as far as they are kept
+ *   aggregate                 the groups
+ *   rank                      the slot, or the key within the partition
+ *   normalized source         the key
+ *   join of single rows       every upsert key that contains the join key
+ *   projection, filter        the keys of the input, as far as preserved
  * }}}
  */
 private[rewrite] object NettedKeys {
 
   def apply(node: AnnotatedPlan): Seq[AttributeSet] = node.plan match {
     case _: Aggregate => node.upsertKeys
-    // a window is netted by the consumer's key where old rows are left out by that
+    // A window without before images is netted by the consumer's key.
     case _: Window if node.mode.updateKind == UpdateKind.OnlyUpdateAfter => node.upsertKeys
     case rank: Rank =>
-      // a row that changes its partition leaves one and enters the other
+      // A row that changes its partition leaves one partition and enters another.
       val partition = AttributeSet(rank.partitionBy)
       UpsertKeys.slotKey(rank) match {
         case Some(slot) => node.upsertKeys.filter(_ == slot)
@@ -228,11 +233,11 @@ private[rewrite] object NettedKeys {
   }
 
   /**
-   * Where each side has one row per join key at most, so has the result before a batch and after
-   * it; a full join has one per side, whose keys differ. All changes of a key meet in one task if
-   * the key holds the join key.
+   * If each side has at most one row per join key, the result has at most one row per join key. A
+   * full join has one per side, with different keys. All changes of a key meet in one task if the
+   * key contains the join key.
    *
-   * Left and right joins are left out: the row that comes may stand before the one that goes.
+   * Left and right joins are excluded: the inserted row may precede the deleted row.
    */
   private def ofJoin(node: AnnotatedPlan, joinType: JoinType): Seq[AttributeSet] = {
     val state = JoinState(node)
@@ -250,7 +255,7 @@ private[rewrite] object NettedKeys {
       joinType match {
         case _: InnerLike => (holding(joinKey(true)) ++ holding(joinKey(false))).distinct
         case LeftSemi => holding(joinKey(true))
-        // rows without a join key come out as they come in
+        // A left row with a NULL join key passes through the join.
         case LeftAnti if neverNull(node.children(0), joinKey(true)) => holding(joinKey(true))
         case FullOuter if Seq(0, 1).forall(i => neverNull(node.children(i), joinKey(i == 0))) =>
           holding(joinKey(true) ++ joinKey(false))
@@ -258,7 +263,7 @@ private[rewrite] object NettedKeys {
       }
   }
 
-  /** Whether no row has NULL in these columns: a source refuses rows without their key. */
+  /** Whether these columns are never NULL. A source rejects rows with a NULL key. */
   private def neverNull(node: AnnotatedPlan, columns: AttributeSet): Boolean =
     columns.forall(column => node.plan.output.exists(c => c == column && !c.nullable)) ||
       (node.plan match {

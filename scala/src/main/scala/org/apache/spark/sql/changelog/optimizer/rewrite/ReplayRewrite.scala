@@ -17,8 +17,9 @@ import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
 import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogReplay}
 
 /**
- * Computes an aggregate anew for each group that changes, where a function can't take values back
- * or sessions may merge.
+ * Recomputes an aggregate for each changed group, if a function cannot subtract values, or
+ * sessions may merge.
+ *
  * {{{
  *   Aggregate [city], [city, median(fare)]   =>   ChangelogConsolidate [city]
  *   +- rides  [I,UB,UA,D]                         +- Aggregate [city, _row_kind], [city, median(fare)]
@@ -26,16 +27,18 @@ import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogRepl
  *                                                       +- Project [city, fare, _row_kind]
  *                                                          +- rides  [I,UB,UA,D]
  * }}}
- * The aggregate stays Spark's own, with every function Spark has. Over the old rows it gives the
- * group's old result, over the new rows the new one, and the difference is what is emitted.
- * Sessions are found among all rows of the other groups, so these are what rows are kept by.
  *
- * Where groups are emitted once, when the watermark has closed them, only their last version is
- * replayed, and there is nothing to net.
+ * The aggregate remains Spark's own and supports every function of Spark. The aggregate computes
+ * the old result over the old rows and the new result over the new rows. Netting leaves the
+ * difference. Sessions are found among all rows with equal values in the other groups, so rows
+ * are stored by the other groups.
  *
- * Without groups there is one row over no rows too. So each version opens with a row that is in
- * no function's rows. A function of Python knows no filter; there is no row over no rows then, as
- * in batch.
+ * If groups are emitted once, after the watermark closes them, only the last version is replayed,
+ * without netting.
+ *
+ * A global aggregate has one row even over an empty input. Each version therefore opens with a
+ * row hidden from all functions by a filter. Python functions do not support filters, so there is
+ * no result over an empty input, as in batch Spark.
  */
 private[optimizer] object ReplayRewrite extends NodeRewrite {
 
@@ -58,7 +61,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     val hasOpening = groups.isEmpty && !AggregateForm.callsPython(aggregate)
     val replay = ChangelogReplay(
       others.map(_.column),
-      // sessions are looked for in the order in which they begin
+      // Sessions are found in the order of their starts.
       sessions.map(session => SortOrder(session.column, Ascending)),
       sessions.headOption.map(_.column),
       dropsLate = !aggregates(node.children.head),
@@ -93,7 +96,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
   private def aggregates(node: AnnotatedPlan): Boolean =
     node.plan.isInstanceOf[Aggregate] || node.children.exists(aggregates)
 
-  /** What is given out in no order, in the order in which rows are replayed otherwise. */
+  /** Sorts closed groups, which come in no order, into the usual order of a replay. */
   private def sorted(replay: ChangelogReplay): Sort = {
     val rest = replay.columns.filter(column => RowOrdering.isOrderable(column.dataType))
     val order = (replay.partition :+ replay.outputKind) ++ replay.order.map(_.child) ++ rest
@@ -102,9 +105,9 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
 
   /**
    * @param original
-   *   what is grouped by
+   *   the grouping expression
    * @param named
-   *   its value that is compared, as a column
+   *   the compared value of the expression, as a column
    */
   private case class Group(original: Expression, named: NamedExpression) {
     def column: Attribute = named.toAttribute
@@ -128,7 +131,9 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     case other => other.sql
   }
 
-  /** The groups, then what the functions read, in the order in which they name it. */
+  /**
+   * Returns the groups, followed by the columns read by functions, in order of their first use.
+   */
   private def readColumns(
       aggregate: Aggregate,
       groups: Seq[Group],
@@ -141,7 +146,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     Project(groups.map(_.named) ++ others ++ RowKind.find(input.output), input)
   }
 
-  /** The aggregate over both versions of each group's rows. */
+  /** Returns the aggregate over both versions of each group's rows. */
   private def compute(
       aggregate: Aggregate,
       others: Seq[Group],
@@ -168,18 +173,18 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
       overReplay(alias).asInstanceOf[Alias]
     }
     Aggregate(
-      // in the order in which replayed rows come
+      // In the order of replayed rows.
       (others.map(_.column) :+ replay.outputKind) ++ sessions.map(_.column),
       (groups.map(_.column) ++ results) :+ replay.outputKind,
       rows)
   }
 
   /**
-   * A call that does not see the row that opens a version.
+   * Returns a call that ignores the opening row of a version.
    *
-   * Where a DISTINCT call has a filter, Spark expands the rows, which it can't do if there is a
-   * `WITHIN GROUP`. Then the DISTINCT calls see NULL in that row, which `listagg`, `count` and
-   * `sum` leave out.
+   * For a DISTINCT call with a filter, Spark expands the rows, which is impossible beside a
+   * `WITHIN GROUP`. In this case DISTINCT calls read NULL in the opening row, and `listagg`,
+   * `count` and `sum` skip NULL.
    */
   private def withoutOpening(
       call: AggregateExpression,
@@ -198,7 +203,7 @@ private[optimizer] object ReplayRewrite extends NodeRewrite {
     }
   }
 
-  /** The columns of the aggregate, groups under the names they have there. */
+  /** Returns the columns of the aggregate, with the aggregate's names for groups. */
   private def select(
       aggregate: Aggregate,
       groups: Seq[Group],

@@ -17,8 +17,9 @@ import org.apache.spark.sql.changelog.microbatch.SharedChanges
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Rewrites all nodes of a query, inputs first, so that operator ids count from the sources up, left
- * to right. A part that is read several times is rewritten where it is computed:
+ * Rewrites all nodes of a query, inputs first. Operator ids therefore count from the sources up,
+ * left to right. A shared part is rewritten at its first reading:
+ *
  * {{{
  *   Join                              ChangelogJoin
  *   :- Project                        :- Project
@@ -28,10 +29,10 @@ import org.apache.spark.sql.changelog.plans._
  * }}}
  *
  * @param takesOver
- *   in the batch in which state of an earlier query is taken over, whether a node has its own from there,
- *   all of whose result it is to emit
+ *   in the first batch on inherited state: whether a node inherits state, and emits its whole
+ *   result
  * @param watch
- *   in a dry run, notes the rows that nodes send
+ *   in a dry run, records the rows emitted by nodes
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
@@ -39,7 +40,7 @@ private[optimizer] class RewriteNodes(
     watch: Option[WatchNodes]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
-  /** The nodes that have become operators, in the order of their ids. */
+  /** The nodes with operators, in the order of operator ids. */
   val operators: mutable.ArrayBuffer[RewrittenNode] = mutable.ArrayBuffer.empty
 
   def apply(node: AnnotatedPlan): LogicalPlan = node.shared match {
@@ -54,7 +55,7 @@ private[optimizer] class RewriteNodes(
 
   private def rewrite(node: AnnotatedPlan): LogicalPlan = {
     val rewrite = NodeRewrite.forNode(node)
-    // what lies below a source is Spark's own
+    // The plan below a source belongs to Spark.
     val inputs = node.plan match {
       case source: FromChangelog => Seq(source.child)
       case _ => rewrite.inputs(node).map(apply)
@@ -75,7 +76,7 @@ private[optimizer] class RewriteNodes(
     case _ => node
   }
 
-  /** As most readers want them, and as an operator that knows a key of its rows has them already. */
+  /** Returns the shuffle columns of a shared part: its smallest key, which most readers need. */
   private def placedBy(node: AnnotatedPlan, rows: LogicalPlan): Seq[Attribute] = {
     val hashed = rows.output.filter(column => RowOrdering.isOrderable(column.dataType))
     node.upsertKeys.sortBy(_.size).find(_.subsetOf(rows.outputSet)) match {
@@ -97,12 +98,12 @@ private[optimizer] class RewriteNodes(
 }
 
 /**
- * A node that has become operators.
+ * A node rewritten to operators.
  *
  * @param ids
- *   those of the operators
+ *   the ids of the operators
  * @param givesRows
- *   whether its whole result can be read from what they keep
+ *   whether the state of the operators holds the node's whole result
  */
 private[optimizer] final case class RewrittenNode(
     node: AnnotatedPlan,
@@ -110,8 +111,8 @@ private[optimizer] final case class RewrittenNode(
     givesRows: Boolean)
 
 /**
- * Lets the rows be noted that the nodes of a query send, each under its place in the tree that EXPLAIN
- * shows.
+ * Records the rows emitted by each node, under the node's position in the EXPLAIN tree.
+ *
  * {{{
  *   ChangelogOutput                     WatchChanges 0
  *   +- ChangelogAggregate [cnt]         +- ChangelogOutput
@@ -120,7 +121,8 @@ private[optimizer] final case class RewrittenNode(
  *                                                +- WatchChanges 2
  *                                                   +- ChangelogAggregate [word]
  * }}}
- * Rows that are read again are noted where they are computed.
+ *
+ * Rows of a shared part are recorded at the computation only.
  */
 private[optimizer] class WatchNodes(watched: WatchedChanges, root: AnnotatedPlan) {
   private val places = new IdentityHashMap[AnnotatedPlan, Int]
@@ -131,12 +133,12 @@ private[optimizer] class WatchNodes(watched: WatchedChanges, root: AnnotatedPlan
     if (node.shared.forall(_.computes)) node.children.foreach(number)
   }
 
-  /** What a node was rewritten to. */
+  /** Returns the watched plan of a rewritten node. */
   def apply(node: AnnotatedPlan, rewritten: LogicalPlan): LogicalPlan =
     if (!places.containsKey(node)) rewritten
     else watch(places.get(node), node.plan.output, RowKind.find(rewritten.output), rewritten)
 
-  /** The root of the query. */
+  /** Returns the watched root of the query. */
   def output(rewritten: ChangelogOutput): LogicalPlan = {
     watched.explainedBy(rewritten.explanation)
     watch(0, rewritten.columns, Some(rewritten.changeType), rewritten)
@@ -153,22 +155,23 @@ private[optimizer] class WatchNodes(watched: WatchedChanges, root: AnnotatedPlan
 }
 
 /**
- * The plan of the batch in which a query takes over state of an earlier one.
+ * FirstBatchOnState: the plan of the first batch on inherited state.
  *
  * {{{
- *   ChangelogJoin                             ChangelogJoin              begins without state
- *   :- ChangelogAggregate  kept               :- ChangelogAggregate      emits all groups
+ *   ChangelogJoin                             ChangelogJoin              starts without state
+ *   :- ChangelogAggregate  inherited          :- ChangelogAggregate      emits all groups
  *   |  +- orders                     =>       |  +- (nothing)
- *   +- rates                                  +- rates                   read from its beginning
+ *   +- rates                                  +- rates                   read from the beginning
  * }}}
- * All that lies below an operator that emits its stored result goes through the batch without news.
+ *
+ * Operators that emit their stored result have idle sources in this batch.
  */
 private[optimizer] object FirstBatchOnState {
 
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case operator: KeepsState if StoredResult.isWanted(operator) => operator.mapChildren(idle)
     case SourceRows(rows) => rows
-    // those of the batches before were read for the operators that there were
+    // Static rows of earlier batches went to the operators of the earlier query.
     case ChangelogStatic(rows) => rows
     case other => other.mapChildren(apply)
   }
@@ -181,7 +184,7 @@ private[optimizer] object FirstBatchOnState {
   }
 }
 
-/** What a source brings in such a batch, as long as it isn't known who reads it. */
+/** Placeholder for a source's rows in the first batch, until the readers are known. */
 private[optimizer] case class SourceRows(child: LogicalPlan) extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output
@@ -190,7 +193,7 @@ private[optimizer] case class SourceRows(child: LogicalPlan) extends UnaryNode {
     copy(child = newChild)
 }
 
-/** Tells of which operators the whole result can be read from what they keep. */
+/** Decides whether an operator's state holds the operator's whole result. */
 private[optimizer] object KnownResult {
 
   def apply(node: AnnotatedPlan, operator: LogicalPlan): Boolean =
@@ -200,14 +203,14 @@ private[optimizer] object KnownResult {
       case rank: ChangelogRank =>
         rank.ranking.strategy match {
           case RankStrategy.AppendFast | RankStrategy.UpdateFast | RankStrategy.Retract => true
-          // only counts, or rows that have not been emitted
+          // Only counts, or rows before their emission.
           case RankStrategy.FirstCome | RankStrategy.Earliest => false
         }
       case join: ChangelogJoin =>
         val sides = Seq(join.leftSide, join.rightSide)
         sides.forall(_.form != SideForm.Nothing) &&
         preserved(join).forall(side => isAlwaysKept(side.key, join.matchesNull))
-      // of sessions buffers may be kept instead of rows
+      // Sessions may be stored as buffers instead of rows.
       case replay: ChangelogReplay => !replay.emitsClosed && !groupsSessions(node)
       case _ => false
     })
@@ -217,7 +220,7 @@ private[optimizer] object KnownResult {
     case _ => false
   }
 
-  /** The sides whose rows come out without a match. */
+  /** Returns the preserved sides. */
   private def preserved(join: ChangelogJoin): Seq[JoinedSide] = join.joinType match {
     case LeftOuter | LeftSingle | LeftAnti | ExistenceJoin(_) => Seq(join.leftSide)
     case RightOuter => Seq(join.rightSide)
@@ -225,7 +228,10 @@ private[optimizer] object KnownResult {
     case _ => Nil
   }
 
-  /** Whether no key is NULL where NULL matches nothing: rows with such a key pass, and are not kept. */
+  /**
+   * Whether no key part is NULL where NULL matches nothing. Rows with such a key pass the join
+   * without entering state.
+   */
   private def isAlwaysKept(key: Seq[Expression], matchesNull: Seq[Boolean]): Boolean =
     key.zip(matchesNull).forall { case (part, matches) => matches || !part.nullable }
 }

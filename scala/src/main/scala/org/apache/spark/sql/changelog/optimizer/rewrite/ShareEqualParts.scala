@@ -20,12 +20,11 @@ import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, PartReading}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, SkewedSide}
 
 /**
- * Finds the parts of a query that are equal and keep state, so that each is computed once per batch
- * and kept once.
+ * Finds equal stateful parts of a query, so that each is computed and stored once.
  *
- * Equal are parts that read the same sources in the same way, of which their consumers ask the same
- * changes. Whether they are must not depend on what a batch brings: a part that reads a table is
- * computed wherever it is read, as Spark may plan that otherwise the next time.
+ * Two parts are equal if they read equal sources in an equal way, and their consumers have equal
+ * demands. The decision must not depend on a batch's input. A part that reads a static table is
+ * therefore never shared: Spark may plan the table differently in the next batch.
  */
 private[optimizer] object ShareEqualParts {
 
@@ -44,14 +43,14 @@ private[optimizer] object ShareEqualParts {
     children = node.children.map(mark(_, readings)),
     shared = readings.collectFirst { case (reader, reading) if reader eq node => reading })
 
-  /** What must be the same of two parts. */
+  /** The properties that must be equal for two parts. */
   private case class PartKey(
       plan: LogicalPlan,
       required: UpdateKind,
       requiredKey: Option[Seq[Boolean]],
       hints: Seq[Any])
 
-  /** Walks as the rewrite does, which sees only the lowest of nodes that it takes together. */
+  /** Walks the plan like the rewrite: of nodes rewritten together, only the lowest is visited. */
   private class Readers {
     private val places = mutable.LinkedHashMap.empty[PartKey, mutable.Buffer[AnnotatedPlan]]
 
@@ -59,7 +58,7 @@ private[optimizer] object ShareEqualParts {
       if (!node.plan.isInstanceOf[FromChangelog] || node.state.nonEmpty) {
         val key = if (mayBeShared(node)) Some(keyOf(node)) else None
         key.flatMap(places.get) match {
-          // what lies below is not computed here
+          // The first reading computes the nodes below.
           case Some(others) => others += node
           case None =>
             key.foreach(places(_) = mutable.Buffer(node))
@@ -97,7 +96,10 @@ private[optimizer] object ShareEqualParts {
     node.requiredKey.map(key => node.plan.output.map(key.contains)),
     hints(node.plan))
 
-  /** What the hint says of each node; a hint has the canonical form of the node below it. How sources are read may differ. */
+  /**
+   * Returns the hint of each node. Hints do not show in the canonical form, so they are compared
+   * separately. Sources may be read in different ways.
+   */
   private def hints(plan: LogicalPlan): Seq[Any] =
     SkewedSide.of(plan).map(_.places(plan)) +: (plan match {
       case _: FromChangelog => Nil
@@ -106,13 +108,13 @@ private[optimizer] object ShareEqualParts {
 }
 
 /**
- * Completes the newest row of each key by the values that its change did not send, from the newest
- * changes that did, as `ChangelogNormalize` does it from its state.
+ * Completes the newest row of each key with values missing from its change. Missing values come
+ * from the newest change that sent them, as in the state of `ChangelogNormalize`.
  *
  * @param unavailable
- *   names the columns a change did not send
+ *   the column with the names of missing columns
  * @param order
- *   orders the changes of one key
+ *   the order of changes of one key
  */
 private[rewrite] class StoredValues(
     source: FromChangelog,
@@ -134,7 +136,10 @@ private[rewrite] class StoredValues(
   def aggregates: Seq[NamedExpression] =
     source.output.flatMap(column => newestSent.get(column.exprId))
 
-  /** The value of a column: as `sent` by the newest change, or else by the newest that did. */
+  /**
+   * Returns the value of a column: `sent` by the newest change, else by the newest change that
+   * sent the column.
+   */
   def complete(column: Attribute, sent: Expression, newest: Alias): Expression =
     newestSent.get(column.exprId).fold(sent) { stored =>
       val missing =

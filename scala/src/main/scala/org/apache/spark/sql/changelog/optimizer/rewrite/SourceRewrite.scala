@@ -32,10 +32,12 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
  *                                           +- rows
  * }}}
  * Rows of a snapshot have positions below those of all changes.
+ *
+ * Rows of a snapshot have positions below the positions of changes.
  */
 private[optimizer] object SourceRewrite extends NodeRewrite {
 
-  /** The observed metric that counts rows skipped by `on_error => 'drop'`. */
+  /** The observed metric with the number of rows skipped by `on_error => 'drop'`. */
   val DroppedRowsMetric = "numDroppedRows"
 
   override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[FromChangelog]
@@ -57,10 +59,10 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
   }
 
   /**
-   * The table that all changes of a batch source lead to.
+   * Returns the table at the end of all changes of a batch source.
    *
    * @param number
-   *   counts the sources of a query, from 1
+   *   number of the source in the query, from 1
    */
   def batch(source: FromChangelog, number: Int): LogicalPlan = {
     val (rows, kind) = read(source, number)
@@ -83,7 +85,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
   private def keyCheck(source: FromChangelog) =
     KeyCheck(DescribeNode.key(source.key), source.duplicates == Duplicates.Fail)
 
-  /** Fails, or warns, where `count` makes several rows of one key, if the source asks for it. */
+  /** If the source checks its key, fails or warns for keys with several rows. */
   private def checked(source: FromChangelog, rows: LogicalPlan, count: Expression): LogicalPlan =
     if (!source.checksKey) rows
     else {
@@ -124,7 +126,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       source.snapshot.nonEmpty)
   }
 
-  /** The order in which changes have come; rows of a snapshot stand before them, below 0. */
+  /** Returns the arrival position of a change. Rows of a snapshot have negative positions. */
   private def arrival(source: FromChangelog): Alias = {
     val place = MonotonicallyIncreasingID()
     val value = source.snapshot.fold[Expression](place) { isSnapshot =>
@@ -133,7 +135,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     Alias(value, "_position")()
   }
 
-  /** The source's columns, sequence and row kind, without rows that are to be skipped. */
+  /** Returns the source's columns, sequence and row kind, without skipped rows. */
   private def read(source: FromChangelog, number: Int): (LogicalPlan, Option[Attribute]) = {
     val child = IdleSource.mark(DeadLetters.number(source.child, number))
     val key = AttributeSet(source.key)
@@ -157,7 +159,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
         val isReadable = GreaterThanOrEqual(attribute, Literal(0.toByte, ByteType))
         val read =
           if (source.skipsBadRows) Filter(isReadable, count(rows, isReadable, number))
-          // where nobody reads the kind, this still makes a bad row fail
+          // A bad row must fail even if no operator reads the kind.
           else if (source.produces.isInsertOnly) Filter(isReadable, rows)
           else rows
         (read, Some(attribute))
@@ -166,14 +168,14 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
 
   /** Counts bad rows in the observed metrics `from_changelog`, `from_changelog_2`, ... */
   private def count(rows: LogicalPlan, isReadable: Expression, number: Int): LogicalPlan = {
-    // an observed metric does not look at FILTER
+    // Observed metrics ignore FILTER.
     val bad = If(isReadable, Literal(null, IntegerType), Literal(1))
     val dropped = Count(bad).toAggregateExpression()
     val name = if (number == 1) "from_changelog" else s"from_changelog_$number"
     CollectMetrics(name, Seq(Alias(dropped, DroppedRowsMetric)()), rows, 0L)
   }
 
-  /** Each distinct row as often as its inserts outnumber its deletes. */
+  /** Repeats each distinct row by the difference between its inserts and deletes. */
   private def remainingRows(
       source: FromChangelog,
       rows: LogicalPlan,
@@ -198,7 +200,7 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
       repeated)
   }
 
-  /** Per key, the row of the newest change, unless that is a delete. */
+  /** Returns the newest row of each key, unless the newest change is a delete. */
   private def newestRows(
       source: FromChangelog,
       rows: LogicalPlan,
@@ -233,10 +235,10 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
   }
 }
 
-/** Refuses a snapshot that has several rows of one key, as `ChangelogNormalize` does. */
+/** Rejects a snapshot with several rows of one key, like `ChangelogNormalize`. */
 private[rewrite] class SnapshotKeys(isSnapshot: Attribute) {
 
-  /** How many rows of the snapshot a key has. */
+  /** The number of snapshot rows of a key. */
   val count: Alias = {
     val one = If(isSnapshot, Literal(1), Literal(null, IntegerType))
     Alias(Count(one).toAggregateExpression(), "_snapshot_rows")()
@@ -246,7 +248,7 @@ private[rewrite] class SnapshotKeys(isSnapshot: Attribute) {
    * @param grouped
    *   rows by key, with the count
    * @param key
-   *   what the key of each is
+   *   the key of a row
    */
   def check(grouped: LogicalPlan, key: Seq[Expression]): LogicalPlan = {
     val text = ToPrettyString(CreateStruct(key), Some("UTC"))

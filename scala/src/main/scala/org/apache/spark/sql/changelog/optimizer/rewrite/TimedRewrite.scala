@@ -10,7 +10,8 @@ import org.apache.spark.sql.changelog.inference.AnnotatedPlan
 import org.apache.spark.sql.changelog.plans._
 
 /**
- * Replaces a `TemporalFilter` by the operator that keeps rows until they come or go.
+ * Replaces a `TemporalFilter` by the operator that stores rows until they enter or leave.
+ *
  * {{{
  *   TemporalFilter at > now() - 1h     =>   ChangelogTemporalFilter at > now() - 1h
  *   +- events                               +- events
@@ -41,7 +42,8 @@ private[optimizer] object TemporalFilterRewrite extends NodeRewrite {
 }
 
 /**
- * Replaces a `RowTtl` by the operator that keeps rows until they leave.
+ * Replaces a `RowTtl` by the operator that stores rows until they expire.
+ *
  * {{{
  *   RowTtl 3 days     =>   ChangelogRowTtl 3 days
  *   +- orders              +- orders
@@ -69,7 +71,8 @@ private[optimizer] object RowTtlRewrite extends NodeRewrite {
 }
 
 /**
- * Replaces an `EmitOnClose` by the operator that keeps rows until the watermark has passed them.
+ * Replaces an `EmitOnClose` by the operator that holds rows until the watermark passes them.
+ *
  * {{{
  *   EmitOnClose w.end                     =>   ChangelogEmitOnClose w.end   [I]
  *   +- best of each window                     +- best of each window       [I,UB,UA,D]

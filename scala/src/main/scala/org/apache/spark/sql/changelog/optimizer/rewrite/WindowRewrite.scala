@@ -16,26 +16,28 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Computes window functions anew for each partition that changes.
+ * Recomputes window functions for each changed partition.
+ *
  * {{{
  *   Window [sum(v)] [g] [ts]    =>   ChangelogConsolidate [id, g, ts, v, sum]
  *   +- t  [I,UB,UA,D]                +- Window [sum(v)] [g, _row_kind] [ts]
  *                                       +- ChangelogReplay [g] [ts]
  *                                          +- t  [I,UB,UA,D]
  * }}}
- * Rows that are equal in the old and the new version cancel out. Where the consumer replaces rows
- * by a key, what is left is netted by that key too.
  *
- * Where a window's order leaves ties, the row that comes first must be the same in every batch,
- * or what is taken back is not what was given. So ties are settled by the rows' other columns: the
- * lowest window's by the replay, which gives rows out in that order, further ones' by a sort that
- * Spark finds sufficient.
+ * Rows that are equal in both versions cancel out. If the consumer replaces rows by a key, the
+ * remaining changes are netted by the key too.
+ *
+ * Ties in a window's order must break equally in every batch, or a retraction would not equal the
+ * emitted row. The remaining columns therefore break ties. For the lowest window, the replay
+ * emits rows in this order. For higher windows, a sort establishes the order, and Spark accepts
+ * the sort as sufficient.
  */
 private[optimizer] object WindowRewrite extends NodeRewrite {
 
   override def isDefinedAt(node: AnnotatedPlan): Boolean = node.plan.isInstanceOf[Window]
 
-  /** Windows over the same partitions share their rows. */
+  /** Windows over equal partitions share their rows. */
   override def inputs(node: AnnotatedPlan): Seq[AnnotatedPlan] = lowest(node).children
 
   private def lowest(node: AnnotatedPlan): AnnotatedPlan =
@@ -86,7 +88,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     }
   }
 
-  /** The window over both versions of each partition's rows. */
+  /** Returns the window over both versions of each partition's rows. */
   private def versioned(window: Window, replay: ChangelogReplay, child: LogicalPlan): Window = {
     val partition = partitionOf(replay)
     val functions = window.windowExpressions.map(_.transform { case function: WindowExpression =>
@@ -95,7 +97,7 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     window.copy(windowExpressions = functions, partitionSpec = partition, child = child)
   }
 
-  /** Partitions as the replay knows them: by columns that are equal exactly if their bytes are. */
+  /** Returns the partitioning columns of the replay, with equal bytes for equal values. */
   private def partitionOf(replay: ChangelogReplay): Seq[Expression] =
     replay.partition :+ replay.outputKind
 
@@ -105,20 +107,22 @@ private[optimizer] object WindowRewrite extends NodeRewrite {
     Sort(order ++ ties, global = false, child)
   }
 
-  /** Maps can't be compared, but equal rows still meet where the other columns are equal. */
+  /** Maps are not comparable, but equal rows still meet through the other columns. */
   private def comparable(columns: Seq[Attribute]): Seq[Attribute] =
     columns.filter(column => RowOrdering.isOrderable(column.dataType))
 }
 
 /**
- * Computes running window functions as the watermark passes rows.
+ * Computes running window functions when the watermark passes rows.
+ *
  * {{{
  *   Window [sum(v)] [g] [ts]    =>   ChangelogRunning [g] [sum(v)]
  *   +- t  [I]                        +- ChangelogReplay [ts, g]     rows, once they are passed
  *                                       +- Filter isnotnull(ts)
  *                                          +- t  [I]
  * }}}
- * A row without a time is passed by no watermark.
+ *
+ * The watermark never passes a row with a NULL time.
  */
 private[optimizer] object RunningWindowRewrite extends NodeRewrite {
 
@@ -142,10 +146,10 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
     Project(node.plan.output, compute(window, partition.map(_.toAttribute), time, ids, held))
   }
 
-  /** The rows that the watermark has passed, each once. */
+  /** Returns the rows passed by the watermark, each once. */
   private def hold(partition: Seq[Attribute], time: Attribute, ids: OperatorIds, window: Window)(
       rows: LogicalPlan): ChangelogReplay = ChangelogReplay(
-    // the time first: it is what the watermark is compared with
+    // The time comes first, for the comparison with the watermark.
     time +: partition.filterNot(_.exprId == time.exprId),
     Nil,
     session = None,
@@ -207,7 +211,8 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
 }
 
 /**
- * Runs a recursive query anew where its inputs change.
+ * Runs a recursive query again if an input changes.
+ *
  * {{{
  *   RecursiveQuery                   ChangelogConsolidate
  *   :- a  [I,UB,UA,D]         =>     +- ChangelogRecursion
@@ -216,7 +221,9 @@ private[optimizer] object RunningWindowRewrite extends NodeRewrite {
  *                                             :- a
  *                                             +- b
  * }}}
- * A version opens with a row that is of no input: the recursion may have rows where no input has any.
+ *
+ * A version opens with a row outside all inputs: the recursion may have rows even if every input
+ * is empty.
  */
 private[optimizer] object RecursionRewrite extends NodeRewrite {
 
@@ -239,7 +246,7 @@ private[optimizer] object RecursionRewrite extends NodeRewrite {
       RowKind.newAttribute(),
       ids.next(),
       rows)
-    // after the number of the input
+    // Columns follow the number of the input.
     val starts = query.inputs.scanLeft(1)(_ + _.output.size)
     val places = query.inputs.zip(starts).map { case (input, start) =>
       input.output.indices.map(start + _)
@@ -254,7 +261,10 @@ private[optimizer] object RecursionRewrite extends NodeRewrite {
       computed)
   }
 
-  /** The rows of all inputs: each with the number of its own, and NULL in the columns of the others. */
+  /**
+   * Returns the rows of all inputs. Each row has the number of its input, and NULL in the columns
+   * of other inputs.
+   */
   private def numbered(inputs: Seq[LogicalPlan], changes: Seq[LogicalPlan]): LogicalPlan = {
     val rows = inputs.indices.map { number =>
       val columns = inputs.zipWithIndex.flatMap { case (input, index) =>
