@@ -22,9 +22,9 @@ import org.apache.spark.sql.changelog.inference.{DescribeNode, InferenceErrors}
 import org.apache.spark.sql.changelog.plans.{FromChangelog, ToChangelog}
 
 /**
- * Refuses `JOIN ... NEAREST BY` over a stream: Spark gives each left row a random number to tell it
- * from others, and could not find it again when it is taken back. Looks at the analyzed query, in
- * which it still is a join of its own.
+ * Rejects `JOIN ... NEAREST BY` over a stream. Spark identifies left rows by random numbers, so a
+ * retraction could not find its row. The check reads the analyzed query, where NEAREST BY is
+ * still a join of its own kind.
  */
 object CheckNearestBy extends (LogicalPlan => Unit) {
 
@@ -44,8 +44,9 @@ object CheckNearestBy extends (LogicalPlan => Unit) {
 }
 
 /**
- * Refuses `pivot` without values over a table that a stream keeps. Spark runs a query of its own to
- * find them, which it refuses for streams it knows of, and the table hides its stream from it.
+ * Rejects `pivot` without values over a table kept by a stream. Spark runs a separate query for
+ * the values, and rejects the query for known streams. `from_changelog` hides the stream from
+ * Spark.
  */
 object CheckPivot extends (LogicalPlan => Unit) {
 
@@ -61,20 +62,21 @@ object CheckPivot extends (LogicalPlan => Unit) {
     case other => other.children.exists(readsStream)
   }
 
-  /** The query itself looks like any other. */
+  /** Only the caller distinguishes the query for the values from any other query. */
   private def looksForValues: Boolean =
     StackWalker.getInstance.walk[Boolean](_.anyMatch(_.getMethodName == "collectPivotValues"))
 }
 
 /**
- * Refuses `first` and `last` over a stream where nothing says what comes first.
+ * Rejects `first` and `last` over a stream without an order.
  *
- * Batch Spark takes rows in the order in which it reads them. A stream has no such order: rows of a
- * batch come from many tasks, a batch that is run again reads them otherwise, and a row that is taken
- * back leaves no trace of what came before it. Any order that was chosen instead, such as that of
- * the values, would look like an answer to "the latest price" and be none.
+ * Batch Spark uses the order in which rows are read. A stream has no such order: rows of a batch
+ * come from many tasks, a batch that runs again reads them in another order, and a retracted row
+ * leaves no trace of its predecessor. A substitute order, such as the order of values, would give
+ * a wrong answer to "the latest price".
  *
- * Looks at the analyzed query: there `any_value`, where every row will do, is still another function.
+ * The check reads the analyzed query, where `any_value` is still a different function. For
+ * `any_value` every row is correct.
  */
 object CheckRowOrder extends (LogicalPlan => Unit) {
 
@@ -84,7 +86,7 @@ object CheckRowOrder extends (LogicalPlan => Unit) {
     case _ =>
   }
 
-  /** What subqueries read is beside them when a plan is checked. */
+  /** Restores the sources of subqueries, which are beside the subqueries during the check. */
   private def lowered(plan: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer(LowerSources(plan))
 
@@ -106,7 +108,7 @@ object CheckRowOrder extends (LogicalPlan => Unit) {
       .foreach {
         case function @ (_: First | _: Last) =>
           val value = function.children.head
-          // in all rows of a group the same
+          // A value made of grouping columns is equal in all rows of a group.
           if (!value.deterministic || !value.references.subsetOf(columns)) {
             throw InferenceErrors.rowOrderUnknown(plan, function)
           }
@@ -116,11 +118,10 @@ object CheckRowOrder extends (LogicalPlan => Unit) {
 }
 
 /**
- * Refuses a watermark on a table that is kept by a stream of changes.
+ * Rejects a watermark on a table kept by a stream of changes.
  *
- * Spark gives watermarks to streams, and takes one on a table away without a word, in its last
- * batch of analysis rules. This rule runs before that, among the resolution rules. It changes
- * nothing.
+ * Spark silently drops a watermark on a table, in its last batch of analysis rules. This rule
+ * runs earlier, among the resolution rules, and changes nothing.
  */
 object CheckWatermarks extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {

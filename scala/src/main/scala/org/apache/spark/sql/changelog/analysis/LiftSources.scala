@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.plans.{
 }
 
 /**
- * Makes the changing tables that subqueries read nodes of the plan.
+ * Turns the changing tables read by subqueries into nodes of the plan.
  *
  * {{{
  *   ToChangelog                           ToChangelog
@@ -30,9 +30,9 @@ import org.apache.spark.sql.changelog.plans.{
  *                                               +- FromChangelog u
  * }}}
  *
- * There a stream gets its rows. The subqueries stay what they are: when a batch is optimized their
- * sources are in place again, and Spark rewrites them as those of any query. Leaves alone what
- * subqueries read that never changes.
+ * A stream gets rows only as a node of the plan. The subqueries stay in place. When a batch is
+ * optimized, [[LowerSources]] restores their sources, and Spark rewrites the subqueries as usual.
+ * Static tables in subqueries are not lifted.
  */
 object LiftSources extends Rule[LogicalPlan] {
 
@@ -43,7 +43,7 @@ object LiftSources extends Rule[LogicalPlan] {
       }
     }
 
-  /** Below `from_changelog` a stream is Spark's own. */
+  /** The plan below `from_changelog` is Spark's own stream. */
   private def lift(plan: LogicalPlan): LogicalPlan = plan match {
     case source: FromChangelog => source
     case _ =>
@@ -72,8 +72,8 @@ object LiftSources extends Rule[LogicalPlan] {
 }
 
 /**
- * Puts everything back in place that Spark was not to see before a batch is optimized: the sources
- * of subqueries, and `OFFSET`.
+ * Undoes the analysis rules that hide parts of a query from Spark: lifted sources of subqueries,
+ * and `OFFSET`. Runs before a batch is optimized.
  *
  * {{{
  *   Filter id IN (listquery)            Filter id IN (listquery)
@@ -83,7 +83,7 @@ object LiftSources extends Rule[LogicalPlan] {
  *      +- FromChangelog u
  * }}}
  *
- * From here on the query is an ordinary one, in which Spark's rules run in Spark's order.
+ * From this point the query is an ordinary query, and Spark's rules run in Spark's order.
  */
 object LowerSources extends Rule[LogicalPlan] {
 
@@ -113,8 +113,8 @@ object LowerSources extends Rule[LogicalPlan] {
   }
 
   /**
-   * Puts limits right above the sorts they belong to, which may be by columns that the subquery doesn't
-   * give: only there Spark finds the order in which it counts rows for each outer row.
+   * Moves limits directly above their sorts, which may use columns absent from the subquery's
+   * output. Only there, Spark finds the order in which to count rows for each outer row.
    */
   private def limitsOnSorts(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case Offset(count, Project(columns, sort: Sort)) => Project(columns, Offset(count, sort))
@@ -126,7 +126,9 @@ object LowerSources extends Rule[LogicalPlan] {
 }
 
 /**
- * Lets `OFFSET` pass the check of streams, which finds it without asking whether its input is one.
+ * Hides `OFFSET` from Spark's check of streams. The check rejects every `OFFSET`, even over a
+ * table.
+ *
  * {{{
  *   ToChangelog streaming           ToChangelog streaming
  *   +- GlobalLimit 3                +- GlobalLimit 3
@@ -144,7 +146,10 @@ object AcceptOffset extends Rule[LogicalPlan] {
       }
     }
 
-  /** Below `from_changelog` a stream is Spark's own, and into subqueries the check does not look. */
+  /**
+   * The plan below `from_changelog` is Spark's own stream, and the check does not read
+   * subqueries.
+   */
   private def accept(plan: LogicalPlan): LogicalPlan = plan match {
     case _: FromChangelog => plan
     case Offset(count, child) => SkipRows(count, accept(child))

@@ -37,13 +37,7 @@ import org.apache.spark.sql.changelog.plans.{
 /**
  * Reads the streams of a query below `to_changelog` as changelogs, and each source once.
  *
- * {{{
- *   ToChangelog                    ToChangelog streaming
- *   +- Aggregate           =>      +- Aggregate
- *      +- stream                      +- FromChangelog, inserts only
- *                                        +- stream
- * }}}
- * Done when the function is called, and again when more of the query below is known.
+ * Runs when the function is called, and again when more of the query below is resolved.
  */
 object ReadStreams {
 
@@ -62,7 +56,7 @@ object ReadStreams {
     root.copy(streaming = streams.nonEmpty, child = ReadSourcesOnce(read))
   }
 
-  /** The rows of a stream come and never go, and Spark reads them. */
+  /** Rejects hints on streams: streams are insert-only, and Spark reads them. */
   private def checkHints(plan: LogicalPlan): Unit = plan
     .collectWithSubqueries { case source: FromChangelog => source.child }
     .flatMap(_.collectFirst {
@@ -74,7 +68,9 @@ object ReadStreams {
   private val Misplaced =
     "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark"
 
-  /** References to what was a stream when they were made, and is a changelog now. */
+  /**
+   * Corrects references to common table expressions that were streams, and are changelogs now.
+   */
   private def readCommonTables(plan: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
       plan.transformUpWithSubqueries {
@@ -84,8 +80,8 @@ object ReadStreams {
     }
 
   /**
-   * Reads every stream that is not yet below `from_changelog` as an insert-only changelog, above
-   * its watermark, since Spark allows watermarks on streams only.
+   * Reads every stream outside `from_changelog` as an insert-only changelog. The stream includes
+   * its watermark, because Spark allows watermarks on streams only.
    */
   private def wrapStreams(plan: LogicalPlan): LogicalPlan = plan match {
     case changelog: FromChangelog => changelog
@@ -122,13 +118,14 @@ object ReadStreams {
     case _ => false
   }
 
-  /** What a reference to a common table expression stands for is known once it is inlined. */
+  /** The plan of a common table expression is known after inlining. */
   private def isStream(leaf: LeafNode): Boolean =
     leaf.isStreaming && !leaf.isInstanceOf[CTERelationRef]
 }
 
 /**
- * Makes one source of what a query reads several times in the same way.
+ * Merges several equal readings of a source into one source.
+ *
  * {{{
  *   Join                          Join
  *   :- FromChangelog [k#1]        :- FromChangelog [k#1]
@@ -137,12 +134,13 @@ object ReadStreams {
  *      +- words [k#2]                +- FromChangelog [k#1]
  *                                       +- words [k#1]
  * }}}
- * To Spark the readings of one view are streams of their own, since their columns differ: each would
- * have its own offsets, and a batch could bring more of one than of the other. Leaves alone streams
- * that were made apart from each other, and changes that are read in another way.
  *
- * Here sources also get their numbers, which copies of a common table expression keep: in a batch that
- * brings nothing, all sources of the same columns look the same.
+ * Spark considers the readings of one view different streams, because their columns differ. Each
+ * reading would have its own offsets, and a batch could contain more rows of one reading than of
+ * another. Separately created streams and different ways of reading stay separate.
+ *
+ * The rule also numbers the sources, and copies of a common table expression keep the number.
+ * Without numbers, sources with equal columns look equal in a batch without input.
  */
 object ReadSourcesOnce extends Rule[LogicalPlan] {
 
@@ -168,8 +166,8 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     }
 
   /**
-   * Whether the sides of all joins stay apart: Spark's rule for redundant aliases, which takes those
-   * away that are made here, keeps them for no other nodes than these.
+   * Whether the sides of all joins keep separate columns. Spark's rule for redundant aliases
+   * removes the aliases created here, except below these nodes.
    */
   private def keepsApart(plan: LogicalPlan): Boolean = plan.collectWithSubqueries {
     case node @ (_: LateralJoin | _: LookupTable) => node
@@ -184,7 +182,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
   /** The properties that two readings must share to be read once. */
   private case class Reading(changes: LogicalPlan, origins: Seq[Origin])
 
-  /** Something that is made once for each stream, and that all its readings have in common. */
+  /** An object created once per stream, and shared by all readings of the stream. */
   private final class Origin(val made: AnyRef) {
     override def equals(other: Any): Boolean = other match {
       case origin: Origin => origin.made eq made
@@ -203,11 +201,11 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     case stream: StreamingRelationV2 => stream.table
     case stream: StreamingExecutionRelation => stream.source
     case stream: LeafNode if stream.isStreaming => stream
-    // a table is the same if it looks the same
+    // Tables are equal if their plans are equal.
     case _ => None
   })
 
-  /** The output of a source, under other column ids. */
+  /** Returns the output of a source under other column ids. */
   private[analysis] def readAs(source: FromChangelog, columns: Seq[Attribute]): LogicalPlan = {
     val named = source.output.zip(columns).map { case (read, column) =>
       val marked =
@@ -217,18 +215,18 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
     Project(named, source)
   }
 
-  /** Whether a column is one that [[readAs]] has made. */
+  /** Whether a column was created by [[readAs]]. */
   private[analysis] def isMarked(column: NamedExpression): Boolean =
     column.metadata.contains(Mark)
 
   /**
-   * Marks the columns of what is read once more. To Spark an alias with metadata of its own is never
-   * redundant: without it, what only one side of a join reads would have one name on both, and a
-   * join that is pushed below a projection would find it twice.
+   * Marks the columns of a repeated reading. Spark never considers an alias with its own metadata
+   * redundant. Without the mark, a column read by one side of a join would have one id on both
+   * sides. A join pushed below a projection would then find the column twice.
    */
   private val Mark = "spark.sql.changelog.readOnceMore"
 
-  /** The plan without the marks, when Spark has optimized what they are for. */
+  /** Returns the plan without the marks. Runs after Spark's rules for aliases. */
   def withoutMarks(plan: LogicalPlan): LogicalPlan = {
     def unmarked(metadata: Metadata) =
       new MetadataBuilder().withMetadata(metadata).remove(Mark).build()
@@ -243,7 +241,7 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
 }
 
 /**
- * Puts common table expressions in place where `to_changelog` reads them.
+ * Inlines common table expressions read by `to_changelog`.
  *
  * {{{
  *   WithCTE                               ToChangelog streaming
@@ -254,9 +252,9 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
  *      +- CTERelationRef 0
  * }}}
  *
- * Only then is it known whether the query is over streams, and which. Runs when everything else is
- * resolved. Spark would inline them later, in the optimizer, and queries without `to_changelog`
- * are left to that.
+ * Only after inlining is it known which streams the query reads. Runs when everything else is
+ * resolved. Spark would inline later, in the optimizer. Queries without `to_changelog` stay
+ * unchanged.
  */
 object InlineCommonTables extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =

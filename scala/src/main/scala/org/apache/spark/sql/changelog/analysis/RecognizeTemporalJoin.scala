@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.plans.{
 }
 
 /**
- * Recognizes joins of each row with one version of another table, that of the row's time.
+ * Recognizes joins of each row with one version of a table, at the row's time.
  *
  * {{{
  *   LateralJoin Inner                                    Project [*, r.rate]
@@ -34,10 +34,9 @@ import org.apache.spark.sql.changelog.plans.{
  *   +- orders o
  * }}}
  *
- * Spark would join each time of a left row with all versions before it and rank those. Spark's
- * `AsOfJoin` is the same join by another name. Leaves alone joins whose version is chosen by
- * anything else than its time, which become joins by Spark's own rules, and queries over what never
- * changes.
+ * Spark would join each left row with all earlier versions and rank the pairs. Spark's `AsOfJoin`
+ * is an equivalent join. Joins whose version depends on more than the time stay unchanged and
+ * become joins by Spark's own rules. Queries over static tables stay unchanged too.
  */
 object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -129,7 +128,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
       Join(left, right, Inner, conditions.reduceOption(And(_, _)), JoinHint.NONE))
     val (ofRight, others) = equi.rest.partition(isOf(_, right))
     val (ofLeft, mixed) = others.partition(isOf(_, left))
-    // how versions compare with times of left rows: as if the version stood on the left
+    // Normalizes comparisons of a version's time with left times, with the version on the left.
     val comparisons = mixed.map {
       case e @ LessThanOrEqual(a, b) => compared(e, a, b, rightTime, isBefore = true)
       case e @ LessThan(a, b) => compared(e, a, b, rightTime, isBefore = true)
@@ -163,7 +162,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
     }
   }
 
-  /** A comparison of a version's time: whether it is before a time of the left row. */
+  /** A comparison of a version's time with a time of the left row. */
   private case class Comparison(
       condition: Expression,
       leftTime: Expression,
@@ -187,7 +186,7 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
 }
 
 /**
- * Recognizes joins with a table as it is when rows come.
+ * Recognizes joins with a table as of each row's arrival.
  *
  * {{{
  *   Join Inner, o.cur = r.cur               LookupJoin Inner, o.cur = r.cur
@@ -196,8 +195,8 @@ object RecognizeTemporalJoin extends Rule[LogicalPlan] with PredicateHelper {
  *      +- rates r
  * }}}
  *
- * A table that never changes is joined as ever. Refuses `lookup` anywhere else than on the right
- * side of such a join, where it would be without meaning. Leaves alone queries that do not stream.
+ * A static table is joined in the usual way. `lookup` is an error anywhere except on the right
+ * side of such a join. Batch queries stay unchanged.
  */
 object RecognizeLookupJoin extends Rule[LogicalPlan] {
 

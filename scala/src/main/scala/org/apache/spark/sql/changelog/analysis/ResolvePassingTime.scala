@@ -20,18 +20,17 @@ import org.apache.spark.sql.changelog.inference.InferenceErrors
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, ToChangelog}
 
 /**
- * Lets what time it is be no constant in a query that is kept up to date.
+ * Keeps the current time from becoming a constant in a query with `to_changelog`.
  *
  * {{{
  *   Filter at < now()     =>   Filter at < PassingTime now()
  *   +- FromChangelog           +- FromChangelog
  * }}}
  *
- * Spark's optimizer would put a constant in its place, in each batch anew, and nobody would notice. So
- * it would with words such as `CAST('today' AS DATE)`, and its parser has with `DATE 'today'`
- * ([[TimeWord]]).
- * Leaves alone what is below `from_changelog`: it is computed once for each change. Runs when
- * everything else is resolved.
+ * Spark's optimizer would silently insert a new constant in each batch. The optimizer also
+ * evaluates words such as `CAST('today' AS DATE)`, and Spark's parser has already evaluated `DATE
+ * 'today'` ([[TimeWord]]). The plan below `from_changelog` stays unchanged, because it is
+ * computed once per change. Runs when everything else is resolved.
  */
 object ResolvePassingTime extends Rule[LogicalPlan] {
 
@@ -45,12 +44,12 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
       }
     }
 
-  /** Whether what a query gives depends on the time, but for what its sources make of it. */
+  /** Whether the result depends on the current time, ignoring the time within sources. */
   def readsTime(plan: LogicalPlan): Boolean = mark(plan).collectWithSubqueries {
     case node if node.expressions.exists(PassingTime.isIn) => node
   }.nonEmpty
 
-  /** A query as it is when the time is `time`, in ms. */
+  /** Returns the query as of `time`, in ms. */
   def at(plan: LogicalPlan, time: Long): LogicalPlan = {
     val clock = Literal(time * 1000, TimestampType)
     mark(plan).transformAllExpressionsWithSubqueries {
@@ -72,14 +71,14 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
             _: CurrentTime) =>
           PassingTime(time)
         case TimeWord(time) => time
-        // Spark would make a column of it
+        // Spark would turn the common expression into a column.
         case between: Between if isTimed(between.replacement) => inlined(between.replacement)
         case common: With if common.defs.exists(isTimed) => inlined(common)
         case subquery: SubqueryExpression => subquery.withNewPlan(mark(subquery.plan))
       }
   }
 
-  /** A time in the rows of `VALUES`, which are constants. */
+  /** Returns a current time in the rows of `VALUES`, which are constants. */
   private def inValues(plan: LogicalPlan): Option[String] = plan match {
     case values: ResolvedInlineTable => values.expressions.find(isTimed).map(_.sql)
     case _ => TimeWord.inValues(plan)
@@ -105,7 +104,7 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
 }
 
 /**
- * Finds the words that Spark takes for a time near the current one, and says what they mean.
+ * Finds words for a time near the current one, and returns their expression.
  *
  * {{{
  *   CAST('today' AS DATE), DATE 'today'   =>  current_date()
@@ -113,12 +112,12 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
  *   TIMESTAMP_NTZ 'yesterday'             =>  CAST(date_sub(current_date(), 1) AS TIMESTAMP_NTZ)
  * }}}
  *
- * Spark's parser has made a constant of `DATE 'today'`, the day on which it was parsed. The constant
- * still knows of which text it was made.
+ * Spark's parser has turned `DATE 'today'` into a constant, the day of parsing. The constant
+ * still has the position of its text.
  */
 private[analysis] object TimeWord {
 
-  /** The time that an expression means, if it is such a word. */
+  /** Returns the time that an expression stands for, if the expression is such a word. */
   def unapply(expression: Expression): Option[Expression] = expression match {
     case literal: Literal if isTime(literal.dataType) =>
       textOf(literal.origin)
@@ -132,7 +131,9 @@ private[analysis] object TimeWord {
     case _ => None
   }
 
-  /** The typed literal among the values of `VALUES` that is such a word: its rows are constants. */
+  /**
+   * Returns the first such word among the typed literals of `VALUES`, whose rows are constants.
+   */
   def inValues(plan: LogicalPlan): Option[String] = plan match {
     case values: LocalRelation =>
       textOf(values.origin)
@@ -162,7 +163,10 @@ private[analysis] object TimeWord {
   private def as(dataType: DataType, date: Expression, zoneId: Option[String]): Expression =
     if (dataType == DateType) date else Cast(date, dataType, zoneId)
 
-  /** Whether Spark takes it for a time near the current one; a time zone may follow, and is ignored. */
+  /**
+   * Whether Spark parses the text as a time near the current one. A time zone may follow, and
+   * Spark ignores it.
+   */
   private def isWord(text: String): Boolean =
     !text.trim.toLowerCase(Locale.ROOT).startsWith("epoch") &&
       convertSpecialDate(text, getZoneId(SQLConf.get.sessionLocalTimeZone)).isDefined
@@ -172,16 +176,16 @@ private[analysis] object TimeWord {
     case _ => false
   }
 
-  /** The text that something was parsed from; positions are counted in code points. */
+  /** Returns the source text of an expression. Positions count code points. */
   private def textOf(origin: Origin): Option[String] = for {
-    // positions are those after parameters were put in
+    // Positions refer to the text after parameter substitution.
     all <- origin.positionMapper.map(_.substitutedText).orElse(origin.sqlText)
     start <- origin.startIndex
     stop <- origin.stopIndex
     if start >= 0 && start <= stop && stop < all.codePointCount(0, all.length)
   } yield all.substring(all.offsetByCodePoints(0, start), all.offsetByCodePoints(0, stop + 1))
 
-  /** A literal with its type before it. */
+  /** A literal with a type prefix. */
   private val Typed: Regex =
     """(?is)\b(?:DATE|TIMESTAMP(?:_NTZ|_LTZ)?)\b(?:\s|--[^\n]*\n|/\*.*?\*/)*r?(?:'([^']*)'|"([^"]*)")""".r
 

@@ -22,7 +22,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.RowTtl
 
 /**
- * Puts a `ROW_TTL` hint to where the tables it names are read.
+ * Moves a `ROW_TTL` hint to the tables that it names.
+ *
  * {{{
  *   ROW_TTL(o, '3d', c, '12h')   of two tables
  *   ROW_TTL('3d')                of all that the hint stands on
@@ -33,8 +34,9 @@ import org.apache.spark.sql.changelog.plans.RowTtl
  *         :- SubqueryAlias o                         :  +- SubqueryAlias o
  *         +- SubqueryAlias c                         +- SubqueryAlias c
  * }}}
- * Runs with Spark's own rules for hints, before names are resolved. What is wrong with a hint is no
- * error where there is no `to_changelog`: Spark ignores hints it does not know.
+ *
+ * Runs with Spark's own rules for hints, before names are resolved. A wrong hint is an error only
+ * below `to_changelog`, because Spark ignores unknown hints.
  */
 object ResolveRowTtl extends Rule[LogicalPlan] {
   private val Name = "ROW_TTL"
@@ -59,7 +61,10 @@ object ResolveRowTtl extends Rule[LogicalPlan] {
         }
     }
 
-  /** The names in a hint with their lengths in ms; no name stands for all of it. */
+  /**
+   * Returns the names in a hint with their lengths in ms. An empty name stands for the whole
+   * query.
+   */
   private def parse(parameters: Seq[Expression]): Seq[(Seq[String], Long)] = parameters match {
     case Seq(ttl) => Seq(Nil -> length(ttl))
     case _ if parameters.nonEmpty && parameters.size % 2 == 0 =>
@@ -88,7 +93,7 @@ object ResolveRowTtl extends Rule[LogicalPlan] {
         "a length of time is expected, such as '12h' or '3 days'")
     }
 
-  /** As in the session's configuration, or as for a watermark. */
+  /** Accepts the formats of the session's configuration and of watermarks. */
   private def inMs(text: String): Option[Long] =
     Try(JavaUtils.timeStringAsMs(text)).toOption.orElse {
       Try(IntervalUtils.stringToInterval(UTF8String.fromString(text))).toOption

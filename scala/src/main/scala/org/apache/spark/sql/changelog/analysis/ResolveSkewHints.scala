@@ -23,7 +23,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.plans.Skew
 
 /**
- * Puts what a `SKEW` hint says to where the table it names is read, and then finds the columns.
+ * Moves a `SKEW` hint to the table that it names, and resolves the columns.
+ *
  * {{{
  *   UnresolvedHint SKEW, [b, auction, 1007]       Project
  *   +- Project                                    +- Join
@@ -31,8 +32,9 @@ import org.apache.spark.sql.changelog.plans.Skew
  *         :- SubqueryAlias b                         :  +- SubqueryAlias b
  *         +- SubqueryAlias a                         +- SubqueryAlias a
  * }}}
- * A hint that names no table that is read is one of a data frame, of all that it stands on. What is
- * wrong with a hint is no error where there is no `to_changelog`: Spark ignores hints it does not know.
+ *
+ * A hint without the name of a read table applies to the whole data frame below. A wrong hint is
+ * an error only below `to_changelog`, because Spark ignores unknown hints.
  */
 object ResolveSkewHints extends Rule[LogicalPlan] {
 
@@ -80,7 +82,7 @@ object ResolveSkewHints extends Rule[LogicalPlan] {
 }
 
 /**
- * A hint that says which values of some columns many rows of a table have, as it is written.
+ * A parsed hint that names the hot values of some columns of a table.
  *
  * {{{
  *   SKEW('b', 'auction', 1007)                              one value
@@ -88,19 +90,20 @@ object ResolveSkewHints extends Rule[LogicalPlan] {
  *   SKEW('b', ('auction', 'day'), ((1007, 1), (1008, 2)))   of several columns
  *   SKEW('b', 'auction')                                    whichever they are
  * }}}
- * On a data frame it begins with the columns.
+ *
+ * On a data frame the hint begins with the columns.
  *
  * @param columns
  *   names of columns, in parts
  * @param values
- *   for each value a part for each column; none if all values are meant
+ *   hot values, with one part per column; empty for all values
  */
 private[changelog] final case class SkewHint(columns: Seq[Seq[String]], values: Seq[Seq[Literal]])
 
 private[changelog] object SkewHint {
   val Name = "SKEW"
 
-  /** The arguments after a table's name in a hint. */
+  /** Parses the arguments after a table's name in a hint. */
   def parse(parameters: Seq[Expression]): SkewHint = parameters match {
     case Seq(columns) => SkewHint(names(columns), Nil)
     case Seq(columns, values) =>
@@ -113,7 +116,7 @@ private[changelog] object SkewHint {
         s"a table, its columns and their values are expected, as in $Name('b', 'auction', (7, 8))")
   }
 
-  /** The name of a table or a column, in parts; none if it is no name. */
+  /** Returns the name of a table or a column, in parts. None for other expressions. */
   def nameParts(expression: Expression): Option[Seq[String]] = expression match {
     case StringLiteral(name) => Try(UnresolvedAttribute.parseAttributeName(name)).toOption
     case name: UnresolvedAttribute => Some(name.nameParts)
@@ -151,7 +154,7 @@ private[changelog] object SkewHint {
       .map(value => Literal(value.eval(), value.dataType))
       .getOrElse(throw invalid("values", value.sql, "a constant is expected"))
 
-  /** The elements of `(7, 8)`, or of an array that a data frame's hint has. */
+  /** Returns the elements of `(7, 8)`, or of an array in a data frame's hint. */
   private def elements(expression: Expression): Option[Seq[Expression]] = expression match {
     case row: CreateNamedStruct => Some(row.valExprs)
     case CreateArray(elements, _) => Some(elements)
@@ -168,12 +171,14 @@ private[changelog] object SkewHint {
 }
 
 /**
- * Finds the tables that a hint names, as Spark finds those of join hints: within the `SELECT` the
- * hint stands in.
+ * Finds the tables named by a hint, in the way Spark finds tables of join hints: within the
+ * `SELECT` of the hint.
  */
 private[analysis] object HintedTables {
 
-  /** `query` with what `over` makes of each table of that name; none if it reads no such table. */
+  /**
+   * Returns `query` with `over` applied to each table of that name. None without such a table.
+   */
   def placed(
       query: LogicalPlan,
       name: Seq[String],
@@ -182,7 +187,7 @@ private[analysis] object HintedTables {
     if (placed.fastEquals(query)) None else Some(placed)
   }
 
-  /** The names of the tables a query reads, as they would stand in a hint. */
+  /** Returns the names of the tables read by a query, as written in a hint. */
   def names(query: LogicalPlan): Seq[String] = nameOf(query) match {
     case Some(name) => Seq(s"'${name.mkString(".")}'")
     case None if isOtherQuery(query) => Nil
@@ -199,7 +204,7 @@ private[analysis] object HintedTables {
     else plan.mapChildren(place(_, name, over))
   }
 
-  /** The name of a relation in a query. */
+  /** Returns the name of a relation in a query. */
   private def nameOf(plan: LogicalPlan): Option[Seq[String]] = plan match {
     case UnresolvedRelation(name, _, _) => Some(name)
     case alias: SubqueryAlias => Some(alias.identifier.qualifier :+ alias.identifier.name)
@@ -209,7 +214,7 @@ private[analysis] object HintedTables {
   private def isOtherQuery(plan: LogicalPlan): Boolean =
     plan.isInstanceOf[View] || plan.isInstanceOf[UnresolvedWith]
 
-  /** Whether a name in a hint is the end of a relation's. */
+  /** Whether a name in a hint is a suffix of a relation's name. */
   private def matches(name: Seq[String], relation: Seq[String]): Boolean =
     name.size <= relation.size &&
       name.zip(relation.takeRight(name.size)).forall { case (one, other) =>

@@ -17,8 +17,9 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
 
 /**
- * Gives a source other columns in a subquery than it has around it, and on the right of a semi or anti
- * join than on its left.
+ * Gives a source different columns inside and outside a subquery, and on both sides of a semi or
+ * anti join.
+ *
  * {{{
  *   Project [scalar-subquery [d#1 = outer(c#2)]]     Project [scalar-subquery [d#3 = outer(c#2)]]
  *   :  +- FromChangelog [d#1]                        :  +- Project [d#1 AS d#3]
@@ -26,11 +27,15 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, RenameColumns}
  *   +- Project [d#1 AS c#2]                          +- Project [d#1 AS c#2]
  *      +- FromChangelog [d#1]                           +- FromChangelog [d#1]
  * }}}
- * Spark does so for what it takes for a table. Without it, `c` is `d` once redundant aliases are gone,
- * and the subquery compares `d` with itself. A filter by a subquery stays above columns that have the ids of
- * the subquery's, and ids differ from batch to batch: what brings rows has an alias below that Spark
- * removes. And where nothing ties such a join's sides, it is pushed below
- * what is computed on its left, and finds its columns there already.
+ *
+ * Spark does the same for its own tables. Three problems occur otherwise:
+ *
+ *   - `c` equals `d` once redundant aliases are gone, and the subquery compares `d` with
+ *     itself.
+ *   - A filter by a subquery stays above columns with ids of the subquery. Ids differ from
+ *     batch to batch, because a batch with rows has an alias that Spark removes.
+ *   - Spark pushes an unconditional semi or anti join below projections on its left, where the
+ *     columns of the right side already exist.
  */
 private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
 
@@ -46,7 +51,9 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
       else join.copy(right = own).rewriteAttrs(AttributeMap(right.output.zip(own.output)))
   }
 
-  /** Two subqueries side by side stay the same if they are: one may be in GROUP BY, and one in SELECT. */
+  /**
+   * Equal subqueries beside each other stay equal: one may be in GROUP BY, and another in SELECT.
+   */
   private def separate(plan: LogicalPlan, around: Set[ExprId]): LogicalPlan = {
     val taken = around ++ columnsOf(plan)
     plan.transformAllExpressions { case subquery: SubqueryExpression =>
@@ -76,8 +83,8 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
     sources(plan).flatMap(_.output).map(_.exprId).toSet
 
   /**
-   * The sources whose columns are read as they are. One that is read in other columns may be the same
-   * object as one that is not.
+   * Returns the sources read under their own columns. A source read under other columns may be
+   * the same object, so projections with marked columns are skipped.
    */
   private def sources(plan: LogicalPlan): Seq[FromChangelog] = plan match {
     case Project(columns, _: FromChangelog) if columns.exists(ReadSourcesOnce.isMarked) => Nil

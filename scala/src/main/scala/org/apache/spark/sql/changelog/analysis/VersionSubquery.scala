@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.OUTER_REFERENCE
 
 /**
- * A subquery that picks one version for a left row, taken apart.
+ * A decomposed subquery that selects one version for a left row.
  *
  * {{{
  *   GlobalLimit 1                                isLimited
@@ -18,11 +18,11 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.OUTER_REFERENCE
  * }}}
  *
  * @param outputs
- *   what the subquery gives
+ *   the output columns of the subquery
  * @param isLimited
- *   whether it gives one row
+ *   whether the subquery returns one row
  * @param versions
- *   the rest of it, over whose columns and those of the left row all expressions are
+ *   the remaining plan; all expressions read its columns and the columns of the left row
  */
 private[analysis] final case class VersionSubquery(
     outputs: Seq[NamedExpression],
@@ -33,7 +33,7 @@ private[analysis] final case class VersionSubquery(
     extends PredicateHelper {
   import VersionSubquery._
 
-  /** Without the nodes above the versions; none if one of them does anything else. */
+  /** Removes the nodes above the versions. None if a node has another effect. */
   private def takenApart: Option[VersionSubquery] = versions match {
     case Project(columns, child) if columns.forall(isPlain) && belongsToQuery(versions) =>
       withoutProject(columns, child).takenApart
@@ -72,7 +72,10 @@ private[analysis] final case class VersionSubquery(
       child)
   }
 
-  /** Over the plain columns of a left row, after whose columns no version has one called. */
+  /**
+   * Replaces outer references by plain columns of the left row, and renames versions' columns
+   * with the same ids.
+   */
   private def beside(left: LogicalPlan): VersionSubquery = {
     val renamed = AttributeMap(versions.output.filter(left.outputSet.contains).map { column =>
       column -> Alias(column, column.name)()
@@ -93,15 +96,18 @@ private[analysis] final case class VersionSubquery(
 
 private[analysis] object VersionSubquery {
 
-  /** The subquery `plan` of a lateral join with `left`, if it picks a version by an order. */
+  /**
+   * Returns the decomposed subquery `plan` of a lateral join with `left`, if an order selects the
+   * version.
+   */
   def apply(plan: LogicalPlan, left: LogicalPlan): Option[VersionSubquery] =
     VersionSubquery(plan.output, isLimited = false, Nil, Nil, plan).takenApart.map(_.beside(left))
 
-  /** Whether an expression gives the same for the same row, and looks at nothing else. */
+  /** Whether an expression depends only on its row, deterministically. */
   def isPlain(expression: Expression): Boolean =
     expression.deterministic && !expression.exists(_.isInstanceOf[SubqueryExpression])
 
-  /** Whether a plan has what picks a version, or looks at the left row. */
+  /** Whether a plan contains the selection of a version, or reads the left row. */
   private def belongsToQuery(plan: LogicalPlan): Boolean = plan.exists {
     case _: GlobalLimit => true
     case node => node.expressions.exists(_.containsPattern(OUTER_REFERENCE))

@@ -16,13 +16,13 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
 import org.apache.spark.sql.changelog.UpdateKind
 
 /**
- * What an aggregate computes. Kept out of the node's own expressions, since Spark allows calls of
+ * The parts of an aggregate. They are no expressions of the node, because Spark allows calls of
  * aggregate functions in its own nodes only.
  *
  * @param grouping
  *   the group columns; empty for one row over everything
  * @param functions
- *   the calls, each once
+ *   the distinct calls
  * @param results
  *   the result columns, over group columns and results of calls
  */
@@ -42,19 +42,19 @@ object AggregateCalls {
  * Groups a changelog and emits each group's change.
  *
  * @param calls
- *   what is computed
+ *   the computed functions and results
  * @param inputKind
- *   the row kind of `child`, none if it is insert-only
+ *   the row kind of `child`, or None for an insert-only input
  * @param updateKind
  *   whether the consumer wants before images
  * @param emitsClosed
- *   whether a group is emitted once, when the watermark has passed it
+ *   whether a group is emitted once, after the watermark passes the group
  * @param outputKind
  *   the row kind of the result
  * @param operatorId
  *   identifies the operator's state within the query
  * @param distinctOperatorId
- *   identifies the state of its distinct values, if a function is DISTINCT
+ *   identifies the state of distinct values, if a function is DISTINCT
  */
 case class ChangelogAggregate(
     calls: AggregateCalls,
@@ -80,8 +80,9 @@ case class ChangelogAggregate(
 }
 
 /**
- * The value a group is shown by, where its rows may spell it differently, as texts of a collation:
- * the first one it was given. It stays until the group goes, whichever of its rows go before.
+ * The displayed value of a group whose equal values may differ in bytes, such as texts of a
+ * collation. The first value stays until the group disappears, even if its row disappears
+ * earlier.
  */
 case class GroupValue(child: Expression) extends DeclarativeAggregate with UnaryLike[Expression] {
   private lazy val value = AttributeReference("value", child.dataType)()

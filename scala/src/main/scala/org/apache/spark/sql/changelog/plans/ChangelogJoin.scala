@@ -10,15 +10,15 @@ import org.apache.spark.sql.catalyst.plans.logical.{BinaryNode, LogicalPlan}
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
 /**
- * Joins two changelogs and emits what a batch does to the result.
+ * Joins two changelogs and emits the changes of the result.
  *
- * Whatever of this reads columns is an argument of its own or within a [[ParameterGroup]], so that
- * Spark sees it as it prunes and renames columns below.
+ * Every parameter that reads columns is an argument of the node, or part of a [[ParameterGroup]].
+ * Spark then sees the columns when it prunes and renames columns below.
  *
  * @param matchesNull
  *   for each part of the join key, whether NULL equals NULL
  * @param condition
- *   what rows with equal join keys must meet besides
+ *   a further condition on rows with equal join keys
  * @param operatorId
  *   identifies the operator's state within the query
  */
@@ -53,7 +53,7 @@ case class ChangelogJoin(
 
 object ChangelogJoin {
 
-  /** The columns of the result, without a row kind. */
+  /** Returns the columns of the result, without a row kind. */
   def output(joinType: JoinType, left: Seq[Attribute], right: Seq[Attribute]): Seq[Attribute] =
     joinType match {
       case ExistenceJoin(exists) => left :+ exists
@@ -66,20 +66,20 @@ object ChangelogJoin {
 }
 
 /**
- * One side of a join: what its rows are joined by, and how they are kept.
+ * One side of a join: its join key, and the stored form of its rows.
  *
  * @param key
- *   its side of the join key, such that equal values have equal bytes
+ *   the side's join key, with equal bytes for equal values
  * @param kind
- *   the row kind, none if it is insert-only
+ *   the row kind, or None for an insert-only side
  * @param form
- *   how its rows are kept
+ *   the stored form of rows
  * @param rowKey
- *   for [[SideForm.RowByKey]], what tells its rows of one join key apart
+ *   for [[SideForm.RowByKey]], the columns that distinguish rows of one join key
  * @param tracksMatches
- *   whether its rows are kept with the number of their matches
+ *   whether rows are stored with the number of their matches
  * @param replaces
- *   whether a row replaces the one with its key, the old one being left out
+ *   whether a row replaces the row with an equal key, without a before image
  */
 final case class JoinedSide(
     key: Seq[Expression],
@@ -90,37 +90,37 @@ final case class JoinedSide(
     replaces: Boolean)
     extends ParameterGroup
 
-/** How the rows of one side of a join are kept under their join key, said as EXPLAIN says it. */
+/** The stored form of one side's rows under a join key, in EXPLAIN's words. */
 sealed abstract class SideForm(override val toString: String)
 
 object SideForm {
 
-  /** Its rows are never looked up: nothing is kept. */
+  /** Rows are never looked up, and nothing is stored. */
   case object Nothing extends SideForm("nothing")
 
-  /** The join key holds a key of the side: `join key -> row`. */
+  /** The join key contains an upsert key of the side: `join key -> row`. */
   case object OneRow extends SideForm("one row per join key")
 
-  /** The side has another key: `join key, key -> row`. */
+  /** The side has another upsert key: `join key, key -> row`. */
   case object RowByKey extends SideForm("row by key")
 
-  /** The side has no key: `join key, row -> count`. */
+  /** The side has no upsert key: `join key, row -> count`. */
   case object RowCount extends SideForm("row count")
 
-  /** The side has no key, and rows only come: `join key, batch -> rows`. */
+  /** The side is insert-only without an upsert key: `join key, batch -> rows`. */
   case object RowList extends SideForm("rows by batch")
 
-  /** Only whether there are rows matters: `join key -> count`. */
+  /** Only the existence of rows matters: `join key -> count`. */
   case object KeyCount extends SideForm("key count")
 }
 
 /**
- * How a join emits what a batch does to its result.
+ * The form of a join's changes.
  *
  * @param pairBy
- *   a key of the result: an old and a new row that agree on it are an update
+ *   a key of the result: a deleted and an inserted row with an equal key are an update
  * @param deletes
- *   whether the consumer knows deletes; if not, a row goes with `-U`
+ *   whether the consumer supports deletes; if not, a deleted row is emitted as `-U`
  * @param updateKind
  *   whether the consumer wants before images
  * @param kind

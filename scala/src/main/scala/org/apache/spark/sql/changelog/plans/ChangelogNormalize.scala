@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
  * @param sequence
  *   columns that order the changes of one key; empty for arrival order
  * @param position
- *   the arrival order within the batch, which settles equal sequences
+ *   the arrival order within the batch, to break ties of the sequence
  * @param columns
  *   the columns of the table
  * @param inputKind
@@ -33,7 +33,7 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
  * @param operatorId
  *   identifies the operator's state within the query
  * @param unavailable
- *   the names of columns whose values a change did not send; NULL for none
+ *   the names of columns missing from a change; NULL for none
  * @param hasSnapshot
  *   whether rows of a snapshot come before all changes, with positions below 0
  */
@@ -61,16 +61,16 @@ case class ChangelogNormalize(
 }
 
 /**
- * Counts the rows of each key, and lets all changes pass.
+ * Counts the rows of each key, and passes all changes.
  *
  * @param key
- *   the columns that are said to identify a row
+ *   the declared key columns
  * @param columns
  *   the columns of the table
  * @param kind
- *   the row kind of `child`, none if every row is an insert
+ *   the row kind of `child`, or None if every row is an insert
  * @param check
- *   what to do where a key has several rows
+ *   the reaction to a key with several rows
  * @param operatorId
  *   identifies the operator's state within the query
  */
@@ -91,34 +91,34 @@ case class ChangelogUnique(
 }
 
 /**
- * Refuses a second row of a key, or warns of it.
+ * Fails for a second row of a key, or logs a warning.
  *
  * @param key
  *   the columns of the key, as text
  * @param fails
- *   whether it is refused
+ *   whether the check fails
  */
 case class KeyCheck(key: String, fails: Boolean) extends Logging {
 
   /**
-   * Takes note that a key has several rows.
+   * Reports a key with several rows.
    *
    * @param values
    *   the key's values
    * @param row
-   *   one of its rows
+   *   one of the key's rows
    * @param reader
-   *   who reads the source: each is warned once in a process
+   *   the reader of the source, warned once per process
    */
   def duplicate(rows: Long, values: String, row: String, reader: String): Unit =
     if (fails) throw ChangelogErrors.keyDuplicate(key, values, row, rows)
     else if (KeyCheck.warned.add(s"$reader $key")) {
-      // a log is no place for what rows say
+      // Row values do not belong in a log.
       logWarning(
         s"A source has several rows of one key $key, and each counts. $reader is not warned again.")
     }
 
-  /** Takes note of a duplicate, in an expression of a batch query. */
+  /** Reports a duplicate, in an expression of a batch query. */
   def isNoted(rows: Long, values: UTF8String, row: UTF8String): Boolean = {
     duplicate(rows, values.toString, row.toString, "A batch query")
     true

@@ -13,29 +13,29 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.util.CollectionAccumulator
 
 /**
- * Hands the changes of a query to its reader: the rewritten form of [[ToChangelog]].
+ * Passes the changes of a query to its reader: the rewritten form of [[ToChangelog]].
  *
  * @param kind
- *   the row kind of `child`, none if it is insert-only
+ *   the row kind of `child`, or None for an insert-only input
  * @param pairBy
- *   if `-U` and `+U` of one key stand next to each other in `child`, that key: a half left alone
- *   by a filter then becomes `-D` or `+I`, and a pair that says nothing is dropped
+ *   the key whose `-U` and `+U` are neighbors in `child`, if any. A filter may leave a single
+ *   image, which becomes `-D` or `+I`. A pair of equal images is dropped.
  * @param nettedBy
- *   columns of which the result holds one change per batch at most: all its rows are in one task,
- *   side by side. None if no such columns are known
+ *   columns with at most one change per value and batch. All rows of a value are neighbors in one
+ *   task. None if unknown.
  * @param sendsUpdateBefore
  *   whether the reader wants `update_preimage`
  * @param columns
  *   the columns of the result
  * @param changeType
- *   the column that tells the change type
+ *   the column with the change type
  * @param key
- *   the columns by which the reader replaces rows: what it said, or what was chosen for a reader that
- *   gets no old rows. There is one change per key then
+ *   the columns by which the reader replaces rows: declared by the reader, or chosen for a reader
+ *   without before images. Each key then has one change.
  * @param upsertKeys
  *   columns that identify a row of the result, smallest first
  * @param explanation
- *   what EXPLAIN says about the query
+ *   the EXPLAIN tree of the query
  */
 case class ChangelogOutput(
     kind: Option[Attribute],
@@ -65,11 +65,11 @@ case class ChangelogOutput(
 }
 
 /**
- * What EXPLAIN says of a planned query, made when it is asked for first: of most batches it never is.
- * Only itself is equal to it. It stays on the driver.
+ * The EXPLAIN tree of a planned query, created on demand, because most batches never need it.
+ * Instances are equal only to themselves. The tree stays on the driver.
  *
  * @param mode
- *   the row kinds the query sends
+ *   the row kinds emitted by the query
  */
 final class Explanation private (val mode: String, @transient private val make: () => ExplainNode)
     extends Serializable {
@@ -81,8 +81,8 @@ object Explanation {
 }
 
 /**
- * What is noted of a query in a dry run: its tree, and the rows that each node sends. Only itself is
- * equal to it.
+ * WatchedChanges: the record of a dry run, with the EXPLAIN tree and the rows emitted by each
+ * node. Instances are equal only to themselves.
  */
 final class WatchedChanges extends Serializable {
   import WatchedChanges._
@@ -90,17 +90,17 @@ final class WatchedChanges extends Serializable {
   @transient @volatile private var known: Option[Explanation] = None
   @transient private lazy val places = mutable.SortedMap.empty[Int, Place]
 
-  /** Says what EXPLAIN says of the query, as it was planned. */
+  /** Records the EXPLAIN tree of the planned query. */
   def explainedBy(explanation: Explanation): Unit = known = Some(explanation)
 
-  /** None before a batch is planned. */
+  /** Returns the recorded EXPLAIN tree. None before a batch is planned. */
   def explained: Option[ExplainNode] = known.map(_.tree)
 
   /**
-   * Begins to note what a node sends in one batch. Called on the driver.
+   * Starts recording the rows emitted by a node in one batch. Called on the driver.
    *
    * @param place
-   *   that of the node in the tree, counted from its root down
+   *   position of the node in the tree, counted from the root down
    */
   def begin(place: Int, columns: Seq[Attribute], context: SparkContext): Rows = synchronized {
     val rows = context.collectionAccumulator[(Int, Seq[InternalRow])]
@@ -108,10 +108,10 @@ final class WatchedChanges extends Serializable {
     rows
   }
 
-  /** The rows of the batch that has been run, by the places of nodes, and the columns they have. */
+  /** Returns and clears the rows of the finished batch, by node position, with their columns. */
   def take(): Seq[(Int, Seq[Attribute], Seq[InternalRow])] = synchronized {
     val taken = places.toSeq.map { case (place, Place(columns, noted)) =>
-      // a task that was run twice has noted the same twice
+      // A task that ran twice has recorded its rows twice.
       val byTask = noted.value.asScala.toMap
       (place, columns, byTask.toSeq.sortBy(_._1).flatMap(_._2))
     }
@@ -122,19 +122,19 @@ final class WatchedChanges extends Serializable {
 
 object WatchedChanges {
 
-  /** The rows of one node, by the number of the task. */
+  /** The rows of one node, by task number. */
   type Rows = CollectionAccumulator[(Int, Seq[InternalRow])]
 
   private case class Place(columns: Seq[Attribute], rows: Rows)
 }
 
 /**
- * Lets the rows be noted that a node sends; they pass through untouched.
+ * Records the rows emitted by a node, and passes them unchanged.
  *
  * @param place
- *   that of the node in the tree that EXPLAIN shows, counted from its root down
+ *   position of the node in the EXPLAIN tree, counted from the root down
  * @param columns
- *   those of the rows that are noted, the kind of change last if there are several
+ *   the recorded columns; the row kind last, if there are several kinds
  */
 case class WatchChanges(
     watched: WatchedChanges,
@@ -145,7 +145,7 @@ case class WatchChanges(
 
   override def output: Seq[Attribute] = child.output
 
-  /** None is pruned that is noted. */
+  /** Recorded columns must not be pruned. */
   @transient override lazy val references: AttributeSet = AttributeSet(columns)
 
   override protected def withNewChildInternal(newChild: LogicalPlan): WatchChanges =
@@ -153,20 +153,21 @@ case class WatchChanges(
 }
 
 /**
- * Nets a batch's changes so that one change per key is left.
+ * Nets a batch's changes to one change per key.
  *
  * @param key
- *   the columns by which changes are netted; all columns if rows have no key
+ *   the columns by which changes are netted; all columns for rows without a key
  * @param pairs
- *   whether a row that goes and one that comes under the same key are an update
+ *   whether a deleted and an inserted row with an equal key are an update
  * @param replaces
- *   whether old rows are left out, so that a `+U` alone is an update
+ *   whether before images are omitted, so that a single `+U` is an update
  * @param inputKind
  *   the row kind of `child`
  * @param outputKind
  *   the row kind of the result
  * @param inPlace
- *   whether only changes are netted that meet in a task as it is: what is left may cancel out yet
+ *   whether changes are netted within each task, without a shuffle; remaining changes may still
+ *   cancel out
  */
 case class ChangelogConsolidate(
     key: Seq[Attribute],
@@ -188,8 +189,9 @@ case class ChangelogConsolidate(
 }
 
 /**
- * Reads its input to the end, even if its consumer stops before: operators that keep state have
- * taken in a batch only then. A join of Spark's stops when its other side has no more rows.
+ * Reads its input to the end, even if the consumer stops earlier. A stateful operator has
+ * processed a batch only at the end of its input. Spark's join stops when the opposite side has
+ * no more rows.
  */
 case class ChangelogDrain(child: LogicalPlan) extends UnaryNode {
 

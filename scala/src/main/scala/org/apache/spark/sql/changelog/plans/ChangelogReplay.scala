@@ -10,34 +10,33 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 
 /**
- * Keeps the rows of each partition, and gives out the old and the new rows of the partitions that
- * change, for one of Spark's own operators to compute its old and its new result from.
+ * Stores the rows of each partition, and emits the old and new rows of changed partitions. One of
+ * Spark's own nodes computes its old and new result from them.
  *
  * @param partition
- *   the columns rows are kept by; empty for one partition of all rows
+ *   the columns that rows are stored by; empty for one partition of all rows
  * @param order
- *   the order in which a partition's rows are given out; rows it finds equal come in the order of
- *   their columns
+ *   the order of a partition's emitted rows; ties are ordered by the rows' columns
  * @param session
- *   the column with the session a row begins, as long as no other one reaches it, if a watermark can
- *   end sessions
+ *   the column with the initial session of a row, before merging, if a watermark can close
+ *   sessions
  * @param dropsLate
- *   whether changes that could reach a session that has ended come too late; not so if an operator
- *   below has left out those that do
+ *   whether changes that reach a closed session are dropped as late; false if an operator below
+ *   drops late rows
  * @param emitsClosed
- *   whether rows are given out once, when the watermark has passed their partition or session,
- *   and in no order
+ *   whether rows are emitted once and unordered, after the watermark passes their partition or
+ *   session
  * @param inputKind
- *   the row kind of `child`, none if it is insert-only
+ *   the row kind of `child`, or None for an insert-only input
  * @param opening
- *   a column that is true for one further row at the start of each version, whose other columns
- *   are NULL; with it there is always a version, over no rows too
+ *   a flag column, true in an additional row at the start of each version. The other columns of
+ *   that row are NULL. With an opening row a version exists even over no rows.
  * @param outputKind
- *   which version a row is of: `-D` for the old one, `+I` for the new one
+ *   the version of a row: `-D` for the old one, `+I` for the new one
  * @param operatorId
  *   identifies the operator's state within the query
  * @param placedBy
- *   the columns by which rows are spread over tasks, if not by all of `partition`
+ *   the shuffle columns, if different from `partition`
  */
 case class ChangelogReplay(
     partition: Seq[Attribute],
@@ -64,10 +63,10 @@ case class ChangelogReplay(
 
   override def producedAttributes: AttributeSet = AttributeSet(opening.toSeq :+ outputKind)
 
-  /** A row is kept with all its columns. */
+  /** A row is stored with all columns. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
-  /** Whole partitions come out, which Spark's operators for tables are right for. */
+  /** The output has complete partitions, as Spark's batch operators require. */
   override def isStreaming: Boolean = false
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogReplay =
@@ -75,19 +74,19 @@ case class ChangelogReplay(
 }
 
 /**
- * Computes something of Spark's own once over the new and once over the old rows of groups, where
- * it can't tell by its results which rows they are of.
+ * Computes a plan of Spark's nodes twice, over the new and the old rows of groups. Used if
+ * results do not name the version of their rows.
  *
  * @param versions
- *   what the computations share
+ *   the shared state of both computations
  * @param kind
- *   which version a result is of: `-D` for the old one, `+I` for the new one
+ *   the version of a result: `-D` for the old one, `+I` for the new one
  * @param replay
- *   gives the rows of both versions
+ *   the plan with the rows of both versions
  * @param after
- *   the computation over the new rows, which it reads from [[ReplayedVersion]]s
+ *   the computation over the new rows, read from [[ReplayedVersion]]s
  * @param before
- *   the same over the old rows
+ *   the computation over the old rows
  */
 case class ChangelogVersions(
     versions: ReplayedVersions,
@@ -103,7 +102,7 @@ case class ChangelogVersions(
 
   override def producedAttributes: AttributeSet = AttributeSet(kind)
 
-  /** Replayed rows are read by position, so that none of their columns can go. */
+  /** Replayed rows are read by position, so no column may be pruned. */
   @transient override lazy val references: AttributeSet = inputSet
 
   override protected def withNewChildrenInternal(
@@ -112,20 +111,20 @@ case class ChangelogVersions(
 }
 
 /**
- * The rows of one version, and of one side where two inputs are replayed together.
+ * The rows of one version, and of one side for cogrouped inputs.
  *
  * @param version
- *   the kind of its rows
+ *   the kind of the version's rows
  * @param side
  *   the number of the side, if there are two
  * @param ordinals
- *   where `output` stands in replayed rows
+ *   the positions of `output` in replayed rows
  * @param group
- *   the columns the rows come sorted by, group after group
+ *   the columns that rows are sorted by, group by group
  * @param order
  *   the order of the rows of a group
  * @param operatorId
- *   of the replay, whose partitions these are
+ *   the replay that emits these partitions
  */
 case class ReplayedVersion(
     versions: ReplayedVersions,
@@ -143,13 +142,13 @@ case class ReplayedVersion(
 }
 
 /**
- * Computes functions over all rows of a partition up to each row, where rows come in the order of
- * time from batch to batch.
+ * Computes running functions over all rows of a partition up to each row. Rows arrive in time
+ * order across batches.
  *
  * @param partition
  *   the columns that make a partition
  * @param time
- *   no row has one that is not later than all of the batches before
+ *   the time column; each batch has only later times than the batches before
  * @param operatorId
  *   identifies the operator's state within the query
  */
@@ -167,7 +166,7 @@ case class ChangelogRunning(
   override def producedAttributes: AttributeSet =
     AttributeSet(functions.buffers ++ functions.results.map(_.toAttribute))
 
-  /** Ties are settled by all columns of a row. */
+  /** Ties are broken by all columns of a row. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
   override def isStreaming: Boolean = false
@@ -177,14 +176,14 @@ case class ChangelogRunning(
 }
 
 /**
- * Functions over all rows of a partition up to each row.
+ * Running functions: functions over all rows of a partition up to each row.
  *
  * @param ofRows
- *   the buffers that see a row before the other rows with its time
+ *   the buffers of functions that read rows one by one
  * @param ofPeers
- *   the buffers that see all rows with one time at once
+ *   the buffers of functions that read all rows of one time at once
  * @param results
- *   the results for a row, of the row and the buffers
+ *   the results of a row, over the row and the buffers
  */
 final case class RunningFunctions(
     ofRows: RunningBuffers,
@@ -192,17 +191,17 @@ final case class RunningFunctions(
     results: Seq[NamedExpression])
     extends ParameterGroup {
 
-  /** What is kept of a partition. */
+  /** The stored columns of a partition. */
   def buffers: Seq[Attribute] = ofRows.columns ++ ofPeers.columns
 }
 
 /**
- * What functions keep of the rows they have seen.
+ * The buffers of running functions.
  *
  * @param initial
  *   the value of each buffer before the first row
  * @param updates
- *   the next value of each buffer, of itself and a row
+ *   the next value of each buffer, over the buffer and a row
  */
 final case class RunningBuffers(
     columns: Seq[Attribute],

@@ -8,35 +8,35 @@ import org.json4s._
 import org.json4s.jackson.JsonMethods.{pretty, render}
 
 /**
- * What EXPLAIN says about one node: the model behind the text, the JSON and the golden files.
+ * One node of an EXPLAIN tree: the model of the text, the JSON and the golden files.
  *
  * @param node
  *   the node's name
  * @param detail
- *   its arguments
+ *   the node's arguments
  * @param mode
- *   the row kinds it sends
+ *   the row kinds emitted
  * @param requires
- *   how its consumer wants updates
+ *   the form of updates requested by the consumer
  * @param upsertKeys
  *   sets of columns that identify a row
  * @param strategy
- *   how it is executed, where there is a choice
+ *   the chosen execution strategy, if there is a choice
  * @param state
- *   the tables it keeps
+ *   the stored tables
  * @param reasons
- *   why
+ *   the reasons for mode and strategy
  * @param isPart
- *   whether it is a part of what the function of the source above is made of, which only text that
- *   is to be verbose shows
+ *   whether the node belongs to the function of the source above; only verbose text shows such
+ *   nodes
  * @param operators
- *   the numbers of the operators it is run by, if it keeps state and the query is planned to run
+ *   the numbers of the node's operators, if the node is stateful and planned to run
  * @param warnings
- *   what of it may hurt once much has come
+ *   hazards of the node once data has grown
  * @param numbers
- *   what it did in the last batch, if the query runs
+ *   the numbers of the last batch, for a running query
  * @param emitted
- *   in a dry run, the changes it sent in each batch, as text
+ *   in a dry run, the changes emitted in each batch, as text
  */
 final case class ExplainNode(
     node: String,
@@ -55,7 +55,7 @@ final case class ExplainNode(
     numbers: Option[OperatorNumbers] = None,
     emitted: Option[Seq[Seq[String]]] = None) {
 
-  /** One line per node, inputs indented, with the reasons below each node. */
+  /** Formats the tree with one line per node, inputs indented, reasons below each node. */
   def toText: String = toText(verbose = false)
 
   def toText(verbose: Boolean): String = {
@@ -68,21 +68,23 @@ final case class ExplainNode(
     text.toString
   }
 
-  /** The tree as JSON, root first. */
+  /** Returns the tree as JSON, root first. */
   def toJson: String = pretty(render(json))
 
-  /** All nodes, this one first. */
+  /** Returns all nodes, this one first. */
   def nodes: Seq[ExplainNode] = this +: children.flatMap(_.nodes)
 
-  /** What may hurt of any node. */
+  /** Returns the distinct hazards of all nodes. */
   def allWarnings: Seq[String] = nodes.flatMap(_.warnings).distinct
 
-  /** The tree with what each operator did, by its number. */
+  /** Returns the tree with the numbers of each operator, by operator number. */
   def running(byId: Map[Long, OperatorNumbers]): ExplainNode = copy(
     numbers = OperatorNumbers.together(operators.sorted.flatMap(byId.get)),
     children = children.map(_.running(byId)))
 
-  /** The tree with what each node sent in the batches of a dry run, by its place from the root down. */
+  /**
+   * Returns the tree with the changes emitted in a dry run, by node position from the root down.
+   */
   def emitting(byPlace: Map[Int, Seq[Seq[String]]]): ExplainNode = {
     def at(node: ExplainNode, place: Int): (ExplainNode, Int) = {
       val (children, next) = node.children.foldLeft((Vector.empty[ExplainNode], place + 1)) {
@@ -95,7 +97,7 @@ final case class ExplainNode(
     at(this, place = 0)._1
   }
 
-  /** What it sent in the batches of a dry run, a line for each in which that is something. */
+  /** Returns one line for each batch of a dry run with emitted changes. */
   def emittedLines: Seq[String] = emitted.toSeq.flatMap { batches =>
     val lines = batches.zipWithIndex.collect {
       case (changes, batch) if changes.nonEmpty => s"${batch + 1}: ${changes.mkString(", ")}"
@@ -121,7 +123,7 @@ final case class ExplainNode(
     children.foreach(_.append(text, depth + 1))
   }
 
-  /** The tree without parts: what they read is in their place. */
+  /** Returns the tree without parts. The inputs of a part take its place. */
   def folded: ExplainNode = copy(children = children.flatMap { child =>
     val below = child.folded
     if (child.isPart) below.children else Seq(below)

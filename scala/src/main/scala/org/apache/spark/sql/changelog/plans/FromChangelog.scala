@@ -25,50 +25,49 @@ object InputMode {
   /** Every removed row is sent in full. */
   case object Retract extends InputMode("retract")
 
-  /** Only the newest row per key is sent; what it replaces is known from state. */
+  /** Only the newest row per key is sent. State knows the replaced row. */
   case object Upsert extends InputMode("upsert")
 
   val values: Seq[InputMode] = Seq(Retract, Upsert)
 }
 
 /**
- * Reads rows that describe changes as the table they describe.
+ * Reads rows that describe changes, as the described table.
  *
- * To Catalyst this node is a table, not a stream: everything above it is analyzed and optimized
- * as an ordinary query, and [[ToChangelog]] turns the result back into a stream.
+ * Catalyst sees this node as a table instead of a stream. Everything above is analyzed and
+ * optimized as an ordinary query, and [[ToChangelog]] turns the result back into a stream.
  *
  * @param kind
- *   the row kind of each row of `child`, a non-null byte; none if every row is an insert
+ *   the row kind of each row of `child`, a non-null byte; None if every row is an insert
  * @param produces
- *   what the changes can do to the table
+ *   the effects of changes on the table
  * @param input
- *   whether before images are there
+ *   whether the changes have before images
  * @param key
  *   columns that identify a row of the table, declared by the user; empty if none
  * @param sequence
  *   columns of `child` that order the changes of one key; empty for arrival order
  * @param skipsBadRows
- *   whether `kind` marks rows that can't be read, which are then skipped and counted
+ *   whether `kind` marks unreadable rows, to be skipped and counted
  * @param streaming
- *   whether the changes come batch by batch; if not, they are netted into a table at once
+ *   whether the changes arrive in batches; if not, they are netted into a table at once
  * @param output
  *   the columns of the table: those of `child` without the change type
  * @param unavailable
- *   the names of columns whose values a change did not send, as an array; NULL for none. They stay
- *   as they are stored
+ *   the names of columns missing from a change, as an array; NULL for none. Missing columns keep
+ *   their stored values.
  * @param number
- *   which of the query's sources this is, the same for each reading of it; 0 before they are counted
+ *   number of the source in the query, equal for each reading; 0 before sources are numbered
  * @param isKnownByNumber
- *   whether plans are compared by the number, and not by what lies below. Two sources without news
- *   look the same below
+ *   whether plans are compared by the number instead of the plan below. Two sources without input
+ *   have equal plans.
  * @param duplicates
- *   what to do with a second row of a key
+ *   the reaction to a second row of a key
  * @param reader
- *   the function that makes the changes of records by nodes of its own below; none if they come as
- *   they are
+ *   the name of the function that parses records by nodes below; None for plain rows
  * @param snapshot
- *   whether a row is one of the snapshot that the first batch begins with, and no change; none if there
- *   is no snapshot
+ *   the column that distinguishes snapshot rows of the first batch from changes; None without a
+ *   snapshot
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -100,9 +99,9 @@ case class FromChangelog(
   def checksKey: Boolean = duplicates != Duplicates.Trust
 
   /*
-   * What a batch brings says nothing of the table: a plan that went by it would be another in each.
-   * Where there is no news, Spark's optimizer makes a relation without rows of all that lies below,
-   * and then its filters are gone, with what they say of rows and of columns that are never NULL.
+   * The plan must not depend on a batch's rows, or it would differ from batch to batch. Without
+   * input, Spark's optimizer replaces everything below by an empty relation. The constraints of
+   * filters and of non-null columns are then gone.
    */
 
   override def stats: Statistics =
@@ -111,7 +110,7 @@ case class FromChangelog(
   override protected lazy val validConstraints: ExpressionSet =
     if (streaming) ExpressionSet() else child.constraints
 
-  /** Leaves columns that can be NULL, and those that can't, as they were when the query was analyzed. */
+  /** Keeps the nullability of columns as analyzed. */
   override def mapExpressions(f: Expression => Expression): this.type =
     super.mapExpressions { expression =>
       (expression, f(expression)) match {
@@ -139,26 +138,28 @@ case class FromChangelog(
 
 object FromChangelog {
 
-  /** Whether `plan` reads changes that come batch by batch, but for what its subqueries read. */
+  /** Whether `plan` reads changes in batches, ignoring its subqueries. */
   def streamsIn(plan: LogicalPlan): Boolean = plan.exists {
     case source: FromChangelog => source.streaming
     case _ => false
   }
 }
 
-/** Stands for what lies below a numbered source where plans are compared. */
+/** Placeholder for the plan below a numbered source, for comparisons. */
 private case class NumberedSource(number: Int, override val output: Seq[Attribute])
     extends LeafNode
 
-/** What to do where a source gives a second row of a key, whose first is still there. */
+/** The reaction to a second row of an existing key. */
 sealed abstract class Duplicates(override val toString: String)
 
 object Duplicates {
 
-  /** The key is taken for one: nothing is kept to look it up. */
+  /** The key is trusted to be unique, and nothing is stored for a check. */
   case object Trust extends Duplicates("trust")
 
-  /** Both rows are rows of the table; duplicates are counted, and a warning tells of the first. */
+  /**
+   * Both rows are rows of the table. Duplicates are counted, and a warning reports the first one.
+   */
   case object Warn extends Duplicates("warn")
 
   case object Fail extends Duplicates("fail")
@@ -167,14 +168,14 @@ object Duplicates {
 }
 
 /**
- * What a query calls what it reads: after its view, or as it is called in the query where it has none.
+ * The name of a relation in a query: the name of its view, else the name in the query.
  *
  * @param isOfView
- *   whether nothing below can be called otherwise
+ *   whether the name is final, because it comes from a view
  */
 final case class ReadName(name: Option[String], isOfView: Boolean = false) {
 
-  /** The name below a node that may give one. */
+  /** Returns the name below a node that may set a name. */
   def below(node: LogicalPlan): ReadName = node match {
     case _ if isOfView => this
     case alias: SubqueryAlias => ReadName(ReadName.of(alias).orElse(name))
@@ -186,13 +187,13 @@ final case class ReadName(name: Option[String], isOfView: Boolean = false) {
 object ReadName {
   val Unknown: ReadName = ReadName(None)
 
-  /** What the rows are called that a source reads. */
+  /** Returns the name of the rows read by a source. */
   def within(source: FromChangelog): Option[String] =
     source.child.collectFirst { case alias: SubqueryAlias => of(alias) }.flatten
 
   private def of(alias: SubqueryAlias): Option[String] =
     Some(alias.identifier.name).filterNot(isMadeUp)
 
-  /** Whether PySpark has made up the name, for a data frame. */
+  /** Whether PySpark generated the name, for a data frame. */
   def isMadeUp(name: String): Boolean = name.startsWith("_pyspark") || name.startsWith("__")
 }

@@ -12,28 +12,28 @@ import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.config.ChangelogConf
 
-/** A node that becomes an operator with state. */
+/** A logical node of a stateful operator. */
 trait KeepsState { this: LogicalPlan =>
 
-  /** The operator's number in the query, which names the folder of its state. */
+  /** The operator's number in the query. The number names the folder of the operator's state. */
   def operatorId: Long
 }
 
 /**
- * One table kept in an operator's state store, as EXPLAIN shows it.
+ * One table in an operator's state store, as shown by EXPLAIN.
  *
  * @param table
- *   what it is called, such as `groups` or `left rows`
+ *   the name, such as `groups` or `left rows`
  * @param key
- *   the columns it is looked up by
+ *   the key columns
  * @param value
- *   what is kept per key
+ *   the stored value of a key
  * @param boundedBy
- *   what keeps it from growing for ever, such as `a watermark on ts`, or `unbounded`
+ *   the limit of the table's growth, such as `a watermark on ts`, or `unbounded`
  */
 final case class StateTable(table: String, key: Seq[String], value: String, boundedBy: String) {
 
-  /** Whether an entry stays until a change removes it. */
+  /** Whether an entry remains until a change removes it. */
   def keepsAll: Boolean = !StateTable.Forgets.exists(boundedBy.contains(_))
 
   override def toString: String = s"$table: ${key.mkString("(", ", ", ")")} → $value, $boundedBy"
@@ -41,13 +41,13 @@ final case class StateTable(table: String, key: Seq[String], value: String, boun
 
 object StateTable {
 
-  /** What bounds a table that no watermark does: nothing, unless the session has a TTL. */
+  /** Returns the bound of a table without a watermark: none, or the session's TTL. */
   def unbounded: String = if (ttl == 0) Unbounded else forgotten
 
-  /** What bounds a table that `bound` does too. */
+  /** Returns the bound of a table with the bound `bound`, including the session's TTL. */
   def boundedBy(bound: String): String = if (ttl == 0) bound else s"$bound, $forgotten"
 
-  /** Whether a table, as it is shown, has a TTL. */
+  /** Whether a table, as shown by EXPLAIN, has a TTL. */
   def hasTtl(shown: String): Boolean = shown.contains(Forgotten)
 
   val Unbounded = "unbounded"
@@ -63,9 +63,8 @@ object StateTable {
 }
 
 /**
- * Marks operators, logical or physical, whose state is that of an earlier query. In the batch in which
- * the query that takes it over begins, such an operator emits all rows of its result, as if they had
- * just come.
+ * Marks operators, logical or physical, that inherit the state of an earlier query. In the first
+ * batch of the new query, a marked operator emits all rows of its result as inserts.
  */
 object StoredResult {
   private val tag = TreeNodeTag[Unit]("changelogStoredResult")
@@ -78,11 +77,11 @@ object StoredResult {
 }
 
 /**
- * Parameters that a logical node and the operator it is planned as have in common, listed once.
+ * Parameters shared by a logical node and its operator, listed once.
  *
- * An expression, as the specification of a window is one of Spark's: so Spark sees the columns among
- * the parameters where it prunes and renames those below, and plans their subqueries. No row has a
- * value of it.
+ * A group is an expression, like Spark's window specification. Spark therefore sees the columns
+ * of the parameters when it prunes and renames columns below, and plans their subqueries. A group
+ * is never evaluated.
  */
 trait ParameterGroup extends Expression with Unevaluable {
 
@@ -105,7 +104,10 @@ trait ParameterGroup extends Expression with Unevaluable {
 
 private object ParameterGroup {
 
-  /** The expressions of a parameter: itself, or those in a sequence or an option. */
+  /**
+   * Returns the expressions of a parameter: the parameter, or the elements of a sequence or an
+   * option.
+   */
   private def expressionsIn(parameter: Any): Seq[Expression] = parameter match {
     case expression: Expression => Seq(expression)
     case several: Seq[_] => several.flatMap(expressionsIn)
@@ -113,7 +115,7 @@ private object ParameterGroup {
     case _ => Nil
   }
 
-  /** The parameter with the next expressions for its own. */
+  /** Returns the parameter with its expressions replaced by the next ones. */
   private def replaced(parameter: Any, remaining: Iterator[Expression]): Any = parameter match {
     case _: Expression => remaining.next()
     case several: Seq[_] => several.toVector.map(replaced(_, remaining))

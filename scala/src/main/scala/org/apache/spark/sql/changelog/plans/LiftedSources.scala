@@ -11,14 +11,15 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 
 /**
- * Holds the sources that subqueries read, beside the rows of `query`, from analysis to optimization.
+ * Holds the sources of subqueries beside the rows of `query`, from analysis to optimization.
  *
- * Spark gives a batch's rows to the streams that are nodes of a plan. It looks into no expression.
+ * Spark passes a batch's rows to streams that are nodes of a plan, and ignores streams within
+ * expressions.
  *
  * @param query
- *   the input of the node that has the subqueries
+ *   the input of the node with the subqueries
  * @param sources
- *   what stands in them as a [[LiftedSource]]
+ *   the lifted sources; a [[LiftedSource]] replaces each in its subquery
  */
 case class LiftedSources(query: LogicalPlan, sources: Seq[LogicalPlan]) extends LogicalPlan {
 
@@ -32,12 +33,12 @@ case class LiftedSources(query: LogicalPlan, sources: Seq[LogicalPlan]) extends 
 }
 
 /**
- * Stands in a subquery for a source that is lifted out of it.
+ * Placeholder for a lifted source in a subquery.
  *
  * @param index
- *   its place among the [[LiftedSources]] below the node that has the subquery
+ *   position among the [[LiftedSources]] below the node with the subquery
  * @param source
- *   what is lifted, as it was analyzed. By that two subqueries are known to be the same
+ *   the lifted source as analyzed, for comparisons of subqueries
  */
 case class LiftedSource(index: Int, source: FromChangelog) extends LeafNode {
 
@@ -48,7 +49,7 @@ case class LiftedSource(index: Int, source: FromChangelog) extends LeafNode {
   override protected def doCanonicalize(): LogicalPlan = source.canonicalized
 }
 
-/** Gives columns the ids and names that others have, one for one. */
+/** Gives columns the ids and names of other columns, one by one. */
 object RenameColumns {
   def apply(columns: Seq[Attribute], wanted: Seq[Attribute]): Seq[NamedExpression] =
     wanted.zip(columns).map { case (other, column) =>
@@ -58,12 +59,12 @@ object RenameColumns {
 }
 
 /**
- * `OFFSET` below `to_changelog`: Spark refuses its own node in whatever stream it meets one.
+ * `OFFSET` below `to_changelog`. Spark rejects its own node in every stream.
  *
- * Is `OFFSET` again when a batch is optimized.
+ * [[SkipRows]] becomes `OFFSET` again when a batch is optimized.
  *
  * @param count
- *   how many rows are skipped
+ *   the number of skipped rows
  */
 case class SkipRows(count: Expression, child: LogicalPlan) extends OrderPreservingUnaryNode {
 
@@ -74,7 +75,7 @@ case class SkipRows(count: Expression, child: LogicalPlan) extends OrderPreservi
 }
 
 /**
- * What gives a stream the rows of a plan. Two are the same if their plans are: others are told apart by which
- * was made, as a stream gives each of its makers rows of their own.
+ * SourceOfPlan: a data source with the rows of a plan. Two are equal if their plans are equal.
+ * Other data sources are compared by identity, because each instance may have its own rows.
  */
 trait SourceOfPlan

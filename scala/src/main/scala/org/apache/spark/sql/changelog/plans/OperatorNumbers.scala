@@ -10,16 +10,16 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 
 /**
- * What a node with state did in one batch of a running query, and what it keeps.
+ * The numbers of a stateful node in one batch of a running query, and the size of its state.
  *
  * @param rowsIn
- *   the changes it was given, if they were counted
+ *   the changes received, if counted
  * @param unmatched
- *   retractions of rows that were never given
+ *   retractions of rows never inserted
  * @param late
- *   rows that came too late for the watermark
+ *   rows before the watermark
  * @param taskMs
- *   how long its tasks took, with what runs in the same tasks, all of them together
+ *   the duration of all tasks, including other operators in the same tasks
  */
 final case class OperatorNumbers(
     rowsIn: Option[Long],
@@ -38,13 +38,13 @@ final case class OperatorNumbers(
   /** Rows out per row in. */
   def churn: Option[Double] = rowsIn.filter(_ > 0).map(rowsOut.toDouble / _)
 
-  /** How many rows of each kind have gone out, of kinds that have: `+I 3 -U 1 +U 1`. */
+  /** Returns the number of emitted rows per kind, without zero counts: `+I 3 -U 1 +U 1`. */
   def kinds: String =
     Seq("+I" -> inserts, "-U" -> updatePreimages, "+U" -> updatePostimages, "-D" -> deletes)
       .collect { case (kind, count) if count > 0 => f"$kind $count%,d" }
       .mkString(" ")
 
-  /** What it did, for people. */
+  /** Describes the batch for readers. */
   def flow: String = {
     val in = rowsIn.map(rows => f"in $rows%,d, ").mkString
     val out = if (rowsOut == 0) "out 0" else s"out $kinds"
@@ -55,7 +55,7 @@ final case class OperatorNumbers(
     s"$in$out$ratio${misses.mkString}, $taskMs ms in tasks"
   }
 
-  /** A description of the operator's state. */
+  /** Describes the operator's state. */
   def kept: String = f"keeps $stateRows%,d rows, ${Utils.bytesToString(stateBytes)}"
 
   def toJson: JObject = JObject(OperatorNumber.all.toList.map {
@@ -66,7 +66,10 @@ final case class OperatorNumbers(
 
 object OperatorNumbers {
 
-  /** Those of a node that is several operators, the lowest first: rows go in there, and out at the last. */
+  /**
+   * Combines the numbers of a node with several operators, the lowest first. The first operator
+   * receives the node's input, and the last one emits its output.
+   */
   def together(operators: Seq[OperatorNumbers]): Option[OperatorNumbers] =
     operators.lastOption.map { last =>
       last.copy(
@@ -79,28 +82,28 @@ object OperatorNumbers {
     }
 }
 
-/** One of an operator's numbers, and what it is called: here alone. */
+/** One number of an operator, with its names. Names are defined only here. */
 sealed trait OperatorNumber {
 
-  /** In JSON and in Spark's metrics. */
+  /** The name in JSON and in Spark's metrics. */
   def name: String
 
-  /** In `changelog_status()`. */
+  /** The name in `changelog_status()`. */
   def column: String
 
-  /** Above a table for people; none where others tell it. */
+  /** The table heading, or None if other columns imply the number. */
   def head: Option[String]
 }
 
 object OperatorNumber {
 
   /**
-   * Counts something.
+   * A count.
    *
    * @param isTime
-   *   whether it counts milliseconds, which a column has as seconds
+   *   whether the count is in milliseconds; `changelog_status()` shows seconds
    * @param value
-   *   none where it is not known
+   *   the count, or None if unknown
    */
   final case class Count(
       name: String,
@@ -109,7 +112,7 @@ object OperatorNumber {
       isTime: Boolean = false)(val value: OperatorNumbers => Option[Long])
       extends OperatorNumber
 
-  /** Compares two of them. */
+  /** A ratio of two numbers. */
   final case class Ratio(name: String, column: String, head: Option[String])(
       val value: OperatorNumbers => Option[Double])
       extends OperatorNumber
@@ -118,7 +121,7 @@ object OperatorNumber {
       value: OperatorNumbers => Long): Count =
     Count(name, column, Some(head))(numbers => Some(value(numbers)))
 
-  /** Rows that have gone on, of each kind. */
+  /** The emitted rows of each kind. */
   val kinds: Seq[Count] = Seq(
     count("inserts", "inserts", "+I")(_.inserts),
     count("updatePreimages", "update_preimages", "-U")(_.updatePreimages),

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 import org.apache.spark.sql.changelog.{RowKind, UpdateKind}
 
-/** Which rank decides, and so how ties are treated. */
+/** The ranking function, which decides about ties. */
 sealed abstract class RankFunction(override val toString: String)
 
 object RankFunction {
@@ -50,8 +50,8 @@ case class Rank(
 }
 
 /**
- * Keeps the rows of each partition whose rank lies within bounds, and emits what a batch does to
- * them.
+ * Keeps the rows of each partition whose rank lies within bounds, and emits the changes of these
+ * rows.
  *
  * @param outputKind
  *   the row kind of the result
@@ -74,7 +74,7 @@ case class ChangelogRank(
   override def producedAttributes: AttributeSet =
     AttributeSet(ranking.number.toSeq :+ outputKind)
 
-  /** A row is kept with all its columns. */
+  /** A row is stored with all columns. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRank =
@@ -82,12 +82,12 @@ case class ChangelogRank(
 }
 
 /**
- * Which rows of each partition a [[ChangelogRank]] keeps, and how it emits them.
+ * The rows kept by a [[ChangelogRank]], and the form of its changes.
  *
  * @param partition
- *   the columns rows are ranked by themselves by; equal exactly if their bytes are
+ *   the partition columns, with equal bytes for equal values
  * @param order
- *   the better row first; empty if any rows will do
+ *   the order, better rows first; empty without an order
  * @param start
  *   the lowest rank kept, from 1
  * @param end
@@ -95,17 +95,17 @@ case class ChangelogRank(
  * @param number
  *   the column with the rank, if it is part of the result
  * @param strategy
- *   what is kept of the rows beyond the last rank
+ *   the handling of rows beyond the last rank
  * @param replaceBy
- *   for [[RankStrategy.UpdateFast]], the key by which a row replaces the one before
+ *   for [[RankStrategy.UpdateFast]], the key by which a row replaces its old version
  * @param bySlot
- *   whether a rank's old and new row are an update; else rows that agree on `pairBy` are
+ *   whether the old and new row of a rank are an update; if not, rows with equal `pairBy` are
  * @param pairBy
- *   a key of the rows, if there is one
+ *   a key of the rows, if any
  * @param updateKind
  *   whether the consumer wants before images
  * @param inputKind
- *   the row kind of the rows that are ranked, none if they only come
+ *   the row kind of the input, or None for an insert-only input
  */
 final case class Ranking(
     function: RankFunction,
@@ -122,23 +122,23 @@ final case class Ranking(
     inputKind: Option[Attribute])
     extends ParameterGroup
 
-/** What a rank keeps of the rows it does not show. */
+/** The stored rows of a rank beside the displayed rows. */
 sealed abstract class RankStrategy(override val toString: String)
 
 object RankStrategy {
 
-  /** Nothing, nor what it shows: the first rows to come stay, so that it is enough to count. */
+  /** No rows: the first rows to arrive stay, so a count is enough. */
   case object FirstCome extends RankStrategy("first-come")
 
-  /** Nothing: over rows that only come, a row beyond the last rank never gets a better one. */
+  /** No further rows: over insert-only input, a row beyond the last rank never improves. */
   case object AppendFast extends RankStrategy("append-fast")
 
-  /** The earliest row until it is certain: then it is emitted, and only that is remembered. */
+  /** The earliest row until it is final. Afterwards, only the fact of its emission. */
   case object Earliest extends RankStrategy("earliest")
 
-  /** Nothing: a row that is updated only gets better, and then comes again. */
+  /** No further rows: an update only improves a row, and sends the row again. */
   case object UpdateFast extends RankStrategy("update-fast")
 
-  /** All rows, since those that are shown may go. */
+  /** All rows, because displayed rows may be deleted. */
   case object Retract extends RankStrategy("retract")
 }

@@ -14,12 +14,12 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 }
 
 /**
- * A recursive query over tables that change.
+ * A recursive query over changing tables.
  *
  * @param loop
- *   the recursion as Spark runs it, over [[RecursionInput]]s
+ *   the recursion for Spark, over [[RecursionInput]]s
  * @param inputs
- *   the parts of it that change and are no part of the recursion
+ *   the changing inputs outside the recursion
  */
 case class RecursiveQuery(loop: UnionLoop, inputs: Seq[LogicalPlan]) extends LogicalPlan {
   override def children: Seq[LogicalPlan] = inputs
@@ -28,7 +28,7 @@ case class RecursiveQuery(loop: UnionLoop, inputs: Seq[LogicalPlan]) extends Log
 
   override def producedAttributes: AttributeSet = outputSet
 
-  /** Inputs are read by position, so that none of their columns can go. */
+  /** Inputs are read by position, so no column may be pruned. */
   @transient override lazy val references: AttributeSet = inputSet
 
   override def innerChildren: Seq[QueryPlan[_]] = Seq(loop)
@@ -39,22 +39,22 @@ case class RecursiveQuery(loop: UnionLoop, inputs: Seq[LogicalPlan]) extends Log
       newChildren: IndexedSeq[LogicalPlan]): RecursiveQuery = copy(inputs = newChildren)
 }
 
-/** The rows of an input of a [[RecursiveQuery]], as its recursion reads them. */
+/** The rows of an input of a [[RecursiveQuery]], as read by its recursion. */
 case class RecursionInput(number: Int, override val output: Seq[Attribute]) extends LeafNode {
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
 }
 
 /**
- * Runs a recursion once over the new and once over the old rows of its inputs.
+ * Runs a recursion twice, over the new and the old rows of its inputs.
  *
  * @param loop
  *   the recursion, over [[RecursionInput]]s
  * @param inputs
- *   for each input, where its columns stand in replayed rows
+ *   for each input, the positions of its columns in replayed rows
  * @param kind
- *   which version a result is of: `-D` for the old one, `+I` for the new one
+ *   the version of a result: `-D` for the old one, `+I` for the new one
  * @param child
- *   a replay of the rows of both versions, of which each begins with the number of its input
+ *   a replay of the rows of both versions; each row begins with the number of its input
  */
 case class ChangelogRecursion(
     loop: UnionLoop,
@@ -67,7 +67,7 @@ case class ChangelogRecursion(
 
   override def producedAttributes: AttributeSet = outputSet
 
-  /** Replayed rows are read by position, so that none of their columns can go. */
+  /** Replayed rows are read by position, so no column may be pruned. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRecursion =

@@ -10,16 +10,17 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.types.StructType
 
 /**
- * Makes an object of a row, and rows of what functions of a typed dataset make of it.
+ * Deserializes a row to an object, calls functions of a typed dataset, and serializes the results
+ * to rows.
  *
  * @param deserializer
- *   makes the object
+ *   creates the object
  * @param functions
- *   called one after the other, each for every object that the one before gives
+ *   the functions in order; each is called for every object returned by its predecessor
  * @param results
- *   what is computed of each object in the end
+ *   the functions computed for each final object
  * @param serializer
- *   makes columns of the results, which it reads by their number
+ *   the output columns, computed from results by position
  */
 case class RowFunctions(
     deserializer: Expression,
@@ -45,7 +46,7 @@ case class RowFunctions(
     }
   }
 
-  /** `map.filter(k, v)`: the functions' own code has no name. */
+  /** `map.filter(k, v)`: user functions have no names of their own. */
   override def sql: String = {
     val columns = deserializer.collect { case column: Attribute => column.name }.distinct
     s"${functions.map(_.name).mkString(".")}${columns.mkString("(", ", ", ")")}"
@@ -57,7 +58,7 @@ case class RowFunctions(
     copy(deserializer = newChild)
 }
 
-/** A function that gives any number of objects for one. */
+/** A function from one object to any number of objects. */
 abstract class ObjectFunction(val name: String) extends Serializable {
   def apply(value: Any): Iterator[Any]
 }

@@ -9,20 +9,19 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.changelog.microbatch.SharedChanges
 
 /**
- * Computes a part of a query whose changes are read in several places: here, and by
- * [[SharedReading]]s.
+ * Computes a shared part of a query. [[SharedReading]]s read its changes again.
  *
  * @param changes
- *   what the readings know it by
+ *   identifies the part to its readings
  * @param placedBy
- *   the columns its rows are distributed by; none for all rows in one place
+ *   the shuffle columns of its rows; empty for one task
  */
 case class SharedPart(changes: SharedChanges, placedBy: Seq[Attribute], child: LogicalPlan)
     extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output
 
-  /** Other readings read the part's rows by position, so that none of its columns can be pruned. */
+  /** Readings read the part's rows by position, so no column may be pruned. */
   @transient override lazy val references: AttributeSet = inputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): SharedPart =
@@ -30,12 +29,12 @@ case class SharedPart(changes: SharedChanges, placedBy: Seq[Attribute], child: L
 }
 
 /**
- * Reads what a [[SharedPart]] gives once more.
+ * Reads the output of a [[SharedPart]] again.
  *
  * @param placedBy
- *   as there, among `output`
+ *   the shuffle columns of the part, within `output`
  * @param output
- *   the columns of the part, under ids of their own
+ *   the columns of the part, under separate ids
  */
 case class SharedReading(
     changes: SharedChanges,
@@ -47,11 +46,11 @@ case class SharedReading(
 }
 
 /**
- * A source that has no news in this batch.
+ * A source without input in this batch.
  *
- * Spark has a relation without rows in its place, and its optimizer would cut what reads that alone:
- * a union would lose an input, and its columns their ids. What it knows nothing of it leaves alone,
- * so that a query has the same plan in every batch.
+ * Spark uses an empty relation here. Its optimizer would remove the readers of the relation: a
+ * union would lose an input, and columns would lose their ids. The optimizer leaves this unknown
+ * node in place, so a query has an equal plan in every batch.
  */
 case class IdleSource(override val output: Seq[Attribute]) extends LeafNode {
 
@@ -62,7 +61,7 @@ case class IdleSource(override val output: Seq[Attribute]) extends LeafNode {
 
 object IdleSource {
 
-  /** A plan of Spark's with its idle sources marked as such. */
+  /** Replaces the empty relations of a plan by idle sources. */
   def mark(plan: LogicalPlan): LogicalPlan = plan.transform {
     case relation: LocalRelation if relation.isStreaming && relation.data.isEmpty =>
       IdleSource(relation.output)
@@ -70,7 +69,7 @@ object IdleSource {
 }
 
 /**
- * Rows of something that never changes, among rows that do: they are inserted in the first batch.
+ * Static rows beside changing rows, inserted in the first batch.
  *
  * @param child
  *   the static rows; read in the first batch only
@@ -86,11 +85,11 @@ case class ChangelogStatic(child: LogicalPlan) extends UnaryNode {
 }
 
 /**
- * Rows that are not there any more, which is an error of a batch that reads them: one that begins with kept state
- * only asks for them.
+ * Placeholder for unavailable rows. Reading them is an error. Only the first batch on stored
+ * state reads them.
  *
  * @param error
- *   what is thrown where they are read
+ *   the error thrown by a read
  */
 case class GoneRows(override val output: Seq[Attribute], error: () => Throwable)
     extends LeafNode {

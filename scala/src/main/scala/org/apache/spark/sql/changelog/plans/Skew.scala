@@ -11,8 +11,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.{TreePattern, UNRESOLVED_
 import org.apache.spark.sql.types.{ArrayType, IntegerType, Metadata, MetadataBuilder}
 
 /**
- * Says which values of some columns of `child` many of its rows have: a `SKEW` hint in its place in
- * the query.
+ * A `SKEW` hint at its place in the query: names the hot values of some columns of `child`.
  *
  * {{{
  *   SELECT /*+ SKEW('b', 'auction', 1007) */ ...                  Join b.auction = a.id
@@ -22,15 +21,15 @@ import org.apache.spark.sql.types.{ArrayType, IntegerType, Metadata, MetadataBui
  * }}}
  *
  * @param names
- *   the columns as the hint has them
+ *   the columns as written in the hint
  * @param columns
  *   the columns, once `child` is resolved
  * @param values
- *   the values, with one part for each column; none if all values are meant
+ *   the hot values, with one part for each column; empty for all values
  * @param problem
- *   what is wrong with the hint, which matters below `to_changelog` only
+ *   the error in the hint, thrown only below `to_changelog`
  * @param isFollowed
- *   whether a join below does as it says
+ *   whether a join below spreads rows by the hint
  */
 case class Skew(
     names: Seq[Seq[String]],
@@ -54,7 +53,7 @@ case class Skew(
 
   override lazy val distinctKeys: Set[ExpressionSet] = child.distinctKeys
 
-  // so that it is resolved where hints are
+  // So that the node is resolved together with hints.
   override protected val nodePatterns: Seq[TreePattern] = Seq(UNRESOLVED_HINT)
 
   override protected def doCanonicalize(): LogicalPlan = child.canonicalized
@@ -64,15 +63,15 @@ case class Skew(
 }
 
 /**
- * The side of a join of whose rows many have one join key, as a hint `SKEW` says, or all have, where the
- * join has no equality.
+ * The skewed side of a join. With a hint `SKEW`, many rows of the side have one join key. In a
+ * join without an equality, all rows have.
  *
  * @param columns
- *   columns of the side, each of which is a part of the join key; none without an equality
+ *   columns of the side within the join key; empty without an equality
  * @param values
- *   the values of them that many rows have, of the join key's types; none if all values are meant
+ *   the hot values of the columns, in the join key's types; empty for all values
  * @param salts
- *   those over which rows with one of them are spread
+ *   the salts over which rows with these values are spread
  */
 final case class SkewedSide(
     isLeft: Boolean,
@@ -82,10 +81,10 @@ final case class SkewedSide(
 
   def ways: Int = salts.size
 
-  /** Whether a hint says so. */
+  /** Whether a hint declares the skew. */
   def isHinted: Boolean = columns.nonEmpty
 
-  /** What it says of a join, whatever its columns are called. */
+  /** Returns the skew of a join in a form independent of column ids. */
   def places(join: LogicalPlan): Seq[Any] = {
     val side = join.children(if (isLeft) 0 else 1).output
     val ordinals = columns.map(column => side.indexWhere(_.exprId == column.exprId))
@@ -96,49 +95,49 @@ final case class SkewedSide(
 object SkewedSide {
   private val tag = TreeNodeTag[SkewedSide]("changelogSkewedSide")
 
-  /** Notes with a join what a hint says about one of its sides. */
+  /** Tags a join with its skewed side. */
   def set(join: LogicalPlan, side: SkewedSide): Unit = join.setTagValue(tag, side)
 
-  /** What a hint says about a side of a join. */
+  /** Returns the skewed side of a join, if tagged. */
   def of(join: LogicalPlan): Option[SkewedSide] = join.getTagValue(tag)
 }
 
 /**
- * What divides rows that nothing else tells apart among tasks: a number by a hash of what tells a row
- * apart, so that what takes the row back has the same.
+ * Salt: a number to divide indistinguishable rows among tasks. The salt is a hash of a row's key,
+ * so that a retraction has the salt of its row.
  *
- * Values that are equal have one hash: Spark's takes 0.0 and -0.0, and all NaN, for the same, and of
- * texts with a collation their keys are hashed. Rows that are not equal may have any.
+ * Equal values have equal hashes. Spark's hash treats 0.0 and -0.0 as equal, and all NaNs. Texts
+ * with a collation are hashed by their collation keys.
  */
 object Salt {
 
-  /** What a column with salts is called. */
+  /** The name of a salt column. */
   val Name = "salt"
 
   private val marker = "changelogSalt"
 
-  /** Tells a column with salts, by which rows are divided only, from one with values of the query. */
+  /** Distinguishes salt columns from columns of the query. */
   val metadata: Metadata = new MetadataBuilder().putBoolean(marker, true).build()
 
-  /** One of `salts`. */
+  /** Returns one of `salts`, by the hash of `columns`. */
   def apply(columns: Seq[Attribute], salts: Seq[Int]): Expression =
     GetArrayItem(array(salts), number(columns, salts.size), failOnError = false)
 
-  /** The columns that are hashed, and how many salts there are. */
+  /** Returns the hashed columns, and the number of salts. */
   def unapply(expression: Expression): Option[(Seq[Attribute], Int)] = expression match {
     case GetArrayItem(_: Literal, Pmod(hash: Murmur3Hash, Literal(ways: Int, _), _), _) =>
       Some((hash.references.toSeq, ways))
     case _ => None
   }
 
-  /** A number below `ways`. */
+  /** Returns a number below `ways`, by the hash of `columns`. */
   def number(columns: Seq[Attribute], ways: Int): Expression =
     Pmod(new Murmur3Hash(columns.map(CollationKey.injectCollationKey)), Literal(ways))
 
   def array(salts: Seq[Int]): Literal =
     Literal.create(salts, ArrayType(IntegerType, containsNull = false))
 
-  /** Whether rows are divided by nothing else. */
+  /** Whether rows are divided by salts only. */
   def isAlone(key: Seq[Expression]): Boolean = key.nonEmpty && key.forall {
     case Salt(_, _) => true
     case column: Attribute => column.metadata.contains(marker)
@@ -146,8 +145,8 @@ object Salt {
   }
 
   /**
-   * What tells rows apart, as far as it has a hash: their key, or all of their columns. None of them, if
-   * there is no more than one row.
+   * Returns the hashable columns that identify a row: its key, or all columns. Empty for at most
+   * one row.
    */
   def columns(output: Seq[Attribute], key: Option[AttributeSet]): Seq[Attribute] = {
     val hashed = output.filter(column => RowOrdering.isOrderable(column.dataType))

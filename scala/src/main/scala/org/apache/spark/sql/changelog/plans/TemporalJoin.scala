@@ -16,23 +16,23 @@ import org.apache.spark.sql.catalyst.plans.logical.{
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Joins each left row with one right row, the last version at the time of the left row.
+ * Joins each left row with one right row: the last version at the time of the left row.
  *
- * Stands for a lateral join with the first row in order of time, and for Spark's `AsOfJoin`, from
- * analysis to rewriting; a plan is never executed with it.
+ * The node stands for a lateral join with the first row in time order, and for Spark's
+ * `AsOfJoin`. Present only between analysis and rewriting; a plan is never executed with it.
  *
  * @param joinType
  *   `Inner`, or `LeftOuter` to keep left rows without a version
  * @param matchesNull
  *   for each part of the join key, whether NULL equals NULL
  * @param isForward
- *   whether the first version after the left row's time is meant instead
+ *   whether the join selects the first version after the left row's time instead
  * @param allowsEqual
- *   whether a version at that very time counts
+ *   whether a version with an equal time counts
  * @param ties
- *   which of several versions of one time comes first
+ *   the order of versions with equal times
  * @param condition
- *   what the version found must meet besides, or there is none
+ *   a further condition; a version that fails it is no match
  */
 case class TemporalJoin(
     joinType: JoinType,
@@ -92,33 +92,33 @@ case class ChangelogTemporalJoin(
  * One side of a temporal join.
  *
  * @param key
- *   its side of the join key, such that equal values have equal bytes
+ *   the side's join key, with equal bytes for equal values
  * @param time
- *   the column its rows are in order of
+ *   the column that orders rows
  * @param kind
- *   the row kind, none if it is insert-only
+ *   the row kind, or None for an insert-only side
  */
 final case class TemporalSide(key: Seq[Expression], time: Attribute, kind: Option[Attribute])
     extends ParameterGroup
 
 /**
- * Which version a left row of a temporal join gets, and when it comes out with it; see
+ * The choice of a left row's version in a temporal join, and the time of its emission; see
  * [[TemporalJoin]].
  *
  * @param matchesNull
  *   for each part of the join key, whether NULL equals NULL
  * @param isForward
- *   whether the version is the first one after a row, not the last one before
+ *   whether the version is the first one after a row, instead of the last one before
  * @param allowsEqual
- *   whether a version may have the row's own time
+ *   whether a version may have an equal time
  * @param ties
- *   which of several versions of one time is meant; it comes last
+ *   the order of versions with equal times; the selected one is last
  * @param condition
- *   what a row and its version must meet besides
+ *   a further condition on a row and its version
  * @param isTimed
- *   whether both times are event times, below whose watermark nothing changes
+ *   whether both times are event times, with nothing changing before the watermark
  * @param appends
- *   whether a left row comes out once, when the watermark has passed it
+ *   whether a left row is emitted once, after the watermark passes the row
  */
 final case class TemporalMatching(
     joinType: JoinType,
@@ -132,10 +132,10 @@ final case class TemporalMatching(
     extends ParameterGroup
 
 /**
- * Joins each left row once, with the right rows that are there after its batch.
+ * Joins each left row once, with the right rows present after its batch.
  *
- * Stands for a join with a [[LookupTable]] from analysis to rewriting; a plan is never executed with
- * it.
+ * The node stands for a join with a [[LookupTable]]. Present only between analysis and rewriting;
+ * a plan is never executed with it.
  */
 case class LookupJoin(
     joinType: JoinType,
@@ -146,7 +146,7 @@ case class LookupJoin(
 
   override def output: Seq[Attribute] = ChangelogJoin.output(joinType, left.output, right.output)
 
-  /** The join it is of rows that come in one batch. */
+  /** Returns the ordinary join over the rows of one batch. */
   def toJoin: Join = {
     val join = Join(left, right, joinType, condition, JoinHint.NONE)
     join.copyTagsFrom(this)
@@ -158,7 +158,7 @@ case class LookupJoin(
       newRight: LogicalPlan): LookupJoin = copy(left = newLeft, right = newRight)
 }
 
-/** Marks a table whose changes are not to change what has been joined with it. */
+/** Marks a table of a lookup join: changes of the table do not change earlier join results. */
 case class LookupTable(child: LogicalPlan) extends UnaryNode {
 
   override def output: Seq[Attribute] = child.output

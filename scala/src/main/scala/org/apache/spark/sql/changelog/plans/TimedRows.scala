@@ -11,10 +11,12 @@ import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, Timesta
 import org.apache.spark.sql.changelog.RowKind
 
 /**
- * Keeps the rows that meet conditions on the time. Present only between normalization and rewriting; a plan is never executed with it.
+ * Filters rows by conditions on the current time. Present only between normalization and
+ * rewriting; a plan is never executed with it.
  *
  * @param conditions
- *   as [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]] makes them
+ *   conditions in the form of
+ *   [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]]
  */
 case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) extends UnaryNode {
 
@@ -27,14 +29,15 @@ case class TemporalFilter(conditions: Seq[Expression], child: LogicalPlan) exten
 }
 
 /**
- * Keeps the rows that meet conditions on the time, and emits those that come and go as it passes.
+ * Filters rows by conditions on the current time, and emits rows that enter and leave over time.
  *
  * @param conditions
- *   as [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]] makes them
+ *   conditions in the form of
+ *   [[org.apache.spark.sql.changelog.inference.times.TemporalCondition]]
  * @param placedBy
- *   the columns rows are shuffled by; equal rows agree on them
+ *   the shuffle columns, equal for equal rows
  * @param inputKind
- *   the row kind of `child`, none if it is insert-only
+ *   the row kind of `child`, or None for an insert-only input
  * @param outputKind
  *   the row kind of the result
  * @param operatorId
@@ -58,7 +61,7 @@ case class ChangelogTemporalFilter(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  /** A row is kept with all its columns. */
+  /** A row is stored with all columns. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogTemporalFilter =
@@ -66,14 +69,14 @@ case class ChangelogTemporalFilter(
 }
 
 /**
- * What time it is, in a query that is kept up to date: another value in each batch.
+ * The current time in a query with `to_changelog`: another value in each batch.
  *
- * Spark would put a constant in its place, and push no condition on it down. This is no constant to
- * Spark, but the same for all rows. Conditions on it become a [[TemporalFilter]]; anything else with
- * it is refused.
+ * Spark would insert a constant and push down no condition on it. [[PassingTime]] is no constant
+ * for Spark, but equal for all rows. Conditions on it become a [[TemporalFilter]]. Other uses are
+ * errors.
  *
  * @param time
- *   what stands for it in the query, such as `now()`
+ *   the original expression, such as `now()`
  */
 case class PassingTime(time: Expression) extends LeafExpression with Unevaluable {
   override def dataType: DataType = time.dataType
@@ -81,13 +84,13 @@ case class PassingTime(time: Expression) extends LeafExpression with Unevaluable
   override def sql: String = time.sql
   override def toString: String = time.toString
 
-  /** Whether it is a time that goes on and on: the time of day begins anew. */
+  /** Whether the time only grows. The time of day starts again each day. */
   def goesOn: Boolean = time match {
     case _: CurrentTimestamp | _: Now | _: CurrentDate | _: LocalTimestamp => true
     case _ => false
   }
 
-  /** What it is when the time is `clock`, a TIMESTAMP. */
+  /** Returns the value at `clock`, a TIMESTAMP. */
   def at(clock: Expression): Expression = time match {
     case date: CurrentDate => Cast(clock, DateType, date.timeZoneId)
     case local: LocalTimestamp => Cast(clock, TimestampNTZType, local.timeZoneId)
@@ -99,7 +102,7 @@ object PassingTime {
 
   def isIn(expression: Expression): Boolean = expression.exists(_.isInstanceOf[PassingTime])
 
-  /** The expression when the time is `clock`. */
+  /** Returns the expression at `clock`. */
   def at(expression: Expression, clock: Expression): Expression = {
     require(clock.dataType == TimestampType)
     expression.transform { case time: PassingTime => time.at(clock) }
@@ -107,20 +110,20 @@ object PassingTime {
 }
 
 /**
- * Lets rows of `child` leave that nothing has changed for some time: a `ROW_TTL` hint in its place in
- * the query.
+ * A `ROW_TTL` hint at its place in the query: deletes rows of `child` unchanged for some time.
  *
  * {{{
  *   SELECT /*+ ROW_TTL(o, '3 days') */ ...      Project
  *   FROM orders o                            =>    +- RowTtl 3 days
  *                                                     +- SubqueryAlias o
  * }}}
- * A row that differs in any column is another one, so no column of `child` is left out.
+ *
+ * A row that differs in any column is a different row, so no column of `child` is pruned.
  *
  * @param ttl
  *   in ms
  * @param problem
- *   what is wrong with the hint, which matters below `to_changelog` only
+ *   the error in the hint, thrown only below `to_changelog`
  */
 case class RowTtl(ttl: Long, child: LogicalPlan, problem: Option[AnalysisException] = None)
     extends UnaryNode {
@@ -133,14 +136,14 @@ case class RowTtl(ttl: Long, child: LogicalPlan, problem: Option[AnalysisExcepti
 }
 
 /**
- * Takes back rows that nothing has changed for some time.
+ * Retracts rows that have not changed for some time.
  *
  * @param ttl
  *   in ms
  * @param placedBy
- *   the columns rows are shuffled by; equal rows agree on them
+ *   the shuffle columns, equal for equal rows
  * @param inputKind
- *   the row kind of `child`, none if it is insert-only
+ *   the row kind of `child`, or None for an insert-only input
  * @param outputKind
  *   the row kind of the result
  * @param operatorId
@@ -161,7 +164,7 @@ case class ChangelogRowTtl(
 
   override def producedAttributes: AttributeSet = AttributeSet(outputKind)
 
-  /** A row is kept with all its columns. */
+  /** A row is stored with all columns. */
   @transient override lazy val references: AttributeSet = child.outputSet
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogRowTtl =
@@ -169,13 +172,13 @@ case class ChangelogRowTtl(
 }
 
 /**
- * Gives each row once, when the watermark has passed its time. Present only between inference and
- * rewriting; a plan is never executed with it.
+ * Emits each row once, after the watermark passes its closing time. Present only between
+ * inference and rewriting; a plan is never executed with it.
  *
  * @param times
- *   event times of a row, each a timestamp. The row's time is the latest of those that are not NULL
+ *   event times of a row, each a timestamp. The latest non-null one counts.
  * @param delays
- *   what is added to each of them, in ms
+ *   the delay of each time, in ms
  */
 case class EmitOnClose(times: Seq[Expression], delays: Seq[Long], child: LogicalPlan)
     extends UnaryNode {
@@ -187,14 +190,15 @@ case class EmitOnClose(times: Seq[Expression], delays: Seq[Long], child: Logical
 }
 
 /**
- * Gives each row once, when the watermark has passed its time: the rewritten form of [[EmitOnClose]].
+ * Emits each row once, after the watermark passes its closing time: the rewritten form of
+ * [[EmitOnClose]].
  *
  * @param times
- *   event times of a row, each a timestamp. The row's time is the latest of those that are not NULL
+ *   event times of a row, each a timestamp. The latest non-null one counts.
  * @param delays
- *   what is added to each of them, in ms
+ *   the delay of each time, in ms
  * @param placedBy
- *   the columns rows are shuffled by; equal rows agree on them
+ *   the shuffle columns, equal for equal rows
  * @param inputKind
  *   the row kind of `child`
  * @param operatorId
@@ -210,7 +214,7 @@ case class ChangelogEmitOnClose(
     extends UnaryNode
     with KeepsState {
 
-  /** The columns of a row; it only comes, and so needs no kind. */
+  /** The columns of a row. Rows are insert-only, so there is no row kind. */
   override def output: Seq[Attribute] = child.output.filterNot(_.exprId == inputKind.exprId)
 
   override protected def withNewChildInternal(newChild: LogicalPlan): ChangelogEmitOnClose =

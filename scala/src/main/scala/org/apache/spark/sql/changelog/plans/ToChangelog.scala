@@ -11,23 +11,23 @@ import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
- * Emits the changes of a query's result: the rows that came, changed or went in each batch.
+ * Emits the changes of a query's result: the rows inserted, updated or deleted in each batch.
  *
- * To Catalyst this node is a stream whenever a streaming source lies below it, although
- * [[FromChangelog]] in between calls itself a table.
+ * Catalyst sees this node as a stream whenever a streaming source is below, although the
+ * [[FromChangelog]] in between is a table.
  *
  * @param mode
- *   what the reader of the changes can take
+ *   the output mode of the reader
  * @param key
  *   columns of `child` by which the reader replaces rows; empty to use a key of the query
  * @param streaming
- *   whether the changes come batch by batch; if not, the result is one batch of inserts
+ *   whether the changes are emitted in batches; if not, the result is one batch of inserts
  * @param changeType
- *   the column that tells the change type, `_change_type` if the query doesn't name it otherwise
+ *   the column with the change type, `_change_type` by default
  * @param explainOnly
- *   whether the query is to be explained and not executed
+ *   whether the query is explained and not executed
  * @param watched
- *   in a dry run, what the rows of its nodes are noted in
+ *   in a dry run, the record of the rows of its nodes
  */
 case class ToChangelog(
     mode: OutputMode,
@@ -43,8 +43,8 @@ case class ToChangelog(
   override protected def notStarted: AnalysisException = ChangelogErrors.changesNotStarted()
 
   /**
-   * The columns of the result. A row that a target has held since before it got a column is taken back
-   * without a value of it.
+   * Returns the columns of the result. A new column is nullable, because a target's older rows
+   * are retracted without a value.
    */
   def columns: Seq[Attribute] =
     if (streaming) child.output.map(_.withNullability(true)) else child.output
@@ -67,17 +67,17 @@ case class ToChangelog(
 }
 
 /**
- * A node that can't be run at once while rows come to it batch by batch.
+ * A node that needs `start()` if its rows arrive in batches.
  *
- * Spark refuses a plan at the first stream that it meets from below, and says how a query of its own is
- * started. What is missing here depends on the nodes above that stream, so these say it instead.
+ * Spark rejects a plan at the lowest stream, with an advice for Spark's own queries. The correct
+ * advice depends on the nodes above that stream, so these nodes replace the error.
  */
 private[plans] trait StartedOnly extends LogicalPlan {
 
-  /** Whether rows come batch by batch. */
+  /** Whether rows arrive in batches. */
   def streaming: Boolean
 
-  /** What is missing to run the plan. */
+  /** Returns the error with the advice for this node. */
   protected def notStarted: AnalysisException
 
   override def foreachUp(f: LogicalPlan => Unit): Unit =
@@ -90,7 +90,10 @@ private[plans] trait StartedOnly extends LogicalPlan {
 
 private object StartedOnly {
 
-  /** What Spark says of a stream, or a node below of its own: the topmost decides. */
+  /**
+   * Whether the error is Spark's error of a stream, or the error of a lower node of this project.
+   * The topmost node decides.
+   */
   private def isMeant(refused: AnalysisException): Boolean =
     refused.getMessage.contains("must be executed with writeStream.start()") ||
       refused.getCondition == "CHANGELOG_CHANGES_NOT_ASKED_FOR"
