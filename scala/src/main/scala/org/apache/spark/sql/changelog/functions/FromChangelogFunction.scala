@@ -23,12 +23,12 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *
  *   - `change_type`: the column with the change type; without it every row is an insert
  *   - `key`: columns that identify a row of the table
- *   - `input`: `'retract'` (before images are there) or `'upsert'` (they are restored by key)
+ *   - `input`: `'retract'` for a feed with before images, or `'upsert'` to restore them by key
  *   - `sequence_by`: columns that order the changes of one key
  *   - `change_types`: `map('your value', '+I', ...)` instead of the known change types
- *   - `on_error`: `'fail'`, or `'drop'` to skip and count rows that can't be read
- *   - `duplicates`: `'trust'` that there are none, or look for rows of one key and `'warn'` or `'fail'`
- *   - `snapshot`: `TABLE(t)` with the rows that the table has before the first change
+ *   - `on_error`: `'fail'`, or `'drop'` to skip and count unreadable rows
+ *   - `duplicates`: `'trust'` for a unique key, or `'warn'` or `'fail'` for a check of the key
+ *   - `snapshot`: `TABLE(t)` with the rows of the table before the first change
  */
 object FromChangelogFunction {
   val Name = "from_changelog"
@@ -36,7 +36,7 @@ object FromChangelogFunction {
   val description: FunctionArguments.Description =
     FunctionArguments.describe(Name, "Reads changes as the table they describe")(build)
 
-  /** Reads the rows of `stream` as `from_changelog(TABLE(stream), changeType, key)` does. */
+  /** Returns the plan of `from_changelog(TABLE(stream), changeType, key)`. */
   def ofChanges(stream: LogicalPlan, changeType: String, key: Seq[String] = Nil): LogicalPlan =
     build(
       Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)) ++
@@ -72,7 +72,7 @@ object FromChangelogFunction {
         val (both, isSnapshot) = snapshot.beside(arguments.source, constants = nulls.toMap)
         (both, Some(isSnapshot))
     }
-    // which columns can be NULL is also the snapshot's matter
+    // The nullability of columns depends on the snapshot too.
     val columns = AttributeMap(source.output.map(column => column -> column))
     val key = keyColumns(arguments, named.map(columns), changeType, input)
     val drop = arguments.choice("on_error", Seq("fail", "drop")).contains("drop")
@@ -81,7 +81,7 @@ object FromChangelogFunction {
     val output = source.output.filterNot(column => hidden.exists(_.exprId == column.exprId))
     FromChangelog(
       kindExpression(source.output, changeType, isSnapshot, key, input, types),
-      // an insert of a row that the snapshot has is an update
+      // An insert of a row already in the snapshot is an update.
       if (changeType.nonEmpty)
         types.produces.copy(update = types.produces.update || snapshot.nonEmpty)
       else if (input == InputMode.Upsert) ModifyKindSet.InsertUpdate
@@ -175,7 +175,10 @@ object FromChangelogFunction {
     }
   }
 
-  /** The row kind of each row; `Dropped` for rows to skip. None if all rows are inserts. */
+  /**
+   * Returns the row kind of each row, or `Dropped` for rows to skip. None if all rows are
+   * inserts.
+   */
   private def kindExpression(
       row: Seq[Attribute],
       changeType: Option[Attribute],

@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.sources.records._
  *   from_debezium(TABLE(source), schema [, key] [, value] [, input] [, sequence_by] ...)
  * }}}
  *
- * `docs/sources-and-sinks.md` tells all arguments.
+ * `docs/sources-and-sinks.md` describes all arguments.
  */
 object FromDebeziumFunction {
   val Name = "from_debezium"
@@ -126,7 +126,7 @@ object FromDebeziumFunction {
  *   from_canal(TABLE(source), schema [, key] [, value] [, input] [, sequence_by] ...)
  * }}}
  *
- * `docs/sources-and-sinks.md` tells all arguments.
+ * `docs/sources-and-sinks.md` describes all arguments.
  */
 object FromCanalFunction {
   val Name = "from_canal"
@@ -163,7 +163,7 @@ object FromCanalFunction {
       .read(canal.parsed)
   }
 
-  /** Canal writes every value as text; binary values as one character a byte. */
+  /** Canal writes every value as text, and binary values with one character per byte. */
   private def encodings(record: RecordArguments): StructField => Option[String] = field =>
     record.encodings
       .get(field.name)
@@ -175,13 +175,13 @@ object FromCanalFunction {
 }
 
 /**
- * The SQL table function `from_upsert_kafka`: a compacted topic, read as the table it holds.
+ * The SQL table function `from_upsert_kafka`: a compacted topic, read as a table.
  *
  * {{{
  *   from_upsert_kafka(TABLE(topic), schema, key [, value] [, message_key] [, sequence_by] ...)
  * }}}
  *
- * `docs/sources-and-sinks.md` tells all arguments.
+ * `docs/sources-and-sinks.md` describes all arguments.
  */
 object FromUpsertKafkaFunction {
   val Name = "from_upsert_kafka"

@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 /**
  * Reads the arguments of a table function by name.
  *
- * The first argument is the table; all others are constants and may be left out.
+ * The first argument is the table. Further arguments are optional constants.
  */
 private[functions] class FunctionArguments(
     function: String,
@@ -45,7 +45,7 @@ private[functions] class FunctionArguments(
   /** The query given as `TABLE(...)`. */
   lazy val source: LogicalPlan = tableOf("source", byName("source"))
 
-  /** A further query given as `TABLE(...)`, if one is. */
+  /** Returns a further query given as `TABLE(...)`, if any. */
   def table(argument: String): Option[LogicalPlan] = byName(argument) match {
     case nothing if isNull(nothing) => None
     case other => Some(tableOf(argument, other))
@@ -58,20 +58,26 @@ private[functions] class FunctionArguments(
         argument,
         "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
         "its rows are taken as they come, as in TABLE(t)")
-    // Spark sets right only later which columns can be NULL
+    // Spark corrects the nullability of columns only later.
     case table: FunctionTableSubqueryArgumentExpression =>
       SparkRules.updateNullability(table.plan)
     case other => throw invalid(argument, other.sql, "a table is expected, as in TABLE(t)")
   }
 
-  /** What the first batch is to begin with, if anything. Its rows and those of the feed are told by key. */
+  /**
+   * Returns the snapshot for the first batch, if any. A key identifies equal rows of snapshot and
+   * feed.
+   */
   def snapshot(key: Seq[Any], timeZone: String): Option[InitialSnapshot] =
     table(FunctionArguments.Snapshot).map { plan =>
       if (key.isEmpty) throw SnapshotErrors.keyMissing(function)
       new InitialSnapshot(function, plan, timeZone)
     }
 
-  /** Whether old rows are there. With a snapshot they are restored, for the feed may tell its rows again. */
+  /**
+   * Returns the input mode. A snapshot requires upsert mode, because the feed may repeat rows of
+   * the snapshot.
+   */
   def inputMode(default: InputMode): InputMode = {
     val chosen = choice("input", InputMode.values)
     if (!has(FunctionArguments.Snapshot)) chosen.getOrElse(default)
@@ -86,7 +92,7 @@ private[functions] class FunctionArguments(
     }
   }
 
-  /** Refuses a source that is a table already, or its changes. */
+  /** Rejects a source that already contains `from_changelog` or `to_changelog`. */
   def checkNotNested(): Unit = source.foreach {
     case _: ToChangelog =>
       throw ChangelogErrors.nested(
@@ -103,13 +109,13 @@ private[functions] class FunctionArguments(
     case _ =>
   }
 
-  /** A string constant. */
+  /** Returns a string constant. */
   def text(argument: String): Option[String] = constant(argument).map {
     case value: UTF8String => value.toString
     case _ => throw invalid(argument, byName(argument).sql, "a string is expected")
   }
 
-  /** A string constant out of a few. */
+  /** Returns a string constant with a fixed set of values. */
   def choice[T](argument: String, values: Seq[T]): Option[T] = text(argument).map { name =>
     values.find(_.toString.equalsIgnoreCase(name)).getOrElse {
       throw invalid(
@@ -119,10 +125,10 @@ private[functions] class FunctionArguments(
     }
   }
 
-  /** Columns of the source, by one name or an array of names. */
+  /** Returns columns of the source, from one name or an array of names. */
   def columns(argument: String): Seq[Attribute] = names(argument).map(column(argument, _))
 
-  /** Names, as one or an array of them. */
+  /** Returns names, from one name or an array of names. */
   def names(argument: String): Seq[String] = constant(argument).toSeq.flatMap {
     case name: UTF8String => Seq(name.toString)
     case array: ArrayData if isTexts(argument) =>
@@ -135,7 +141,7 @@ private[functions] class FunctionArguments(
   /** Whether the argument is given. */
   def has(argument: String): Boolean = !isNull(byName(argument))
 
-  /** A column of the source: its very name, or as one would write it in SQL. */
+  /** Returns a column of the source, by its exact name or by its name in SQL. */
   def column(argument: String, name: String): Attribute =
     source.output.filter(column => SQLConf.get.resolver(column.name, name)) match {
       case Seq(column) => column
@@ -149,7 +155,7 @@ private[functions] class FunctionArguments(
           }
     }
 
-  /** A map of strings. */
+  /** Returns a map of strings. */
   def mapping(argument: String): Option[Map[String, String]] = {
     val mapType = MapType(StringType, StringType)
     byName(argument) match {
@@ -165,7 +171,7 @@ private[functions] class FunctionArguments(
     }
   }
 
-  /** Refuses a key column of a type that can't identify a row. */
+  /** Rejects a key column whose type cannot identify a row. */
   def checkKey(name: String, dataType: DataType): Unit =
     if (!UnsafeRowUtils.isBinaryStable(dataType) || !RowOrdering.isOrderable(dataType)) {
       val expected = "a key needs a type whose equal values have equal bytes, unlike "
@@ -194,17 +200,17 @@ private[functions] class FunctionArguments(
 
 private[changelog] object FunctionArguments {
 
-  /** The argument that gives what the first batch begins with. */
+  /** The argument with the snapshot for the first batch. */
   val Snapshot = "snapshot"
 
-  /** A table function as an extension gives it to a session. */
+  /** A table function in the form registered by a session extension. */
   type Description = (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder)
 
   /**
    * Describes a table function.
    *
    * @param usage
-   *   what `DESCRIBE FUNCTION` shows
+   *   the text shown by `DESCRIBE FUNCTION`
    */
   def describe(name: String, usage: String)(build: TableFunctionBuilder): Description = (
     FunctionIdentifier(name),

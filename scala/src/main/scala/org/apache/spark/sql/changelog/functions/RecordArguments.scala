@@ -26,8 +26,8 @@ import org.apache.spark.sql.changelog.sources.records.{
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshot
 
 /**
- * The arguments that all functions over records share: where the text is, and the table it is to
- * become.
+ * The arguments shared by all functions over records: the column with the text, and the table's
+ * columns.
  */
 private[functions] class RecordArguments(
     function: String,
@@ -83,7 +83,10 @@ private[functions] class RecordArguments(
   /** The snapshot read in the first batch, if any. */
   private val snapshot: Option[InitialSnapshot] = arguments.snapshot(key, timeZone)
 
-  /** With a key old rows are restored by it, unless the user wants those of the records. */
+  /**
+   * The input mode: with a key, before images are restored by key, unless the user chooses the
+   * before images of the records.
+   */
   val input: InputMode = {
     val default = if (key.isEmpty) InputMode.Retract else InputMode.Upsert
     val input = if (parameters.contains("input")) arguments.inputMode(default) else default
@@ -96,7 +99,7 @@ private[functions] class RecordArguments(
     input
   }
 
-  /** A directory for the records that can't be read. */
+  /** The directory for unreadable records. */
   private val deadLetter: Option[String] = arguments.text("dead_letter").map { path =>
     try {
       val directory = new Path(path)
@@ -129,10 +132,10 @@ private[functions] class RecordArguments(
   /** The text of a record. */
   val value: Expression = textOf(valueColumn)
 
-  /** The text of its key, if the user says where that is. */
+  /** The text of a record's key, if the user names its column. */
   lazy val messageKey: Option[Expression] = textColumn("message_key", None).map(textOf)
 
-  /** The text in the column that an argument names, or else in the one of the given name. */
+  /** Returns the text of the column named by an argument, or of the column `default`. */
   def text(argument: String, default: String): Expression =
     textOf(textColumn(argument, Some(default)).get)
 
@@ -147,11 +150,11 @@ private[functions] class RecordArguments(
     columns ++ file
   }
 
-  /** Whether a truncation of the table is a fault; otherwise it is ignored. */
+  /** Whether a truncation of the table is an error; if not, truncations are ignored. */
   def truncateFails: Boolean =
     !arguments.choice("on_truncate", Seq("fail", "ignore")).contains("ignore")
 
-  /** The sequence of a key's changes: the user's columns, or the format's. */
+  /** Returns the sequence of a key's changes: the user's columns, or the format's default. */
   def sequenceNames(default: => Seq[String]): Seq[String] = {
     val named = if (arguments.has("sequence_by")) Some(arguments.names("sequence_by")) else None
     if (input == InputMode.Retract) {
@@ -165,7 +168,7 @@ private[functions] class RecordArguments(
     } else named.getOrElse(default)
   }
 
-  /** Metadata of a record that becomes a column of the table. */
+  /** The metadata of a record that becomes columns of the table. */
   lazy val metadataNames: Seq[String] = {
     val names = arguments.names("metadata")
     if (names.nonEmpty && input == InputMode.Retract) {
@@ -178,12 +181,12 @@ private[functions] class RecordArguments(
   }
 
   /**
-   * How the records are read.
+   * Returns the description of how to read the records.
    *
    * @param unavailable
-   *   the texts that stand for a value that was not sent
+   *   the texts that represent a value not sent
    * @param metadata
-   *   what the format tells about a record, by name
+   *   returns the format's metadata of a record, by name
    */
   def changes(
       sequence: Seq[String],
@@ -215,13 +218,13 @@ private[functions] class RecordArguments(
       new RecordFaults(function, onError == OnError.Drop),
       source.output,
       place,
-      // a batch query may be run at will, and has no batches to tell apart
+      // A batch query may run repeatedly, and has no batch numbers for the files.
       if (source.isStreaming) deadLetter.map(DeadLetters(_)) else None,
       timeZone,
       snapshot)
   }
 
-  /** The encodings of columns, as the user gave them. */
+  /** The encodings of columns, as given by the user. */
   lazy val encodings: Map[String, String] =
     arguments.mapping("encodings").getOrElse(Map.empty).map { case (name, encoding) =>
       val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {

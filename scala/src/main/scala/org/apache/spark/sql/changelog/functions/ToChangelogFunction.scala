@@ -20,9 +20,9 @@ import org.apache.spark.sql.changelog.{OutputMode, RowKind}
  * }}}
  *
  *   - `mode`: `'retract'` (all row kinds), `'upsert'` (by key, no before images) or `'append'`
- *     (inserts only; refuses a query that updates or deletes)
+ *     (inserts only; fails for a query with updates or deletes)
  *   - `key`: the columns by which the reader replaces rows, for `'upsert'`
- *   - `change_type`: what the column that tells the change type is called, `_change_type` without it
+ *   - `change_type`: the name of the column with the change type, by default `_change_type`
  */
 object ToChangelogFunction {
   val Name = "to_changelog"
@@ -50,7 +50,7 @@ object ToChangelogFunction {
   private def findColumn(query: LogicalPlan, name: String): Option[Attribute] =
     query.output.find(_.name.equalsIgnoreCase(name))
 
-  /** A name for the change type that no column of the query has. */
+  /** Returns a name for the change type that no column of the query has. */
   private def freeName(query: LogicalPlan): String = {
     val name = RowKind.ChangeTypeColumnName
     Iterator
@@ -60,11 +60,11 @@ object ToChangelogFunction {
       .get
   }
 
-  /** The changes of `query`, the change type under a name that is still free. */
+  /** Returns the changes of `query`, with an unused name for the change type. */
   def apply(query: LogicalPlan, mode: OutputMode, key: Seq[Attribute]): ToChangelog =
     apply(query, mode, key, freeName(query))
 
-  /** The changes of `query`, whose raw streams are read as insert-only changelogs. */
+  /** Returns the changes of `query`. Raw streams are read as insert-only changelogs. */
   private def apply(
       query: LogicalPlan,
       mode: OutputMode,
@@ -92,14 +92,14 @@ object ToChangelogFunction {
 }
 
 /**
- * The SQL table function `lookup`: a table as it is when rows are joined with it.
+ * The SQL table function `lookup`: a table as of the arrival of each joined row.
  *
  * {{{
  *   SELECT ... FROM orders JOIN lookup(TABLE(rates)) r ON orders.cur = r.cur
  * }}}
  *
- * Each row of `orders` is joined once, with the rates after the batch it comes in. What happens to
- * rates later does not change it.
+ * Each row of `orders` is joined once, with the rates after the batch of its arrival. Later
+ * changes of rates do not affect the row.
  */
 object LookupFunction {
   val Name = "lookup"

@@ -11,8 +11,9 @@ import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.changelog.compat.DelegatingParser
 
 /**
- * Reads the statements that [[Statement]] lists. All other statements go unchanged to Spark's parser and those of other
- * extensions, as do the queries and conditions within ours.
+ * Parses the statements listed in [[Statement]]. Other statements go unchanged to Spark's parser
+ * and to the parsers of other extensions. Spark's parser also reads the queries and conditions
+ * within our statements.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan = {
@@ -30,8 +31,8 @@ class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
 }
 
 /**
- * Raises the error of a statement when the statement is run, not when it is parsed. Delta's parser, which may come
- * before ours, takes an analysis error for one of its own and loses it.
+ * Raises the error of a statement when the statement runs, instead of during parsing. Delta's
+ * parser, which may come before ours, mistakes an analysis error for its own and hides the error.
  */
 case class RefusedStatement()(error: AnalysisException) extends LeafRunnableCommand {
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(error)

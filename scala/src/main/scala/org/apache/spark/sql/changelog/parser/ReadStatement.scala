@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.util.SparkParserUtils.unescapeSQLString
  * @param spark
  *   Spark's parser
  * @param error
- *   makes a syntax error of the number of a token and of the parts expected there
+ *   creates a syntax error, from the number of a token and the expected parts
  */
 private[parser] final class ReadStatement(
     tokens: SqlTokens,
@@ -23,7 +23,7 @@ private[parser] final class ReadStatement(
 
   def has(part: String): Boolean = found.parts.contains(part)
 
-  /** Returns the value of a slot that can be left out. */
+  /** Returns the value of an optional slot. */
   def optional[A](slot: String, value: String => A): Option[A] =
     Option.when(has(slot))(value(slot))
 
@@ -48,7 +48,7 @@ private[parser] final class ReadStatement(
     }
   }
 
-  /** Returns a name of one part, without anything that means more in a path. */
+  /** Returns a name of one part, without characters that are special in a path. */
   def word(slot: String): String = {
     val parts = name(slot)
     val first = found.parts(slot)._1
@@ -93,15 +93,18 @@ private[parser] final class ReadStatement(
     spark(new String(chars))
   }
 
-  /** Parses the statement from a slot on by Spark's parser, with other words before it. */
+  /** Parses the statement from a slot to the end by Spark's parser, after the words `before`. */
   def rest(slot: String, before: String = ""): LogicalPlan =
     from(found.parts(slot)._1, before, tokens.text.length)
 
-  /** Parses all that follows a slot by Spark's parser, with other words before it. */
+  /** Parses the text after a slot by Spark's parser, after the words `before`. */
   def after(slot: String, before: String): LogicalPlan =
     from(found.parts(slot)._2, before, tokens.text.length)
 
-  /** Parses the statement from a slot on by Spark's parser, in parentheses so that no other clause can follow. */
+  /**
+   * Parses the statement from a slot to the end by Spark's parser. Parentheses prevent a further
+   * clause.
+   */
   def enclosed(slot: String, before: String): LogicalPlan = {
     val first = found.parts(slot)._1
     val end = Iterator.from(first).find(tokens(_).kind == SqlTokens.End).get
@@ -115,7 +118,10 @@ private[parser] final class ReadStatement(
     from(first, s"$before (", tokens(last).end, ")")
   }
 
-  /** The parsed text keeps its line and position if the words before it have room, so that errors point to it. */
+  /**
+   * Keeps line and position of the parsed text if `before` fits in front. Errors then point to
+   * the original text.
+   */
   private def from(number: Int, before: String, until: Int, after: String = ""): LogicalPlan = {
     val start = tokens(number).start
     val blank = tokens.text.take(start).map(char => if (char == '\n') char else ' ')

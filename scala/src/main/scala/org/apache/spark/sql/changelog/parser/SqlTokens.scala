@@ -12,7 +12,7 @@ private[parser] final class SqlTokens(val text: String) {
 
   private val read = mutable.ArrayBuffer.empty[SqlToken]
 
-  /** Returns a token by its number; one of kind `End` after the last. */
+  /** Returns a token by its number. After the last token, returns a token of kind `End`. */
   def apply(number: Int): SqlToken = {
     while (read.size <= number) read += next(if (read.isEmpty) 0 else read.last.end)
     read(number)
@@ -64,9 +64,12 @@ private[parser] final class SqlTokens(val text: String) {
   }
 
   private def opensComment(from: Int): Boolean =
-    text.startsWith("/*", from) && at(from + 2) != '+' // that is a hint
+    text.startsWith("/*", from) && at(from + 2) != '+' // `/*+` begins a hint.
 
-  /** Returns the position after a comment, which can hold others; -1 if it is not closed. */
+  /**
+   * Returns the position after a comment, which may contain nested comments; -1 for an unclosed
+   * comment.
+   */
   private def afterComment(start: Int): Int = {
     var depth = 1
     var from = start + 2
@@ -78,7 +81,10 @@ private[parser] final class SqlTokens(val text: String) {
     if (depth > 0) -1 else from
   }
 
-  /** Returns the position after a quoted text, in which a quote can be doubled; -1 if it is not closed. */
+  /**
+   * Returns the position after a quoted text, with doubled quotes as escapes; -1 for an unclosed
+   * text.
+   */
   private def afterQuote(start: Int): Int = {
     val quote = text.charAt(start)
     var from = start + 1

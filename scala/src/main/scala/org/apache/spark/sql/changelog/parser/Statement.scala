@@ -20,10 +20,10 @@ import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.commands._
 
 /**
- * A statement of ours: its syntax, and the plan it is parsed to.
+ * A statement of this project: its syntax, and the plan of a parsed text.
  *
  * @param syntax
- *   as [[Syntax]] says; `KIND` stands for `MATERIALIZED VIEW` or `STREAMING TABLE`
+ *   in the notation of [[Syntax]]; `KIND` stands for `MATERIALIZED VIEW` or `STREAMING TABLE`
  */
 private[parser] case class Statement(syntax: String)(val plan: ReadStatement => LogicalPlan) {
   val parsed: Seq[Syntax] = Syntax(
@@ -31,13 +31,15 @@ private[parser] case class Statement(syntax: String)(val plan: ReadStatement => 
       .replace("KINDS", "{MATERIALIZED VIEWS | STREAMING TABLES}")
       .replace("KIND", "{MATERIALIZED VIEW | STREAMING TABLE}"))
 
-  /** The sequences of keywords that it can begin with, up to the kind of its object. */
+  /**
+   * The possible keyword sequences at the start of the statement, up to the kind of its object.
+   */
   val heads: Seq[Seq[String]] = Statement.headsOf(parsed, Vector.empty)
 }
 
 private[parser] object Statement {
 
-  /** Kinds of objects: after one of these words all errors of the text are ours. */
+  /** Kinds of objects. After one of these words, every error in the text is ours. */
   private val Objects =
     "VIEW TABLE VIEWS TABLES SAVEPOINT SAVEPOINTS REFRESHES CHECKPOINT CHANGELOG".split(' ').toSet
 
@@ -51,7 +53,7 @@ private[parser] object Statement {
   private val At = "{BATCH n | SAVEPOINT s}"
   private val Of = "OF {CHECKPOINT 'path' | KIND v}"
 
-  /** All statements. The first one that matches a text counts. */
+  /** All statements. The first statement that matches a text wins. */
   val all: Seq[Statement] = Seq(
     Statement(Create)(created),
     Statement(s"CREATE KIND [IF NOT EXISTS] v FROM w [AT $At]") { read =>
@@ -131,7 +133,10 @@ private[parser] object Statement {
     else ResolveViewStatements.parsed(plan)
   }
 
-  /** Parses a `CREATE` without `OR REPLACE`, which Spark lacks, and `CLUSTER BY`, which Delta's parser takes for a partitioning. */
+  /**
+   * Parses a `CREATE` without two parts: `OR REPLACE`, which Spark lacks, and `CLUSTER BY`, which
+   * Delta's parser mistakes for a partitioning.
+   */
   private def parsedCreate(read: ReadStatement): LogicalPlan =
     read.without("CREATE", "OR" -> "REPLACE", "CLUSTER" -> "(keys)")
 
@@ -150,7 +155,7 @@ private[parser] object Statement {
 
   private def explained(read: ReadStatement): LogicalPlan = parsedCreate(read) match {
     case create: CreatePipelineDatasetAsSelect =>
-      // a plan would show them
+      // EXPLAIN would show secrets.
       RefuseSecrets("to explain", Map.empty, create.query)
       val otherwise = ExplainChangelogCommand(create.query, format(read))
       creation(read, create, isReplaced = true) match {
@@ -183,11 +188,11 @@ private[parser] object Statement {
     s"ALTER … ${read.textAfter("v").split(' ').take(2).mkString(" ")}",
     "AS, SET PARTITIONS, SET TBLPROPERTIES, UNSET TBLPROPERTIES, RENAME TO and SWAP WITH are; for all else use CREATE OR REPLACE.")
 
-  /** The text of a view's query, with the parameters that the statement was given. */
+  /** Returns the text of a view's query, with the statement's parameters substituted. */
   private def queryOf(read: ReadStatement): String =
     read.rest("query", "CREATE STREAMING TABLE v AS") match {
       case create: CreatePipelineDatasetAsSelect =>
-        // the plan of a command shows its text
+        // The plan of a command shows the text.
         RefuseSecrets(read.textOf("v"), Map.empty, create.query)
         create.originalText
       case _ => read.textOf("query")

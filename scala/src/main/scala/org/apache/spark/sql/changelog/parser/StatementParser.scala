@@ -14,7 +14,8 @@ import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.views.ResolveViewStatements
 
 /**
- * Parses one text if it is a statement of ours. Otherwise only its first words are read.
+ * Parses one text if the text is a statement of this project. For other texts only the first
+ * words are read.
  *
  * @param spark
  *   Spark's parser, with the parameters of the statement
@@ -32,7 +33,7 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
   private def isWord(number: Int): Boolean =
     tokens(number).kind == SqlTokens.Word || tokens.isSymbol(number, '(')
 
-  /** Returns the plan of a statement of ours; none for all other texts. */
+  /** Returns the plan of a statement of this project, or None for other texts. */
   def apply(): Option[LogicalPlan] = {
     val begun = words.headOption.toSeq.flatMap(byVerb).collect {
       case (head, statement) if words.startsWith(head) => statement
@@ -44,7 +45,9 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
     Option.when(begun.nonEmpty && !isLeftToPipeline)(read(begun.distinct))
   }
 
-  /** Returns the error for a text that no parser accepts, if only this extension has its verb. */
+  /**
+   * Returns the error for a text rejected by every parser, if only this extension has its verb.
+   */
   def meant: Option[AnalysisException] =
     Option.when(OwnVerbs.exists(words.startsWith(_))) {
       val known = byVerb(words.head).map(_._2).distinct
@@ -75,7 +78,9 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
       }
   }
 
-  /** Returns the head that the first words of the text most resemble, if they may be a misspelling of it. */
+  /**
+   * Returns the head most similar to the first words of the text, if they may be a misspelling.
+   */
   private def nearest: Option[(Seq[String], Statement)] = bySecond
     .collect { case (second, heads) if words.size > 1 && letters(words(1), second) >= 0 => heads }
     .flatten
@@ -116,7 +121,7 @@ private object StatementParser {
   private val bySecond = heads.groupBy(_._1(1)).toSeq
   private val MostWords = heads.map(_._1.size).max
 
-  /** First words that neither Spark nor a common format uses. */
+  /** First words unused by Spark and by common table formats. */
   private val OwnVerbs =
     "VERIFY|WHY|COMPARE|RESCALE|EVOLVE|FORK|START|STOP|REFRESH VIEW|RESTORE VIEW"
       .split('|')

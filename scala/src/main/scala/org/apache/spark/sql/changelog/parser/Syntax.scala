@@ -7,12 +7,13 @@ import scala.annotation.tailrec
 import scala.collection.mutable
 
 /**
- * A part of a statement's syntax, which is written as in the docs:
+ * A part of a statement's syntax, in the notation of the docs:
  *
  *   - `WORD`: a keyword
- *   - `v`: a name; `n`: a number; `'text'`: a text in quotes; `(list)`: parentheses and what is between them
- *   - `query`, `condition` or `clause`: the rest of the statement, which Spark's parser reads
- *   - `[a | b]`: one of several, or none; `{a | b}`: one of several; `[a | b]…`: any number of them
+ *   - `v`: a name; `n`: a number; `'text'`: a text in quotes; `(list)`: parentheses with their
+ *     content
+ *   - `query`, `condition` or `clause`: the rest of the statement, for Spark's parser
+ *   - `[a | b]`: an optional choice; `{a | b}`: a choice; `[a | b]…`: any number of choices
  */
 private[parser] sealed trait Syntax
 
@@ -22,7 +23,7 @@ private[parser] object Syntax {
   case class Slot(name: String) extends Syntax {
     def isRest: Boolean = name == "query" || name == "condition" || name == "clause"
 
-    /** The name of its values in an error. */
+    /** The name of the slot's values in an error. */
     def expected: String = name.head match {
       case '\'' => "a text in quotes"
       case '(' => "("
@@ -60,7 +61,7 @@ private[parser] object Syntax {
     sequence()
   }
 
-  /** Stands for the number of the token after the rest of a statement: those tokens are not scanned. */
+  /** The end of the rest of a statement, whose tokens are not scanned. */
   val AllRead: Int = Int.MaxValue
 
   val EndOfStatement = "the end of the statement"
@@ -69,9 +70,9 @@ private[parser] object Syntax {
    * The keywords and slots of a statement.
    *
    * @param end
-   *   the number of the token after it
+   *   the number of the token after the statement
    * @param parts
-   *   for each keyword and slot the numbers of its first token and of the one after it
+   *   for each keyword and slot, the numbers of its first token and of the token after it
    */
   case class Found(end: Int, parts: Map[String, (Int, Int)]) {
     def and(part: String, next: Int): Found = Found(next, parts + (part -> (end -> next)))
@@ -79,24 +80,24 @@ private[parser] object Syntax {
 }
 
 /**
- * Matches a text with the syntax of statements. Keeps the furthest token at which any of them failed, and the parts that
- * were expected there.
+ * Matches a text with the syntax of statements. Records the furthest failed token, and the parts
+ * expected there.
  *
  * @param isQuery
- *   whether a slot takes the rest of a statement
+ *   whether a slot may take the rest of a statement
  */
 private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = true) {
   import Syntax._
 
   private val keywords = mutable.Set.empty[Int]
 
-  /** The number of the furthest token at which a statement failed. */
+  /** The number of the furthest token with a failed match. */
   var failedAt = 0
 
-  /** The keywords and slots that could stand there. */
+  /** The keywords and slots expected at the failed token. */
   val expected: mutable.Set[String] = mutable.LinkedHashSet.empty[String]
 
-  /** Returns the parts of the text; none if it does not match. */
+  /** Returns the parts of the text, or None without a match. */
   def read(syntax: Seq[Syntax]): Option[Found] =
     sequence(syntax, Found(0, Map.empty)).filter { found =>
       found.end == AllRead || {
@@ -141,7 +142,7 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
     case '(' => if (tokens.isSymbol(first, '(')) afterParentheses(first) else first
     case _ if slot.isRest =>
       val isNone = tokens(first).kind == SqlTokens.End || tokens.isSymbol(first, ';')
-      // a keyword there belongs to another statement
+      // A keyword at this place belongs to another statement.
       if (isNone || !isQuery || keywords(first)) first else AllRead
     case _ if slot.name == "n" =>
       if (tokens(first).kind == SqlTokens.Number) first + 1 else first
@@ -174,7 +175,7 @@ private[parser] final class SyntaxReader(tokens: SqlTokens, isQuery: Boolean = t
     if (depth == 0 || fails(end, ")")) end else first
   }
 
-  /** Notes a part that was expected; always false. */
+  /** Records an expected part, and returns false. */
   private def fails(number: Int, part: String): Boolean = {
     if (number > failedAt) expected.clear()
     failedAt = math.max(failedAt, number)

@@ -134,7 +134,7 @@ object WatchedChanges {
  * @param place
  *   position of the node in the EXPLAIN tree, counted from the root down
  * @param columns
- *   the recorded columns; the row kind last, if there are several kinds
+ *   the recorded columns; the row kind last, if the rows have a kind
  */
 case class WatchChanges(
     watched: WatchedChanges,
