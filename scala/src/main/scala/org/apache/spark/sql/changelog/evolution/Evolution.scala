@@ -25,14 +25,15 @@ import org.apache.spark.sql.changelog.optimizer.RewrittenOperators
 import org.apache.spark.sql.changelog.plans.ToChangelog
 
 /**
- * A changed query that goes on with the state of the one before.
+ * Evolution: a changed query that continues with the state of its predecessor.
  *
- * Operators that mean the same keep their state. Their rows are what the others begin with; what reads
- * sources itself reads them from their beginning, up to where the query before has come. All that
- * happens in one batch, the first of a new checkpoint beside the old one, which stays as it is.
+ * Operators with equal meaning keep their state. New operators start from the stored rows of kept
+ * operators. Operators that read sources directly read from the beginning, up to the
+ * predecessor's last offset. This happens in one batch, the first batch of a new checkpoint. The
+ * old checkpoint stays unchanged.
  *
  * @param from
- *   the checkpoint of the query before, which has been stopped
+ *   the checkpoint of the stopped predecessor
  * @param query
  *   the changed query, analyzed, with its `to_changelog`
  */
@@ -42,11 +43,11 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val begun = new StoppedQuery(caller, from, refused)
   private val record = begun.record
 
-  /** One that has the settings which the query before keeps for life. */
+  /** A session with the predecessor's recorded settings. */
   private val session = caller.cloneSession()
   RecordedSettings.use(record.settings, session.sessionState.conf)
 
-  /** The query as it is when it is started: below a write it is analyzed once more. */
+  /** The query as at a start: analyzed again below a write. */
   private val written: LogicalPlan =
     session.sessionState.analyzer.execute(SubqueryAlias("changes", query))
 
@@ -67,7 +68,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   /** The state plan of each operator: first those of the changed query, then dropped ones. */
   val operators: Seq[StatePlan] = StatePlan.all(changedRecord.operators, kept)
 
-  // what can't be done is refused before anything is
+  // All checks run before anything is written.
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
     changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
       throw refused(
@@ -82,14 +83,15 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   new CheckArrivalDependence(record, changedRecord, kept, refused)(reads)
 
   /**
-   * Makes the checkpoint with which the changed query begins.
+   * Makes the checkpoint for the start of the changed query.
    *
    * @param into
-   *   where it is made, at once: a folder that is not there yet, or is empty
+   *   the new checkpoint, created atomically: a missing or empty folder
    * @param held
-   *   what the target holds. Then the first batch brings what differs from it, and else all rows
+   *   the rows of the target. With them the first batch emits only differences, without them all
+   *   rows.
    * @param noted
-   *   whether its sink is to ask the target whose rows it holds
+   *   whether the sink asks the target about the origin of its rows
    */
   def prepare(into: Path, held: Option[DataFrame], noted: Boolean = true): Unit = {
     held.foreach(_ => checkTakesBack())
@@ -102,7 +104,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
       throw refused("a target that takes inserts only can't be told which of its rows go")
   }
 
-  /** The rows of the target in the columns of the query; it has no values for those that are new. */
+  /** Returns the rows of the target in the columns of the query. New columns are NULL. */
   private def inColumns(held: DataFrame): DataFrame = {
     val root = changed.collectFirst { case root: ToChangelog => root }.get
     val columns = root.child.output.map { column =>
@@ -115,14 +117,14 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
 }
 
 /**
- * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a checkpoint with
- * which the query goes on where the one of `old` has been stopped. `EXPLAIN EVOLVE CHECKPOINT` only tells what
- * would become of its operators.
+ * `EVOLVE CHECKPOINT 'old' INTO 'new' [TARGET table] AS SELECT * FROM to_changelog(…)`: makes a
+ * checkpoint with which the changed query continues the stopped query of `old`. `EXPLAIN EVOLVE
+ * CHECKPOINT` only shows the plan for each operator.
  *
  * @param into
- *   where it is made; none to explain
+ *   the new checkpoint; None for EXPLAIN
  * @param target
- *   what the query before has filled, which then gets what differs only
+ *   the table filled by the predecessor, which then receives only differences
  * @param query
  *   the changed query as parsed
  */
@@ -149,14 +151,14 @@ case class EvolveCheckpoint(
 }
 
 /**
- * What becomes of the state of an operator when a query is changed.
+ * StatePlan: the handling of an operator's state when a query is changed.
  *
  * @param shown
- *   the operator, as EXPLAIN shows it
+ *   the operator, as shown by EXPLAIN
  * @param state
  *   `kept`, `rebuilt` or `dropped`
  * @param from
- *   what it is rebuilt from, or how its state is used
+ *   the origin of a rebuilt state, or the use of a kept state
  */
 final case class StatePlan(shown: String, state: String, from: String) {
   def isKept: Boolean = state == "kept"
@@ -170,7 +172,7 @@ object StatePlan {
   def columns: Seq[Attribute] =
     Seq("operator", "state", "from").map(AttributeReference(_, StringType)())
 
-  /** The operators of the changed query, then those whose state is dropped. */
+  /** Returns the operators of the changed query, followed by operators with dropped state. */
   private[evolution] def all(is: Seq[OperatorRecord], kept: ReusableState): Seq[StatePlan] = {
     val now = is.map { operator =>
       if (kept.contains(operator)) {
@@ -183,7 +185,7 @@ object StatePlan {
     now ++ kept.dropped.map(gone => StatePlan(gone.shown, "dropped", ""))
   }
 
-  /** The inputs that a rebuilt operator reads. */
+  /** Returns the inputs read by a rebuilt operator. */
   private def origin(
       operator: OperatorRecord,
       all: Seq[OperatorRecord],
@@ -196,10 +198,11 @@ object StatePlan {
 }
 
 /**
- * The parts of a changed query that reuse state of the query before it.
+ * ReusableState: the parts of a changed query that reuse state of the predecessor.
  *
- * A part is reused if the old query had an equal part whose state holds all rows of its result: operators
- * above it are rebuilt from these rows. Of nested parts only the largest is reused.
+ * A part is reused if the predecessor has an equal part, and the state holds the part's whole
+ * result. Operators above are rebuilt from these rows. Of nested parts only the largest is
+ * reused.
  */
 private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[OperatorRecord]) {
   private val old = was.flatMap(_.part).map(part => part.fingerprint -> part).toMap
@@ -220,14 +223,14 @@ private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[Operato
 
   def contains(operator: OperatorRecord): Boolean = operator.ids.forall(operators)
 
-  /** Whether all its rows are to be emitted when the query begins. */
+  /** Whether the operator emits all rows of its result in the first batch. */
   def emits(operator: OperatorRecord): Boolean = operator.part.exists(largest.contains)
 
-  /** The old number of each operator that keeps its state, by the new one. */
+  /** Returns the old number of each operator with kept state, by its new number. */
   def numbers: Map[Long, Long] =
     largest.flatMap(part => part.operators.zip(old(part.fingerprint).operators)).toMap
 
-  /** The operators whose state nobody uses any more. */
+  /** Returns the operators whose state is unused. */
   def dropped: Seq[OperatorRecord] = {
     val used = numbers.values.toSet
     was.filterNot(_.ids.exists(used))
@@ -235,17 +238,17 @@ private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[Operato
 }
 
 /**
- * The sources of a changed query that the query before it has read. If one source is read twice, both readings
- * have the same offset, so either may serve the kept state.
+ * The sources of a changed query that its predecessor has read. If one source is read twice, both
+ * readings have an equal offset, so either may serve the kept state.
  *
  * @param was
- *   names of the old query's sources, in the order of its offsets
+ *   names of the predecessor's sources, in the order of offsets
  * @param is
  *   names of the changed query's sources
  */
 private[evolution] class KnownSources(was: Seq[String], is: Seq[String]) {
 
-  /** The place that each had before; none of one that is new. */
+  /** The previous position of each source; None for a new source. */
   val before: Seq[Option[Int]] = {
     val old = was.zipWithIndex.groupMap(_._1)(_._2)
     is.zipWithIndex.map { case (source, place) =>

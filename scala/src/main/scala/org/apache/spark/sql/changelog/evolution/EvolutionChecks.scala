@@ -20,8 +20,8 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 import org.apache.spark.sql.changelog.sources.{ArrivalDependence, StreamRows}
 
 /**
- * Refuses a changed query that reads files anew of which some are gone: Spark's source would give the rows of
- * the others, and say nothing.
+ * Rejects a changed query that reads deleted files again. Spark's source would silently read only
+ * the remaining files.
  *
  * @param refused
  *   the error, given the reason
@@ -32,7 +32,10 @@ private[evolution] class CheckFilesThere(
     refused: String => AnalysisException) {
   import FirstBatchReads.Read
 
-  /** @param reads what the first batch reads */
+  /**
+   * @param reads
+   *   the inputs of the first batch
+   */
   def apply(reads: Seq[Read]): Unit = for {
     case Read.OfStream(stream) <- reads
     source <- SourceBatches.sourceOf(stream) if SourceBatches.readsFiles(source)
@@ -57,15 +60,16 @@ private[evolution] class CheckFilesThere(
 }
 
 /**
- * Refuses a changed query whose first batch would compute rows anew that depend on when they came. What is read from
- * kept state above them has stayed as it was, and what the query before did not have begins with the changed one.
+ * Rejects a changed query whose first batch would recompute rows that depend on their arrival.
+ * Two kinds of rows are safe: rows read from kept state above them, and rows new in the changed
+ * query.
  *
  * {{{
  *   Project g, s, added                    Filter n > 1
  *   +- Join                                +- ChangelogAggregate  all its rows are read from its state
  *      :- ChangelogAggregate                  +- Join
- *      +- names, a table not followed            :- orders
- *   refused                                      +- names
+ *      +- names, an unfollowed table             :- orders
+ *   rejected                                     +- names
  * }}}
  *
  * @param refused
@@ -77,7 +81,10 @@ private[evolution] class CheckArrivalDependence(
     kept: ReusableState,
     refused: String => AnalysisException) {
 
-  /** @param reads what is computed in the first batch */
+  /**
+   * @param reads
+   *   the computations of the first batch
+   */
   def apply(reads: FirstBatchReads): Unit = {
     reads.computed.foreach {
       case node @ ArrivalDependence(why) if wasThere(why) => throw refused(reason(why, node))
@@ -108,11 +115,11 @@ private[evolution] class CheckArrivalDependence(
     case other => other.nodeName
   }
 
-  /** Whether the query before has such rows. */
+  /** Whether the predecessor has such rows. */
   private def wasThere(why: ArrivalDependence): Boolean = why match {
     case ArrivalDependence.ExpiresByAge => was.lines.exists(_.contains("RowTtl"))
     case ArrivalDependence.LooksUp => was.lines.exists(_.contains("LookupJoin"))
-    // a view of Spark's names a table otherwise
+    // A view of Spark's has other names for a table.
     case _: ArrivalDependence.ReadsUntrackedTable => tablesOf(was).exists(tablesOf(is).contains)
   }
 
@@ -126,15 +133,15 @@ private[evolution] class CheckArrivalDependence(
 }
 
 /**
- * Refuses a changed query that begins with a snapshot which is not there for its first batch.
+ * Rejects a changed query with a snapshot that is unavailable in the first batch.
  *
  * {{{
- *   the feed was read, the snapshot is new     would come a batch after the feed, and replace newer rows
- *   the snapshot was copied, and is read anew  the copy was for the first batch of the query before
+ *   the feed was read, the snapshot is new      the snapshot would come after the feed, and replace newer rows
+ *   the snapshot was copied, and is read again  the copy was for the first batch of the predecessor
  * }}}
  *
  * @param sources
- *   those of the changed query
+ *   the sources of the changed query
  * @param refused
  *   the error, given the reason
  */
@@ -144,7 +151,10 @@ private[evolution] class CheckSnapshots(
     refused: String => AnalysisException) {
   import FirstBatchReads.Read
 
-  /** @param query the changed query, as it was analyzed */
+  /**
+   * @param query
+   *   the changed query, as analyzed
+   */
   def checkNew(query: LogicalPlan): Unit = {
     val streams = SourceNames.named(query).map(_._1)
     query.collectWithSubqueries {
@@ -161,7 +171,10 @@ private[evolution] class CheckSnapshots(
     ()
   }
 
-  /** @param reads what the first batch reads */
+  /**
+   * @param reads
+   *   the inputs of the first batch
+   */
   def checkThere(reads: Seq[Read]): Unit = reads.foreach {
     case Read.OfStream(stream) if isSnapshot(stream) && isCopied(stream) =>
       throw refused(
@@ -177,12 +190,12 @@ private[evolution] class CheckSnapshots(
 }
 
 /**
- * What is read for each operator in the batch in which a changed query begins.
+ * FirstBatchReads: the inputs of each operator in the first batch of a changed query.
  *
  * @param plan
- *   the changed query as it was rewritten
+ *   the rewritten changed query
  * @param operators
- *   what is written down of its nodes
+ *   the records of its nodes
  */
 private[evolution] class FirstBatchReads(
     plan: LogicalPlan,
@@ -197,7 +210,7 @@ private[evolution] class FirstBatchReads(
     part.changes -> part
   }.toMap
 
-  /** The uppermost of a node's operators; others of it lie below. */
+  /** Returns the uppermost of a node's operators. */
   private def uppermost(record: OperatorRecord): Option[LogicalPlan with KeepsState] =
     nodes.find(node => record.ids.contains(node.operatorId))
 
@@ -208,10 +221,10 @@ private[evolution] class FirstBatchReads(
     if (kept.contains(operator) && !kept.emits(operator)) Nil
     else uppermost(operator).toSeq.flatMap(in).distinct
 
-  /** All inputs that the first batch reads. */
+  /** Returns all inputs of the first batch. */
   def all: Seq[Read] = in(plan).distinct
 
-  /** The nodes that compute rows in it, of what is read. */
+  /** Returns the nodes that compute rows in the first batch. */
   def computed: Seq[LogicalPlan] = computedIn(plan)
 
   private def computedIn(plan: LogicalPlan): Seq[LogicalPlan] = plan match {
@@ -221,7 +234,7 @@ private[evolution] class FirstBatchReads(
   }
 
   private def in(plan: LogicalPlan): Seq[Read] = plan match {
-    // what gives these is another child of the same node
+    // The replay, another child of the same parent, has the input.
     case _: ReplayedVersion => Nil
     case operator: KeepsState if emitting(operator.operatorId) =>
       Seq(Read.OfState(operator.operatorId))
@@ -237,13 +250,13 @@ private[evolution] object FirstBatchReads {
 
   object Read {
 
-    /** All that an operator keeps. */
+    /** The complete state of an operator. */
     case class OfState(operator: Long) extends Read
 
     /** A stream, from its beginning. */
     case class OfStream(stream: LogicalPlan) extends Read
 
-    /** Rows that are no stream's. */
+    /** The rows of a static table. */
     case class OfTable(rows: LogicalPlan) extends Read
   }
 }

@@ -17,14 +17,14 @@ import org.apache.spark.sql.changelog.identity.{InheritedState, QueryRecord, Que
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
- * Writes the checkpoint of a query that goes on with state of another one.
+ * Writes the checkpoint of a changed query that inherits state.
  *
  * {{{
- *   before                 after, whose next batch is 42
- *   offsets/41  t 7, u 3   offsets/41  -, -      as if nothing had been read
+ *   before                 after, with 42 as the next batch
+ *   offsets/41  t 7, u 3   offsets/41  -, -      nothing read so far
  *   commits/41             commits/41
- *                          offsets/42  t 7, u 3  all of it belongs to the batch that is to be run
- *   state/0, state/1       state/0, state/1      those that are kept, by their new numbers; others empty
+ *                          offsets/42  t 7, u 3  the next batch reads all
+ *   state/0, state/1       state/0, state/1      kept state under new numbers; other state is empty
  * }}}
  */
 private[evolution] class EvolvedCheckpoint(
@@ -40,9 +40,9 @@ private[evolution] class EvolvedCheckpoint(
 
   /**
    * @param held
-   *   what the target holds, if the first batch is to bring what differs
+   *   the rows of the target, if the first batch emits only differences
    * @param noted
-   *   whether it is written down where it comes from, for sinks to know whose rows a target holds
+   *   whether the origin of the checkpoint is recorded. Sinks then know whose rows a target has.
    */
   def write(held: Option[DataFrame], noted: Boolean): Unit = staged.make { folder =>
     copySources()
@@ -63,21 +63,27 @@ private[evolution] class EvolvedCheckpoint(
     writeLogs(new StreamLogs(session, folder), empty)
   }
 
-  /** What the target has been told holds the rows after the last batch, whatever it has held before. */
+  /** Returns the origin with its last batch: the target has exactly the rows after that batch. */
   private def originHeld: Seq[QueryOrigin] =
     begun.logs.queryId.map(QueryOrigin(_, Some(begun.batch))).toSeq
 
-  /** The first batch brings all rows: none of an earlier query may be there. */
+  /**
+   * Returns all earlier queries as origins. The first batch emits all rows, so the target must
+   * not have rows of an earlier query.
+   */
   private def originsGone: Seq[QueryOrigin] = {
     val earlier = QueryOrigin.read(begun.checkpoint, hadoopConf).map(_.queryId)
     (begun.logs.queryId ++ earlier).map(QueryOrigin(_, None)).toSeq
   }
 
-  /** @param empty which files count of the operators that begin */
+  /**
+   * @param empty
+   *   the ids of the valid files of new operators
+   */
   private def writeLogs(logs: StreamLogs, empty: Map[Long, Seq[Seq[String]]]): Unit = {
     val sources = record.readings.map(known.before(_))
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
-    // neither the time nor the watermark moves on, for what has been emitted
+    // Time and watermark stand still for this batch, because its rows were emitted before.
     logs.begin(first, begun.offsetsOf(sources))
     val stateIds = begun.stateIds.map { before =>
       kept.numbers.map { case (number, old) => number -> before(old) } ++ empty
@@ -93,20 +99,20 @@ private[evolution] class EvolvedCheckpoint(
 
   private def copyState(old: Long, number: Long): Unit = {
     staged.copy(s"state/$old", s"state/$number")
-    // it tells the number, and is written anew when the query begins
+    // The file has the operator's number, and the first batch writes it again.
     staged.delete(s"state/$number/_metadata/metadata")
   }
 }
 
 /**
- * Writes state that holds nothing, of operators that begin with a batch which is not the query's first.
+ * Writes empty state for operators that start at a batch after the query's first.
  *
  * @param conf
- *   the settings with which the query keeps state
+ *   the state settings of the query
  * @param location
- *   the folder that holds that of all operators
+ *   the folder with the state of all operators
  * @param version
- *   which the batch will read
+ *   the version read by the batch
  */
 private[evolution] class EmptyState(
     session: SparkSession,
@@ -115,11 +121,14 @@ private[evolution] class EmptyState(
     version: Long,
     numPartitions: Int) {
 
-  // pages are kept in files that Spark's own provider reads too
+  // Spark's own provider also reads the files of pages.
   private val whole =
     WholeStores(session, conf, () => new PagedStateProvider)
 
-  /** Gives which files of each operator count, by partition and store, where that is to be said. */
+  /**
+   * Writes the stores, and returns the ids of valid files of each operator, by partition and
+   * store, if the format needs ids.
+   */
   def apply(operators: Seq[Long]): Map[Long, Seq[Seq[String]]] = {
     val stores = for {
       operator <- operators
@@ -137,12 +146,13 @@ private[evolution] class EmptyState(
 }
 
 /**
- * A checkpoint that is made of another one, beside the folder that it becomes: it is there whole or not at all.
+ * A checkpoint derived from another one, staged beside its final folder. The final folder appears
+ * complete or not at all.
  *
  * @param from
- *   the other one, which stays as it is
+ *   the other checkpoint, which stays unchanged
  * @param into
- *   a folder that is not there yet, or is empty
+ *   a missing or empty folder
  */
 private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
@@ -150,17 +160,17 @@ private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, int
   private val staged = new StagedFolder(into, hadoopConf)
   private val folder = staged.folder
 
-  /** Lets `write` fill a folder, which then is the checkpoint. */
+  /** Fills a staged folder by `write`, which then becomes the checkpoint. */
   def make[T](write: Path => T): T =
     staged.fill(EvolutionErrors.checkpointExists(into.toString))(write)
 
-  /** Copies what the other checkpoint has under a name, if it has it. */
+  /** Copies a path of the other checkpoint, if present. */
   def copy(old: String, now: String): Unit = {
     val source = new Path(from, old)
     if (source.getFileSystem(hadoopConf).exists(source)) staged.copy(source, now)
   }
 
-  /** Leaves out what has been copied. */
+  /** Deletes a copied path. */
   def delete(name: String): Unit = {
     files.delete(new Path(folder, name), true)
     ()

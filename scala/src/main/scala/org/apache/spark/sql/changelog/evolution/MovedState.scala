@@ -19,17 +19,17 @@ import org.apache.spark.sql.changelog.identity.EntryPlacement
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
- * Spreads state over another number of partitions, store by store, each by a job: tasks read the old partitions,
- * others write a version of each of the new ones.
+ * Moves state to another number of partitions, one job per store. Tasks read the old partitions,
+ * and other tasks write a version of each new partition.
  *
  * @param conf
- *   the settings with which the query keeps state
+ *   the state settings of the query
  * @param from
  *   the folder with the state of all operators
  * @param into
- *   the folder it is to be in
+ *   the new folder
  * @param version
- *   which is read, and written
+ *   the version to read and write
  */
 private[evolution] class MovedState(
     session: SparkSession,
@@ -39,21 +39,21 @@ private[evolution] class MovedState(
     version: Long) {
   import MovedState._
 
-  // pages are kept in files that Spark's own provider reads too
+  // Spark's own provider also reads the files of pages.
   private val whole = WholeStores(session, conf, () => new PagedStateProvider)
 
   /**
-   * Spreads a store of an operator.
+   * Moves a store of an operator.
    *
    * @param stateIds
-   *   which files of each partition count, where each attempt of a task leaves some
+   *   the id of the valid files of each partition, if each attempt of a task leaves files
    */
   def apply(
       operator: MovedOperator,
       store: StoredStore,
       columns: StateStores.Columns,
       stateIds: Option[Seq[String]]): Moved = {
-    // what tasks get
+    // Local copies for the closure of the tasks.
     val (whole, version) = (this.whole, this.version)
     val (before, numPartitions) = (store.numPartitions, operator.partitions)
     val (form, placing) = (operator.form, operator.placing(store))
@@ -85,7 +85,7 @@ private[evolution] class MovedState(
           }
         }
       }
-      // a number is its own hash
+      // The hash of a number is the number.
       .partitionBy(new HashPartitioner(numPartitions))
       .mapPartitions { moved =>
         val stateId = whole.write(target(TaskContext.getPartitionId()), version, columns) {
@@ -110,14 +110,14 @@ private[evolution] class MovedState(
 private[evolution] object MovedState {
 
   /**
-   * What has been spread.
+   * The result of a move.
    *
    * @param entries
-   *   how many entries were read
+   *   the number of entries read
    * @param misplaced
-   *   how many of them were where they are not looked for
+   *   the number of entries outside their partition
    * @param stateIds
-   *   which files of each partition count, where that is to be said
+   *   the id of the valid files of each partition, if the format needs ids
    */
   final case class Moved(entries: Long, misplaced: Long, stateIds: Seq[String])
 
@@ -126,15 +126,15 @@ private[evolution] object MovedState {
     case EntryPlacement.Single | _: EntryPlacement.OfKinds => false
   }
 
-  /** Whether an entry, or each part of it, belongs to one partition. */
+  /** Whether an entry, or each part of an entry, belongs to one partition. */
   private def isPlaced(form: EntryPlacement.Form, key: UnsafeRow): Boolean =
     !isTimed(form) || MovedTimedRows.isRow(key)
 
-  /** Whether all partitions are to have an entry. */
+  /** Whether an entry is copied to all partitions. */
   private def isShared(form: EntryPlacement.Form, key: UnsafeRow): Boolean =
     isTimed(form) && MovedTimedRows.isClock(key)
 
-  /** The part of an entry that belongs to one partition. */
+  /** Returns the parts of an entry that each belong to one partition. */
   private def partsOf(form: EntryPlacement.Form, entry: UnsafeRowPair): Seq[UnsafeRowPair] =
     form match {
       case _: EntryPlacement.OfKinds => MovedDistinctValues.byKind(entry)
@@ -153,10 +153,16 @@ private[evolution] object MovedState {
   }
 }
 
-/** All that a partition of a store keeps; tasks read it. Each entry may be the same object. */
+/**
+ * StoredEntries: all entries in a partition of a store, read by tasks. The iterator may return
+ * one mutable object for every entry.
+ */
 private[evolution] object StoredEntries {
 
-  /** @param stateId which files count, where each attempt of a task leaves some */
+  /**
+   * @param stateId
+   *   the id of the valid files, if each attempt of a task leaves files
+   */
   def apply(
       whole: WholeStores,
       id: StateStoreId,

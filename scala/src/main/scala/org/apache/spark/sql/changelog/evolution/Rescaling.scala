@@ -22,20 +22,21 @@ import org.apache.spark.sql.changelog.errors.EvolutionErrors
 import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
 
 /**
- * A query that goes on with its state spread over another number of partitions.
+ * Rescaling: moves the state of a stopped query to another number of partitions.
  *
- * Each entry is read once and written once. What it says is not looked at, but for the kinds of rows that share it,
- * where those are shuffled by themselves. It belongs to the partition to which a shuffle sends its rows, and each
- * operator has noted what they are shuffled by ([[EntryPlacement]]). Whether all entries are where that says, among
- * as many partitions as there were, is checked for each of them.
+ * Each entry is read once and written once. The content of an entry is ignored, except for the
+ * kinds of rows that share an entry and are shuffled separately. An entry belongs to the
+ * partition of its rows, and each operator has recorded its shuffle columns ([[EntryPlacement]]).
+ * Every entry is checked: its old partition must agree with the record.
  *
- * Spark's own way (`StreamingCheckpointManager`) knows Spark's operators only, and metadata of operators as of
- * RocksDB with several tables. Of Spark's operators in a query it is asked where their entries belong.
+ * Spark's own way (`StreamingCheckpointManager`) supports only Spark's operators, and only
+ * RocksDB with column families. For Spark's operators within a query, Spark's code decides about
+ * the partition.
  *
  * @param from
- *   the checkpoint of the query, which has been stopped
+ *   the checkpoint of the stopped query
  * @param numPartitions
- *   how many there are to be
+ *   the new number of partitions
  */
 class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   private def refused(reason: String) =
@@ -46,7 +47,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   Rescaling.check(from, numPartitions)
   private val hadoopConf = session.sessionState.newHadoopConf()
 
-  // it means the same to tasks
+  // Tasks may have another default file system.
   private def qualified(path: Path): Path = path.getFileSystem(hadoopConf).makeQualified(path)
 
   private val begun = new StoppedQuery(session, qualified(from), refused(_))
@@ -116,17 +117,17 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   }
 
   /**
-   * Makes the checkpoint with which the query goes on, at once.
+   * Makes the rescaled checkpoint, atomically.
    *
    * @param into
-   *   a folder that is not there yet, or is empty
+   *   a missing or empty folder
    * @return
-   *   over what the state of each operator is spread then
+   *   the new distribution of each operator's state
    */
   def write(into: Path): Seq[OperatorSpread] = {
     val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
     staged.make { folder =>
-      // it is the same query: sinks know which of its batches they have
+      // The query keeps its id, so sinks still recognize its batches.
       val same = Seq("metadata", "sources", "offsets", "commits", QueryOrigin.Place)
       same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
@@ -139,7 +140,10 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     }
   }
 
-  /** A run has the settings of the last batch, and begins with the state that it has left. */
+  /**
+   * Replaces the last batch in both logs. A run takes its settings from the last batch, and
+   * starts with the state of that batch.
+   */
   private def writeLast(
       staged: StagedCheckpoint,
       logs: StreamLogs,
@@ -163,7 +167,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     staged.delete(s"state/$id/_metadata/metadata")
     new StoredOperators(into, hadoopConf).write(operator.stored, operator.partitions)
     operator.stored.stores.zipWithIndex.map { case (store, index) =>
-      // what is known of its columns stands beside its first partition
+      // The schema of the store is beside its first partition.
       val first = stored.folderOf(operator.stored, store)
       staged.copy(s"state/$first/_metadata", s"state/$first/_metadata")
       val stateIds = begun.stateIds.map(_(id).map(_(index)))
@@ -180,10 +184,10 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
 
 object Rescaling {
 
-  /** The setting that says how many partitions a query has which begins. */
+  /** The setting with the number of state partitions for new queries. */
   val Partitions: String = ChangelogConf.STATE_PARTITIONS.key
 
-  /** Refuses a number that no query can have. */
+  /** Rejects an impossible number of partitions. */
   def check(checkpoint: Path, numPartitions: Int): Unit = if (numPartitions < 1) {
     throw EvolutionErrors.notRescaled(
       checkpoint.toString,
@@ -193,14 +197,14 @@ object Rescaling {
 }
 
 /**
- * An operator whose state is spread over other partitions.
+ * An operator whose state is moved.
  *
  * @param shown
- *   what it is called, as EXPLAIN shows it
+ *   the operator, as shown by EXPLAIN
  * @param partitions
- *   how many it is to have
+ *   the new number of partitions
  * @param placing
- *   for a store gives for a number of partitions the one that an entry belongs to
+ *   for a store and a number of partitions, the function from an entry to its partition
  */
 private[evolution] final case class MovedOperator(
     stored: StoredOperator,
@@ -210,8 +214,8 @@ private[evolution] final case class MovedOperator(
     placing: StoredStore => (Int => UnsafeRowPair => Int))
 
 /**
- * `RESCALE CHECKPOINT 'old' INTO 'new' PARTITIONS n`: makes a checkpoint with which the query of `old`, which has been
- * stopped, goes on with its state in another number of partitions.
+ * `RESCALE CHECKPOINT 'old' INTO 'new' PARTITIONS n`: makes a checkpoint in which the stopped
+ * query of `old` continues with another number of partitions.
  */
 case class RescaleCheckpoint(from: String, into: String, numPartitions: Int)
     extends LeafRunnableCommand {
@@ -225,12 +229,12 @@ case class RescaleCheckpoint(from: String, into: String, numPartitions: Int)
 }
 
 /**
- * Over what the state of an operator is spread.
+ * The distribution of an operator's state.
  *
  * @param shown
- *   the operator, as EXPLAIN shows it
+ *   the operator, as shown by EXPLAIN
  * @param entries
- *   how many it has
+ *   the number of entries
  */
 final case class OperatorSpread(shown: String, partitions: Int, entries: Long) {
   def toRow: Row = Row(shown, partitions, entries)

@@ -20,17 +20,17 @@ import org.apache.spark.sql.changelog.identity.{QueryRecord, QueryRecordFile, So
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
- * A query that has run, and is stopped between two batches, as its checkpoint tells.
+ * A query stopped between two batches, read from its checkpoint.
  *
  * @param refused
- *   the error where it can't go on otherwise than it was, given the reason
+ *   the error if the query cannot be changed, given the reason
  */
 private[evolution] class StoppedQuery(
     session: SparkSession,
     val checkpoint: Path,
     refused: String => AnalysisException) {
 
-  /** Its logs, entry by entry. */
+  /** The logs of the query, entry by entry. */
   val logs = new StreamLogs(session, checkpoint)
 
   private val batches = new BatchLogs(session, checkpoint)
@@ -49,7 +49,7 @@ private[evolution] class StoppedQuery(
     done
   }
 
-  /** Which files of its state count, if each attempt of a task has some of its own. */
+  /** The ids of valid state files, if each attempt of a task leaves files. */
   val stateIds: Option[Map[Long, Seq[Seq[String]]]] = logs.stateIds(batch)
 
   /** The offsets of the last batch. */
@@ -59,10 +59,10 @@ private[evolution] class StoppedQuery(
   val record: QueryRecord =
     new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf()).read()
 
-  /** The folder with the state of all its operators. */
+  /** The folder with the state of all operators. */
   val state: Path = new Path(checkpoint, "state")
 
-  /** The settings with which it keeps state. */
+  /** The state settings of the query. */
   lazy val stateConf: SQLConf = {
     val conf = session.sessionState.conf.clone()
     offsets.use(conf)
@@ -72,31 +72,37 @@ private[evolution] class StoppedQuery(
 
   def stateProvider: String = stateConf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS)
 
-  /** Whether its state is kept in files that can be read outside of a query. */
+  /** Whether the state files can be read outside a query. */
   def hasReadableState: Boolean =
     WholeStores.canRead(stateProvider) ||
       Try(Utils.classForName[AnyRef](stateProvider)).toOption
         .exists(classOf[PagedStateProvider].isAssignableFrom(_))
 
-  /** In how many partitions it keeps its state. */
+  /** The number of state partitions. */
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
 
-  /** Which of [[QueryRecord.streams]] a stream of a changed query is; none if it is new. */
+  /**
+   * Returns the position of a changed query's stream in [[QueryRecord.streams]]. None for a new
+   * stream.
+   */
   def placeOf(stream: LogicalPlan): Option[Int] =
     Some(record.streams.indexOf(SourceNames(stream).head)).filter(_ >= 0)
 
-  /** The folder in which one of its sources has noted what it has given. */
+  /** Returns the folder with the log of a source. */
   def folderOf(source: Int): Path = new Path(checkpoint, s"sources/$source")
 
-  /** Up to where one of its sources was read, as that puts it, if it was; none where sources have names. */
+  /**
+   * Returns the last offset of a source, in the source's format. None if the source was not read.
+   * None at the outer level if sources have names.
+   */
   def endOf(source: Int): Option[Option[String]] =
     offsets.inOrder.map(_(record.readings.indexOf(source)))
 
   /**
-   * How far the streams of a changed query have been read.
+   * Returns the offsets of the streams of a changed query.
    *
    * @param sources
-   *   which of [[QueryRecord.streams]] each of them reads; none of one that is new
+   *   for each stream its position in [[QueryRecord.streams]]; None for a new stream
    */
   def offsetsOf(sources: Seq[Option[Int]]): LoggedBatch =
     offsets

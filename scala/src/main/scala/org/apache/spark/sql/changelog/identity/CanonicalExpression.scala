@@ -22,19 +22,21 @@ import org.apache.spark.sql.changelog.sources.ChangeTypes
 import org.apache.spark.sql.changelog.sources.records.{DeadLetters, RecordFaults, RecordParser}
 
 /**
- * Writes expressions so that two that mean the same at two starts of a query have the same text.
+ * Writes expressions as text. Expressions with equal meaning have equal text at every start of a
+ * query.
  *
  * {{{
  *   sum(b#12 + 1)  over columns b#12 -> s1.b     sum(add(s1.b, 1:int, ANSI))
  * }}}
- * Neither expression ids nor the other numbers that count within a JVM are part of it, nor are
- * names of aliases. Conjuncts and disjuncts stand in the order of their texts. What decides how an
- * expression computes, such as a time zone, is one of its arguments, and so part of its text.
+ *
+ * The text omits expression ids, other counters of the JVM and alias names. Conjuncts and
+ * disjuncts are sorted by text. Settings of an expression, such as a time zone, are arguments and
+ * therefore part of the text.
  *
  * @param columns
- *   what the columns are that expressions read, by id
+ *   the texts of columns, by id
  * @param subquery
- *   what a subquery is called, whose expressions may also read `columns`
+ *   the text of a subquery, whose expressions may also read `columns`
  * @param constant
  *   the text of a constant
  */
@@ -46,7 +48,7 @@ private[identity] class CanonicalExpression(
 
   import CanonicalExpression._
 
-  /** Variables that an expression brings itself, by their number in this JVM. */
+  /** The variables of lambda functions and common expressions, by their number in this JVM. */
   private val variables = mutable.Map.empty[Any, String]
   private var depth = 0
 
@@ -61,26 +63,26 @@ private[identity] class CanonicalExpression(
       arguments.map(apply).mkString(s"kindOf(${types.mapping}, ", ", ", ")")
     case Invoke(Literal(parser: RecordParser, _), _, _, arguments, _, _, _, _) =>
       apply(parser.ofSpark(arguments.head))
-    // written as what they were before digits without room were refused
+    // Keeps the text of older records, from before excess digits were errors.
     case call: StaticInvoke if call.functionName == "roundedDecimal" =>
       apply(call.copy(functionName = "decimal"))
     case call: StaticInvoke if call.functionName == "exactDecimal" =>
       apply(Cast(call.arguments.head, call.dataType, None, EvalMode.TRY))
     case Invoke(Literal(own, _: ObjectType), function, _, arguments, _, _, _, _) =>
       own match {
-        // what becomes of a row that can't be read, or should not be there, may change
+        // The handling of bad rows may change at a restart.
         case _: ChangeTypes | _: RecordFaults | _: DeadLetters | _: KeyCheck => "refused"
         case evaluator =>
           (argument(evaluator) ++ arguments.map(apply)).mkString(s"$function(", ", ", ")")
       }
-    // their arguments may be keys
+    // The arguments may be encryption keys.
     case call: StaticInvoke if Secret(call.functionName) =>
       s"${call.functionName}(${CanonicalValue.digest(call.arguments.map(apply).mkString(", "))})"
     case literal: Literal => constant(literal)
-    // the mode of a cast decides how decimals are written, too
+    // The mode of a cast also decides about the format of decimals.
     case cast: Cast if writesDecimals(cast) =>
       s"Cast(${apply(cast.child)}, ${typeOf(cast.dataType)}, plain ${cast.ansiEnabled})"
-    // every cast has a time zone, and few use it
+    // Every cast has a time zone, and few casts use it.
     case cast: Cast if !Cast.needsTimeZone(cast.child.dataType, cast.dataType) =>
       Seq[Any](cast.child, cast.dataType, cast.evalMode)
         .flatMap(argument)
@@ -101,11 +103,11 @@ private[identity] class CanonicalExpression(
     case exists: Exists => called("exists", exists, subquery(exists.plan))
     case in: ListQuery => called("list", in, subquery(in.plan))
     case value: SubqueryExpression => called(value.prettyName, value, subquery(value.plan))
-    // the seed of one that is not given by the query is another at each start
+    // A random seed not given by the query changes at each start.
     case random: ExpressionWithRandomSeed =>
       val others = (random: Expression).children.filterNot(_ eq random.seedExpression)
       others.map(apply).mkString(s"${random.prettyName}(", ", ", ")")
-    // of a function of the user its name is all that is the same at each start
+    // Only the name of a user function is stable across starts.
     case function: ScalaUDF => called(function.name, function, typeOf(function.dataType))
     case function: PythonUDF => called(function.name, function, typeOf(function.dataType))
     case function: PythonUDAF => called(function.name, function, typeOf(function.dataType))
@@ -116,14 +118,14 @@ private[identity] class CanonicalExpression(
     case other => called(nameOf(other), other, "")
   }
 
-  /** Something that is an argument of an expression or of a plan; none for what only counts. */
+  /** Returns the text of an argument of an expression or plan. None for counters. */
   def argument(value: Any): Option[String] = value match {
     case expression: Expression => Some(apply(expression))
     case dataType: DataType => Some(typeOf(dataType))
     case _: ExprId | _: UUID | _: LogicalPlan => None
     case Some(inner) => argument(inner)
     case None => None
-    // options, which may be secret, in no order of their own
+    // Options may be secret, and have no order.
     case options: Map[_, _] =>
       val texts = options.toSeq.map { case (key, value) =>
         s"$key=${CanonicalValue.digest(String.valueOf(value))}"
@@ -158,7 +160,7 @@ private[identity] class CanonicalExpression(
   private def sorted(by: String, parts: Seq[Expression]): String =
     parts.map(apply).sorted.mkString("(", by, ")")
 
-  /** Variables are called by how deeply a function is nested, and their place there. */
+  /** Names variables by the nesting depth of the function and their position. */
   private def lambda(function: Expression, arguments: Seq[NamedExpression]): String = {
     depth += 1
     arguments.zipWithIndex.foreach { case (variable, place) =>
@@ -176,7 +178,7 @@ private[identity] class CanonicalExpression(
 
   private def typeOf(dataType: DataType): String = dataType.catalogString
 
-  /** The name of a class, which for a function is where it was written. */
+  /** Returns the name of a class. For a function, the name tells the place of its definition. */
   private def nameOf(value: AnyRef): String = {
     val name = value match {
       case of: Class[_] => of.getName

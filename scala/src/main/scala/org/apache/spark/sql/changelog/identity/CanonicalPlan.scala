@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 
 /**
- * Writes plans so that two that compute the same at two starts of a query are the same.
+ * Writes plans as text. Plans that compute the same have equal text at every start of a query.
  *
  * {{{
  *   Project [g#3 AS city#9, s#7]                 Aggregate [s1.g], [sum(s1.v)]
@@ -33,9 +33,10 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedTables
  *      +- Filter (v#4 > 1)                  =>      +- from_changelog retract key=[s1.id]
  *         +- FromChangelog ...                         +- stream 1
  * }}}
- * A column is called after where it comes from: the source and its column, or the node that makes
- * it and its place there. So projections, aliases, qualifiers and views leave no trace but in what
- * reads them.
+ *
+ * A column is named after its origin: a source and a column of the source, or the node that
+ * computes the column and its position there. Projections, aliases, qualifiers and views
+ * therefore appear only in their readers.
  */
 private[changelog] object CanonicalPlan {
 
@@ -46,11 +47,11 @@ private[changelog] object CanonicalPlan {
   }
 
   /**
-   * What each node of an optimized query is, of one batch among others: what lies below
-   * `from_changelog` is left out, which Spark has simplified if it brings nothing.
+   * Returns the text of each node of an optimized query, equal in every batch. Spark simplifies
+   * the plan below `from_changelog` in a batch without input, so the text omits that plan.
    *
-   * Constants that are a date or a time have one text, `time`, as in the records of the first version. The
-   * text of the analyzed query tells them apart.
+   * Dates and times among constants have one text, `time`, as in records of the first version.
+   * The text of the analyzed query distinguishes them.
    */
   def texts(plan: LogicalPlan): LogicalPlan => String = texts(
     plan,
@@ -58,10 +59,11 @@ private[changelog] object CanonicalPlan {
     literal => if (literal.dataType.isInstanceOf[DatetimeType]) "time" else textOf(literal))
 
   /**
-   * The same, with all of each constant, so that nodes with equal texts compute the same.
+   * Returns the text of each node with complete constants. Nodes with equal texts compute the
+   * same.
    *
    * @param source
-   *   what a source of that number is called
+   *   the name of a source, by number
    */
   def exactTexts(plan: LogicalPlan, source: Int => String): LogicalPlan => String =
     texts(plan, source, literal => s"${exact(literal)}:${literal.dataType.catalogString}")
@@ -78,7 +80,10 @@ private[changelog] object CanonicalPlan {
   private def textOf(literal: Literal): String =
     s"${CanonicalValue(literal.value, literal.dataType)}:${literal.dataType.catalogString}"
 
-  /** Its bytes: texts of variants, and those that are not UTF-8, have less. */
+  /**
+   * Returns the bytes of a constant. The text of a variant, or of invalid UTF-8, loses
+   * information.
+   */
   private def exact(literal: Literal): String = literal.dataType match {
     case _: ObjectType => CanonicalValue(literal.value, literal.dataType)
     case dataType =>
@@ -88,7 +93,7 @@ private[changelog] object CanonicalPlan {
 
   private type Columns = Map[ExprId, String]
 
-  /** The canonical node of a plan, and its columns. A projection has no node of its own. */
+  /** The canonical nodes of a plan, and its columns. A projection has no node of its own. */
   private case class Described(nodes: Seq[CanonicalNode], columns: Columns)
 
   private class Writer(isOptimized: Boolean, source: Int => String, constant: Literal => String) {
@@ -98,10 +103,10 @@ private[changelog] object CanonicalPlan {
 
     /**
      * @param outer
-     *   the columns that are known around a subquery
+     *   the known columns outside a subquery
      */
     def describe(plan: LogicalPlan, outer: Columns): Described = plan match {
-      // one of ours may show other files after each of its batches
+      // A view of this extension may read other files after each batch.
       case view: View if view.desc.properties.keys.exists(_.startsWith("changelog.view.")) =>
         ofTable(view.desc.identifier, view)
       case _: SubqueryAlias | _: View | _: ResolvedHint | _: WithCTE | _: SQLFunctionNode =>
@@ -116,7 +121,7 @@ private[changelog] object CanonicalPlan {
         val names = columns.map(_.map(_.name).mkString("[", ", ", "]")).mkString(" ")
         val rows = s"${changes.input} ${changes.duplicates}"
         leaf(s"from_changelog ${source(changes.number)} $rows $names", changes)
-      // where it comes from stands beside the query, and may change
+      // The source's location is recorded beside the query, and may change.
       case stream: LeafNode if stream.isStreaming => leaf("stream", stream)
       case LogicalRelation(_, _, Some(table), _, _) => ofTable(table.identifier, plan)
       case LogicalRelation(files: HadoopFsRelation, _, None, _, _) =>
@@ -147,7 +152,7 @@ private[changelog] object CanonicalPlan {
     private def ofTable(table: TableIdentifier, plan: LogicalPlan): Described =
       leaf(s"table ${table.unquotedString}${versionOf(plan)}", plan)
 
-    /** That of a table which is read as it was. */
+    /** Returns the fixed version of a table read by time travel. */
     private def versionOf(plan: LogicalPlan): String =
       FollowedTables.fixedVersion(plan).fold("")(version => s" version $version")
 
@@ -165,7 +170,7 @@ private[changelog] object CanonicalPlan {
 
     /**
      * @param keepsColumns
-     *   whether a column that is an input's is also the same value
+     *   whether a column of an input has an equal value in the output
      */
     private def node(plan: LogicalPlan, outer: Columns, keepsColumns: Boolean): Described = {
       val inputs = plan.children.map(describe(_, outer))
@@ -193,7 +198,7 @@ private[changelog] object CanonicalPlan {
       Described(Seq(CanonicalNode(text, inputs.flatMap(_.nodes) ++ subqueries.nodes)), made.toMap)
     }
 
-    /** Columns of an aggregate that only call a column of its input otherwise. */
+    /** Returns the columns of an aggregate that only rename a column of the input. */
     private def renamed(plan: LogicalPlan, below: Columns): Columns = plan match {
       case Aggregate(_, results, _, _) =>
         results.collect {
@@ -203,7 +208,7 @@ private[changelog] object CanonicalPlan {
       case _ => Map.empty
     }
 
-    /** Whether it depends on nothing of its inputs but on columns that its arguments name. */
+    /** Whether a node depends only on the input columns named by its arguments. */
     private def readsSomeColumns(plan: LogicalPlan): Boolean = plan match {
       case _: Filter | _: Aggregate | _: Window | _: Sort | _: Generate | _: EventTimeWatermark =>
         true
@@ -213,7 +218,7 @@ private[changelog] object CanonicalPlan {
       case _ => false
     }
 
-    /** Texts of one node's expressions, and the plans of the subqueries among them. */
+    /** The texts of one node's expressions, and the plans of their subqueries. */
     private class Subqueries(columns: Columns, outer: Columns) {
       val nodes = mutable.ArrayBuffer.empty[CanonicalNode]
 
@@ -259,22 +264,27 @@ private[changelog] object CanonicalPlan {
     case loop: UnionLoop => Seq(loop.limit, loop.maxDepth)
     case _: UnionLoopRef => Nil
     case filter: TemporalFilter => Seq(filter.condition)
-    // how long may change
+    // The length of the TTL may change.
     case _: RowTtl => Nil
     case skew: Skew => Seq(skew.columns, skew.values.flatten)
     case closing: EmitOnClose => Seq(closing.times, closing.delays)
-    // what is kept are the rows of its inputs
+    // The operator stores the rows of its inputs only.
     case _: RecursiveQuery => Nil
     case join: Join => Seq(join.joinType.toString.takeWhile(_ != '('), join.condition)
     case other => other.productIterator.toSeq
   }
 
-  /** By what a join spreads its rows, beside its key; its values are constants of the query. */
+  /**
+   * Returns the parameters by which a join spreads its rows, apart from its key. The hot values
+   * are constants of the query.
+   */
   private def skewOf(join: LogicalPlan): Seq[Any] = SkewedSide.of(join).toSeq.flatMap { skew =>
     Seq(skew.isLeft, skew.columns, skew.values.flatten.map(_.sql), skew.ways)
   }
 
-  /** An expression that nests others deeply would otherwise double with each projection. */
+  /**
+   * Shortens long texts. Deeply nested expressions would otherwise double with each projection.
+   */
   private def shortened(text: String): String =
     if (text.length <= LongestText) text else s"${text.take(LongestText / 2)}…${digest(text)}"
 
@@ -282,14 +292,14 @@ private[changelog] object CanonicalPlan {
 }
 
 /**
- * A node of a query as it is written down, free of anything that is another at the next start.
+ * A node of a query as recorded, with the same text at every start.
  *
  * @param text
- *   what the node is, with its arguments
+ *   the node's name and arguments
  */
 private[changelog] final case class CanonicalNode(text: String, inputs: Seq[CanonicalNode]) {
 
-  /** One line per node, inputs indented. */
+  /** Returns one line per node, inputs indented. */
   def lines: Seq[String] = text +: inputs.flatMap(_.lines).map("  " + _)
 
   def toJson: JValue =
@@ -307,7 +317,7 @@ private[changelog] object CanonicalNode {
   }
 }
 
-/** Writes values of Catalyst's by what they are, and texts so that they are never taken for more. */
+/** Writes values of Catalyst by content, with quoted texts. */
 private[changelog] object CanonicalValue {
 
   def apply(value: Any, dataType: DataType): String = (value, dataType) match {
@@ -332,7 +342,7 @@ private[changelog] object CanonicalValue {
 
   def quoted(text: String): String = s"'${text.replace("\\", "\\\\").replace("'", "\\'")}'"
 
-  /** Stands for a text that is too long to be shown, or not to be. */
+  /** Returns a short hash of a text that is long or secret. */
   def digest(text: String): String =
     MessageDigest
       .getInstance("SHA-256")

@@ -25,17 +25,18 @@ import org.apache.spark.sql.changelog.sources.KafkaBrokers
 import org.apache.spark.sql.changelog.state.PagedStateProvider
 
 /**
- * Refuses, at `start()`, a query that can't be kept up to date, naming the node that is in the way.
+ * Rejects unsupported queries at `start()`, naming the unsupported node.
  *
- * What a node can do is known only once Spark has optimized the query, so the query is optimized
- * here as it will be in each batch.
+ * A node's changes are known only after Spark has optimized the query. The check therefore
+ * optimizes the query as in each batch.
  */
 class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit) with Logging {
 
   override def apply(plan: LogicalPlan): Unit = plan match {
     case write: WriteToStream =>
       AnalysisHelper.allowInvokingTransformsInAnalyzer {
-        // common tables are in place when Spark checks a plan, and are left that nobody reads
+        // Common tables are already inlined during Spark's check, and unread ones remain in the
+        // plan.
         val query = write.inputQuery.transformUpWithSubqueries { case common: WithCTE =>
           common.plan
         }
@@ -58,7 +59,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     case _ =>
   }
 
-  /** Says once, before anything has come, what may hurt when much has. */
+  /** Logs the hazards of a query once, before the first batch. */
   private def warn(query: LogicalPlan): Unit = {
     val warnings = query.collect { case output: ChangelogOutput => output.explained.allWarnings }
     if (warnings.flatten.nonEmpty) {
@@ -67,7 +68,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     }
   }
 
-  /** Checks that the checkpoint is complete and, once a batch is done, that the query is the recorded one. */
+  /**
+   * Checks the completeness of the checkpoint and, after the first batch, whether the query
+   * equals the recorded one.
+   */
   private def checkCheckpoint(checkpoint: Path, logs: BatchLogs, query: LogicalPlan): Unit = {
     val classic = castToImpl(session)
     new CheckBatchLogs(classic, checkpoint)()
@@ -84,14 +88,14 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
       val takenOver =
         InheritedState.file(checkpoint, hadoopConf).find().map(InheritedState.fromJson)
-      // no later batch reads them
+      // Only the first batch reads snapshots.
       val first = takenOver.fold(0L)(_.batch)
       if (logs.lastBegun.contains(first) && file.exists)
         CheckSameQuery.snapshots(checkpoint.toString, file.read(), current)
     }
   }
 
-  /** A sink of ours knows what it can keep. */
+  /** Checks the requirements of a changelog sink. */
   private def checkSink(write: WriteToStream, query: LogicalPlan): Unit = write.sink match {
     case sink: ChangelogSink =>
       sink.accept(write.inputQuery.output, query)
@@ -103,14 +107,14 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   }
 }
 
-/** Refuses to keep state in pages where each attempt of a task is to have files of its own. */
+/** Rejects paged state in checkpoint format 2, where each attempt of a task has its own files. */
 private object CheckStateProvider {
 
   /**
    * @param query
-   *   as it runs
+   *   the optimized query
    * @param recorded
-   *   the settings that the checkpoint has
+   *   the settings in the checkpoint
    */
   def apply(query: LogicalPlan, recorded: Map[String, String], conf: SQLConf): Unit = {
     val format = conf.stateStoreCheckpointFormatVersion

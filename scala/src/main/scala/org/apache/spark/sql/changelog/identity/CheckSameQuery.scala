@@ -9,10 +9,11 @@ import org.apache.spark.sql.catalyst.expressions.EvalMode
 import org.apache.spark.sql.changelog.errors.{CheckpointErrors, SnapshotErrors}
 
 /**
- * Refuses to go on with the state of a query that meant something else.
+ * Rejects a query whose meaning differs from the recorded query of the checkpoint.
  *
- * What is below `to_changelog` must be what it was, but for what changes neither rows nor state:
- * names, the order of conditions, where a source has moved to, what happens instead of a failure.
+ * The plan below `to_changelog` must be equal. Differences without effect on rows and state are
+ * allowed: names, the order of conditions, the location of a source, and the handling of
+ * failures.
  */
 private[changelog] object CheckSameQuery {
 
@@ -29,16 +30,20 @@ private[changelog] object CheckSameQuery {
     if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
   }
 
-  /** Refuses other snapshots than those whose moments are decided on, where a batch is to read these. */
+  /**
+   * Rejects other snapshots than the recorded ones, if a batch still has to read the recorded
+   * snapshots.
+   */
   def snapshots(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit =
     if (was.snapshots != is.snapshots) throw SnapshotErrors.changed(checkpoint)
 
-  /** Refuses a query whose operators are not those that began it. */
+  /** Rejects a query whose operators differ from the recorded ones. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
       throw CheckpointErrors.otherOperators(checkpoint, difference(old, now) ++ versions(was))
-    // the node is the same, but this version of ours keeps other tables for it than the one that began
+    // The node is equal, but this version of the extension stores other tables than the recorded
+    // version.
     val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
     if (others.nonEmpty) {
       val (kept, keeps) = others.unzip
@@ -52,8 +57,8 @@ private[changelog] object CheckSameQuery {
     was.size == is.size && was.zip(is).forall { case (old, now) => means(old, now) }
 
   /**
-   * Whether they are the same, but for expressions that failed where they now give something else. On
-   * all rows that have come they have not failed, and so given the same.
+   * Whether two texts are equal, except for expressions that now return a value instead of
+   * failing. Those have not failed so far, so their results are equal.
    */
   private def means(was: String, is: String): Boolean = was == is || {
     val modes = Mode.findAllIn(was).toSeq.zip(Mode.findAllIn(is).toSeq)
@@ -62,7 +67,7 @@ private[changelog] object CheckSameQuery {
     }
   }
 
-  /** As [[CanonicalExpression]] writes it outside of quoted texts. */
+  /** The form of an evaluation mode in [[CanonicalExpression]], outside quoted texts. */
   private val Mode = EvalMode.values.mkString("(?<=[( ])mode=(", "|", ")(?=[,)])").r
 
   private def changed(was: Map[String, String], is: Map[String, String]): Seq[String] =
@@ -70,12 +75,12 @@ private[changelog] object CheckSameQuery {
       s"$key: was ${was.getOrElse(key, "not set")}, is ${is.getOrElse(key, "not set")}"
     }
 
-  /** With another version of Spark the same query may be another one: it has other rules. */
+  /** Another version of Spark may optimize a query to another plan, because its rules differ. */
   private def versions(was: QueryRecord): Seq[String] =
     if (was.spark == SPARK_VERSION) Nil
     else Seq(s"Spark: was ${was.spark}, is $SPARK_VERSION")
 
-  /** The lines from the first to the last that are not the same. */
+  /** Returns the lines from the first to the last difference. */
   private def difference(was: Seq[String], is: Seq[String]): Seq[String] = {
     val numSame = was.zip(is).takeWhile { case (old, now) => old == now }.size
     val (old, now) = (was.drop(numSame), is.drop(numSame))
@@ -87,7 +92,7 @@ private[changelog] object CheckSameQuery {
     lines("was ", identity) ++ lines("is  ", _.swap)
   }
 
-  /** The part of a long line in which it differs from another. */
+  /** Returns the differing part of a long line. */
   private def part(line: String, other: String): String =
     if (line.length <= LongestLine) line
     else {

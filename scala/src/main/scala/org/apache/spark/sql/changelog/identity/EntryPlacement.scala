@@ -17,16 +17,16 @@ import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 
 /**
- * In which partition each entry of an operator's state is. An operator notes it in its checkpoint, so that its
- * state can be spread over another number of partitions.
+ * The partition of each entry in an operator's state. An operator records its placement in the
+ * checkpoint. Rescaling reads the record to move state to another number of partitions.
  *
  * @param by
- *   what the rows of an entry are shuffled by: columns of its key, and constants. All are in one partition if
- *   there is nothing
+ *   the shuffle expressions of an entry's rows: columns of the entry's key, and constants. Empty
+ *   for a single partition.
  * @param form
- *   how entries belong together
+ *   the relation between entries
  * @param hindrance
- *   why the key does not tell the partition, if it doesn't
+ *   the reason why the key does not determine the partition, if so
  */
 private[changelog] final case class EntryPlacement(
     by: Seq[Expression],
@@ -34,10 +34,13 @@ private[changelog] final case class EntryPlacement(
     hindrance: Option[String] = None) {
   import EntryPlacement._
 
-  /** How many partitions there are where those that are shuffled have so many. */
+  /** Returns the number of partitions, given the number of shuffle partitions. */
   def partitionsOf(shuffled: Int): Int = if (by.isEmpty) 1 else shuffled
 
-  /** Gives the partition that an entry belongs to, of so many. One that is [[OfKinds]] is of one kind here. */
+  /**
+   * Returns a function from an entry to its partition. An [[OfKinds]] entry must have one kind
+   * here.
+   */
   def partitionOf(numPartitions: Int): UnsafeRowPair => Int = form match {
     case _ if by.isEmpty => _ => 0
     case kinds: OfKinds =>
@@ -72,30 +75,34 @@ private[changelog] final case class EntryPlacement(
 private[changelog] object EntryPlacement {
   private val Version = 1
 
-  /** How the entries of a store belong together. */
+  /** The relation between the entries of a store. */
   sealed trait Form
 
-  /** Each stands by itself. */
+  /** Every entry is independent. */
   case object Single extends Form
 
-  /** Rows, and what they are found by as time passes, which is made of them. */
+  /** Rows, and an index of the rows by time, derived from them. */
   case object Timed extends Form
 
-  /** The same, where a row is also asked at which times it is there. */
+  /** Like [[Timed]], with an additional index from each row to its times. */
   case object TimedByRow extends Form
 
   /**
-   * Each is of one kind of rows or of several, which the first column of its value tells by a bit each. Rows of
-   * each kind are shuffled by themselves, by the number of the kind.
+   * An entry belongs to one or several kinds of rows, as bits in the first column of its value.
+   * Rows of each kind are shuffled separately, by the number of the kind.
    *
    * @param place
-   *   where the number is among what they are shuffled by; of an entry it is that of the first of its kinds
+   *   the position of the kind's number in the shuffle expressions. In an entry's key, the number
+   *   is the first of its kinds.
    * @param numbers
-   *   those of kinds that have entries together, in the order of the bits
+   *   the groups of kinds that share entries, in the order of the bits
    */
   final case class OfKinds(place: Int, numbers: Seq[Seq[Int]]) extends Form {
 
-    /** The number of the kind whose bit is set, of those of which `first` is the first. */
+    /**
+     * Returns the number of the kind with the bit `bit`, in the group whose first kind is
+     * `first`.
+     */
     def numberOf(first: Int, bit: Long): Int =
       numbers.find(_.head == first).get(java.lang.Long.numberOfTrailingZeros(bit))
   }
@@ -128,18 +135,18 @@ private[changelog] object EntryPlacement {
     row => numberOf(row).getInt(0)
   }
 
-  /** A type within a field keeps the collations of texts when it is written. */
+  /** A field around a type preserves the collations of texts in JSON. */
   private def field(dataType: DataType) = StructField("key", dataType)
 
   /**
-   * By columns that are in the key of an entry.
+   * Returns the placement by columns that are in the key of an entry.
    *
    * @param shuffledBy
-   *   the columns
+   *   the shuffle columns
    * @param key
-   *   the columns of the key from one on
+   *   the columns of the entry's key, without its first columns
    * @param first
-   *   how many columns of the key come before
+   *   the number of omitted first columns of the key
    */
   def byColumns(shuffledBy: Seq[Expression], key: Seq[Expression], first: Int): EntryPlacement = {
     val found = shuffledBy.map(column => key.indexWhere(_.semanticEquals(column)))
@@ -152,14 +159,14 @@ private[changelog] object EntryPlacement {
     }
   }
 
-  /** By all of some columns, which stand together in the key of an entry. */
+  /** Returns the placement by columns that are adjacent in the key of an entry. */
   def byColumns(shuffledBy: Seq[Expression], first: Int): EntryPlacement =
     byColumns(shuffledBy, shuffledBy, first)
 
-  /** Where an entry does not tell its partition. */
+  /** Returns a placement for entries that do not determine their partition. */
   def unknown(why: String): EntryPlacement = EntryPlacement(Nil, hindrance = Some(why))
 
-  /** Throws whatever a text that is none makes it throw. */
+  /** Parses a placement. Throws any error for an invalid text. */
   def fromJson(text: String): EntryPlacement = {
     val json = parse(text)
     val JInt(version) = json \ "version": @unchecked
@@ -181,7 +188,7 @@ private[changelog] object EntryPlacement {
   }
 
   /**
-   * The file that tells of an operator.
+   * Returns the file with the placement of an operator.
    *
    * @param state
    *   the folder with the state of all operators

@@ -25,22 +25,22 @@ import org.apache.spark.sql.changelog.errors.CheckpointErrors
 import org.apache.spark.sql.changelog.plans.{StateTable, ToChangelog}
 
 /**
- * What a query is, so that it can be begun again: `changelog/plan.json` in its checkpoint.
+ * The recorded plan of a query for restarts: `changelog/plan.json` in the checkpoint.
  *
  * @param settings
- *   those that decide what expressions mean, or how state is laid out
+ *   the settings that decide about expressions or about the layout of state
  * @param sources
- *   where each of the query's streams comes from, in the order of its offsets
+ *   the location of each stream, in the order of offsets
  * @param queries
- *   what is below each `to_changelog`, as it was written by the user
+ *   the plan below each `to_changelog`, as analyzed
  * @param operators
- *   the nodes that keep state; none before the query is optimized
+ *   the stateful nodes; empty before the query is optimized
  * @param streams
- *   the same as `sources`, but of a common table once
+ *   like `sources`, with each common table once
  * @param readings
- *   which of `streams` each of the offsets of a batch is of: one that is read twice has two
+ *   for each offset of a batch, the position in `streams`: a stream read twice has two offsets
  * @param spark
- *   the version of Spark that has planned it
+ *   the version of Spark that planned the query
  */
 private[changelog] final case class QueryRecord(
     settings: Map[String, String],
@@ -53,10 +53,10 @@ private[changelog] final case class QueryRecord(
 
   def lines: Seq[String] = queries.flatMap(_.lines)
 
-  /** The names of the snapshots that feeds begin with. */
+  /** The names of the snapshots at the start of feeds. */
   def snapshots: Seq[String] = streams.filter(SourceNames.isSnapshot)
 
-  /** With the snapshots that the query has begun with: a start that is not its first reads none. */
+  /** Returns the record with the original snapshots. A restart reads no snapshot. */
   def begunAs(was: QueryRecord): QueryRecord = {
     def begun(was: Seq[String], is: Seq[String]) =
       if (was.size != is.size) is
@@ -85,12 +85,12 @@ private[changelog] final case class QueryRecord(
 private[changelog] object QueryRecord {
 
   /**
-   * The form of what is written; another form is refused.
+   * The version of the record's format. Other versions are rejected.
    *
-   * Where a later version words queries or operators otherwise, such as by a column that a node now tells
-   * or an expression it calls by another name, the same query would be told apart from itself. So the number
-   * goes up with the wording, and an older record is refused by it rather than by a difference that its
-   * user has not made.
+   * A later version of the extension may describe queries or operators in other words. An
+   * unchanged query would then differ from its own record. The number therefore increases with
+   * the words, and an older record fails by its number. The user never sees a difference without
+   * a cause in the query.
    */
   val Version = 1
 
@@ -102,7 +102,7 @@ private[changelog] object QueryRecord {
     f"${sum.getValue}%08x"
   }
 
-  /** The query of a stream, as it has been analyzed with `conf`. */
+  /** Returns the record of a stream's query, analyzed with `conf`. */
   def apply(query: LogicalPlan, conf: SQLConf): QueryRecord = {
     val lifted = SparkRules.inlineCommonTables(query)
     val inlined = LowerSources(lifted)
@@ -114,7 +114,7 @@ private[changelog] object QueryRecord {
       readings = SourceNames.readings(query))
   }
 
-  /** Throws whatever a text that is no record makes it throw. */
+  /** Parses a record. Throws any error for an invalid text. */
   def fromJson(text: String): QueryRecord = {
     val json = parse(text)
     val JInt(version) = json \ "version": @unchecked
@@ -142,18 +142,18 @@ private[changelog] object QueryRecord {
 }
 
 /**
- * What a checkpoint says of a node that keeps state.
+ * The record of a stateful node.
  *
  * @param ids
- *   the operators it is run by: its folders below `state`
+ *   the ids of the node's operators, which name folders below `state`
  * @param node
- *   what the node is, as its query is optimized: this decides what is kept, and in which order
+ *   the text of the optimized node, which determines the layout of state
  * @param shown
- *   the same for people
+ *   the text of the node for readers
  * @param tables
- *   what it keeps, and what bounds that
+ *   the stored tables, with their bounds
  * @param part
- *   what tells the node, with all that lies below it, from those of other queries, if that can be told
+ *   the record of the node with its inputs, for reuse by a changed query, if possible
  */
 private[changelog] final case class OperatorRecord(
     ids: Seq[Long],
@@ -167,13 +167,16 @@ private[changelog] final case class OperatorRecord(
     ("ids" -> ids) ~ ("node" -> node) ~ ("shown" -> shown) ~ ("mode" -> mode) ~
       ("tables" -> tables) ~ ("part" -> part.map(_.toJson))
 
-  /** What must be the same at a restart. */
+  /** The text that must be equal at a restart. */
   def line: String = s"${ids.mkString(", ")}: $node"
 
-  /** The kinds of its tables, such as `rows`, which must be the same too; columns may be renamed. */
+  /**
+   * The kinds of tables, such as `rows`, which must be equal at a restart. Columns may have new
+   * names.
+   */
   def kinds: Seq[String] = tables.map(_.takeWhile(_.isLetter))
 
-  /** Whether it forgets what nothing has changed for some time. */
+  /** Whether the operator has a state TTL. */
   def hasTtl: Boolean = tables.exists(StateTable.hasTtl)
 
   /** A description of the operator's state. */
@@ -206,15 +209,15 @@ private[changelog] object OperatorRecord {
 }
 
 /**
- * What a checkpoint says of a node with state and of all that lies below it, so that another query with
- * an equal part can go on with its state.
+ * The record of a stateful node with all its inputs. A query with an equal part can inherit its
+ * state.
  *
  * @param fingerprint
- *   the same for two parts exactly if the state of one can be taken for that of the other
+ *   equal for two parts exactly if one part can use the state of the other
  * @param operators
  *   all operators of the part
  * @param givesRows
- *   whether the rows that the node has emitted, and not taken back, can be read from its state
+ *   whether the node's current result can be read from its state
  */
 private[changelog] final case class PartRecord(
     fingerprint: String,
@@ -234,10 +237,10 @@ private[changelog] object PartRecord {
 }
 
 /**
- * The file `changelog/plan.json` of a checkpoint. It is written when the first batch is planned.
+ * The file `changelog/plan.json` of a checkpoint, written when the first batch is planned.
  *
  * @param checkpoint
- *   the folder that holds the offset log
+ *   the folder with the offset log
  */
 private[changelog] class QueryRecordFile(checkpoint: Path, hadoopConf: Configuration) {
   private val path = new Path(new Path(checkpoint, "changelog"), "plan.json")
@@ -245,7 +248,7 @@ private[changelog] class QueryRecordFile(checkpoint: Path, hadoopConf: Configura
 
   def exists: Boolean = file.exists
 
-  /** Fails if the file is missing or damaged. */
+  /** Returns the record. Fails if the file is missing or damaged. */
   def read(): QueryRecord = {
     val record =
       try file.find().map(QueryRecord.fromJson)

@@ -19,10 +19,10 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.microbatch._
 
 /**
- * A query that begins, or begins again, when the first batch of a run is planned.
+ * The start or restart of a query, when the first batch of a run is planned.
  *
- * While no batch is done there is nothing to protect, and the query is written down anew. A view's query whose first
- * rows were computed without state is recorded with no operators yet.
+ * Before the first batch is done, the record is replaced. If a view's first rows were computed
+ * without state, the record has no operators yet.
  */
 private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch) {
   private val conf = session.sessionState.conf
@@ -50,11 +50,11 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
         .filter(_.batch == batch.batchId)
     }
 
-  /** The folder with the rows that the target holds, if it is not to be filled from nothing. */
+  /** Returns the folder with the target's rows, if the target is not filled from scratch. */
   def heldRows: Option[String] =
     takenOver.filter(_.hasResult).map(_ => InheritedState.resultIn(batch.checkpoint).toString)
 
-  /** Refuses another query than the recorded one, and goes on with the settings of that. */
+  /** Rejects a query that differs from the recorded one, and applies the recorded settings. */
   def begin(): Unit = {
     RunningStream(session).foreach(_.findLatestOffsets())
     recorded.foreach { record =>
@@ -65,11 +65,12 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
       conf.setConf(ChangelogConf.STATE_PARTITIONS, Some(StatePartitions(session)))
       conf.setConf(ChangelogConf.SPREADING_SALTS, Some(SpreadingSalts.text(session)))
     }
-    // rows that operators without state have shuffled are not shuffled again for those with state
+    // Operators with state then use the shuffle of operators without state, instead of a second
+    // shuffle.
     conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))
   }
 
-  /** Refuses other operators than the recorded ones, and writes down what the query is from now on. */
+  /** Rejects operators that differ from the recorded ones, and writes the new record. */
   def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
     val settings = RecordedSettings.valuesIn(conf)
     val next = begun.copy(settings = settings, operators = operators)
@@ -81,13 +82,15 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
 }
 
 /**
- * The settings that a query keeps for life, whatever a session has when it is begun again.
+ * RecordedSettings: the settings fixed for the lifetime of a query, whatever a restarting session
+ * sets.
  *
- * Spark itself keeps a few in its offset log, such as the number of partitions of its own operators.
+ * Spark itself records some settings in its offset log, such as the number of partitions of its
+ * own operators.
  */
 private[changelog] object RecordedSettings {
 
-  /** Settings that decide which operators there are, and what those keep. */
+  /** Settings that decide about operators and their state. */
   private val layout: Seq[ConfigEntry[_]] = Seq(
     ChangelogConf.DISTINCT_SPLIT_ENABLED,
     ChangelogConf.SKEW_WAYS,
@@ -95,11 +98,11 @@ private[changelog] object RecordedSettings {
     ChangelogConf.RANK_TWO_LEVEL_ENABLED,
     ChangelogConf.JOIN_SPREAD_ENABLED)
 
-  /** Settings that a session need not have: the first run of a query chooses their values. */
+  /** Optional settings: the first run of a query chooses their values. */
   private val optional: Seq[ConfigEntry[_ <: Option[_]]] =
     Seq(ChangelogConf.STATE_PARTITIONS, ChangelogConf.SPREADING_SALTS)
 
-  /** Settings that decide what expressions give. */
+  /** Settings that decide about the results of expressions. */
   private val meaning: Seq[ConfigEntry[_]] = Seq(
     SQLConf.ANSI_ENABLED,
     SQLConf.CASE_SENSITIVE,
@@ -108,7 +111,7 @@ private[changelog] object RecordedSettings {
     SQLConf.MAP_KEY_DEDUP_POLICY,
     SQLConf.SESSION_LOCAL_TIMEZONE)
 
-  /** Settings that decide how a text is read. */
+  /** Settings that decide about parsing. */
   private val reading: Seq[ConfigEntry[_]] =
     Seq(
       SQLConf.ESCAPED_STRING_LITERALS,
@@ -117,7 +120,7 @@ private[changelog] object RecordedSettings {
 
   private val Legacy = "spark.sql.legacy."
 
-  /** The values they have in a session. */
+  /** Returns the values of the recorded settings in a session. */
   def valuesIn(conf: SQLConf): Map[String, String] = {
     val named = (layout ++ meaning).map(entry => entry.key -> conf.getConf(entry).toString)
     conf.getAllConfs.filter(_._1.startsWith(Legacy)) ++ named ++
@@ -125,12 +128,13 @@ private[changelog] object RecordedSettings {
   }
 
   /**
-   * Lets `conf` have the defaults of settings that decide what a text gives, but for those of the names `known`.
-   * They are set, for tasks would find those of the session that has begun the statement.
+   * Resets settings that decide about results and parsing to their defaults, except for the names
+   * `known`. The defaults are set explicitly, because tasks would otherwise use the values of the
+   * calling session.
    */
   def forgetMeaning(conf: SQLConf, known: Set[String]): Unit = {
     val names = (meaning ++ reading).map(_.key).toSet
-    // others are never recorded, such as names that a setting had
+    // Other settings, such as former names of a setting, are never recorded.
     val found = conf.getAllConfs.keys.filter { key =>
       (names(key) || key.startsWith(Legacy)) && conf.isModifiable(key)
     }
@@ -141,14 +145,20 @@ private[changelog] object RecordedSettings {
     }
   }
 
-  /** Names of settings that a session has otherwise than the query was begun with, but for those it chose itself. */
+  /**
+   * Returns the names of settings with a value different from the record. Settings chosen by the
+   * first run are omitted if the session does not set them.
+   */
   def changed(recorded: Map[String, String], is: Map[String, String]): Seq[String] = {
     val chosen = optional.map(_.key).filterNot(is.contains)
     val names = recorded.keySet ++ is.keySet -- chosen
     names.toSeq.sorted.filter(key => recorded.get(key) != is.get(key))
   }
 
-  /** Lets `conf` have them again, but for the mode of expressions: that is part of them. */
+  /**
+   * Applies recorded settings to `conf`. The ANSI mode is omitted, because expressions contain
+   * their mode.
+   */
   def use(recorded: Map[String, String], conf: SQLConf): Unit = {
     valuesIn(conf).keys.filterNot(recorded.contains).foreach(conf.unsetConf(_: String))
     (recorded - SQLConf.ANSI_ENABLED.key).foreach { case (key, value) =>
@@ -158,16 +168,16 @@ private[changelog] object RecordedSettings {
 }
 
 /**
- * State that an evolved query inherits from the checkpoint of the query before it:
+ * State that an evolved query inherits from the checkpoint of its predecessor:
  * `changelog/taken-over.json`.
  *
  * @param batch
  *   the first batch of the evolved query
  * @param parts
- *   fingerprints of the parts whose state is inherited
+ *   fingerprints of the parts with inherited state
  * @param hasResult
- *   whether the checkpoint holds the target's rows, of which the first batch retracts those that are
- *   not in the new result
+ *   whether the checkpoint has the target's rows. The first batch then retracts rows absent from
+ *   the new result.
  */
 private[changelog] final case class InheritedState(
     batch: Long,
@@ -180,7 +190,7 @@ private[changelog] final case class InheritedState(
 
 private[changelog] object InheritedState {
 
-  /** The folder of the rows that the target holds. */
+  /** Returns the folder with the target's rows. */
   def resultIn(checkpoint: Path): Path = new Path(new Path(checkpoint, "changelog"), "result")
 
   def file(checkpoint: Path, hadoopConf: Configuration): TextFile =

@@ -16,22 +16,22 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 
 /**
- * Where streams come from, without what may be secret: a format, and a path, topic or table. Of a snapshot
- * it is a digest of the query that gives its rows.
+ * SourceNames: the locations of streams, without secrets. A name has a format, and a path, topic
+ * or table. For a snapshot, the name has a digest of the snapshot's query.
  *
- * Spark gives the offsets of a checkpoint to a query's streams in their order, so that two that
- * have changed places would go on from each other's.
+ * Spark assigns the offsets of a checkpoint to a query's streams by position. Two swapped streams
+ * would continue from each other's offsets.
  */
 private[changelog] object SourceNames {
 
   def apply(query: LogicalPlan): Seq[String] = named(query).map(_._2)
 
-  /** The same, each with the stream itself. */
+  /** Returns the names, each with its stream. */
   def named(query: LogicalPlan): Seq[(LogicalPlan, String)] = streams(query).distinct
 
   /**
-   * Which of them each reading of a stream reads, in the order in which Spark writes down offsets: one that
-   * is read twice has two there.
+   * Returns for each reading of a stream its position among the distinct streams. The order is
+   * the order of offsets in a batch: a stream read twice has two offsets.
    */
   def readings(query: LogicalPlan): Seq[Int] = {
     val all = streams(query)
@@ -56,11 +56,11 @@ private[changelog] object SourceNames {
     }
 
   /**
-   * What each source is in any query, by its number in this one: where it comes from, and how it is read. Those
-   * without a number can't be told from each other.
+   * Returns a description of each source by its number in this query: location and way of
+   * reading. Descriptions are independent of the query. Sources without a number are omitted.
    *
    * @param begun
-   *   what streams were called when the query began, by what they are called now, if that is otherwise
+   *   changed stream names: the original name by the current name
    */
   def byNumber(query: LogicalPlan, begun: Map[String, String] = Map.empty): Map[Int, String] =
     LowerSources(query).collectWithSubqueries {
@@ -70,10 +70,10 @@ private[changelog] object SourceNames {
         source.number -> CanonicalValue.digest((names ++ read).mkString("\n"))
     }.toMap
 
-  /** Whether it is that of a snapshot. */
+  /** Whether a name is the name of a snapshot. */
   def isSnapshot(name: String): Boolean = name.startsWith(s"${InitialSnapshotData.Name} ")
 
-  /** The query of a snapshot and its tables. */
+  /** Returns the query of a snapshot and the locations of its tables. */
   private def read(rows: LogicalPlan): Seq[String] = {
     val places = rows.collectWithSubqueries { case leaf: LeafNode =>
       val options = JdbcReading.of(leaf).toSeq.flatMap(_.parameters)
