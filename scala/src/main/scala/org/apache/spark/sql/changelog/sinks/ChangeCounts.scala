@@ -13,8 +13,8 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.RowKind.ChangeTypes
 
 /**
- * How many rows a sink was given, and how many it was told to take back, in all batches since it was
- * made. A task that is tried again may count its rows again.
+ * Counts the rows written and retracted by a sink since its creation, over all batches. A
+ * repeated task may count its rows again.
  */
 class ChangeCounts {
   @volatile private var counters: Option[(LongAccumulator, LongAccumulator)] = None
@@ -23,7 +23,10 @@ class ChangeCounts {
 
   def takenBack: Long = counters.fold(0L)(_._2.sum)
 
-  /** Gives the rows as they are and counts them as they are read; `changeType`: where that column is. */
+  /**
+   * Returns the rows unchanged, and counts them during the read. `changeType` is the position of
+   * the change type.
+   */
   def count(session: SparkSession, rows: RDD[InternalRow], changeType: Int): RDD[InternalRow] = {
     val (written, takenBack) = counters.getOrElse {
       val context = session.sparkContext

@@ -18,17 +18,17 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * One batch of changes on its way into a sink.
+ * One batch of changes for a sink.
  *
  * @param queryId
- *   the query, for as long as its checkpoint lives
+ *   id of the query, constant over the life of its checkpoint
  * @param input
- *   what is known of the changes
+ *   the properties of the changes
  * @param changes
  *   rows with their change type
  * @param nettedBy
- *   columns of which the batch holds one change at most, whose rows are in one task, side by side;
- *   none if no such columns are known
+ *   columns with at most one change per value in the batch. Rows of one value are neighbors in
+ *   one task. None if unknown.
  */
 case class ChangelogBatch(
     queryId: String,
@@ -39,26 +39,32 @@ case class ChangelogBatch(
   import ChangelogBatch._
 
   /**
-   * One row per key: the row it had [[Before]], if it is taken back and known, and the row it has
-   * [[After]], if any.
+   * Returns one row per key, with the retracted row in [[Before]], if known, and the row after
+   * the batch in [[After]], if any.
    *
-   * The changes of a batch are netted: a row that comes is there when the batch ends, so it is
-   * the row of its key, whatever else went under that key.
+   * The changes of a batch are netted, so an inserted row still exists at the end of the batch.
+   * The inserted row is therefore the key's row, whatever else the batch retracts under the key.
    *
    * @param partitions
-   *   how many partitions the keys are spread over, equal ones in every run of the batch; none to
-   *   have them where it takes least
+   *   the number of partitions for keys, equal in every run of the batch; None for the cheapest
+   *   distribution
    */
   def byKey(key: Seq[String], partitions: Option[Int]): DataFrame =
     oneOf(key, partitions, Seq(col(Before), col(After)), coalesce(col(After), col(Before)))
 
-  /** One row per key, in the column [[Newest]]: the row it has, or the one it had if it is [[Gone]]. */
+  /**
+   * Returns one row per key, in the column [[Newest]]: the current row, or the deleted row if
+   * [[Gone]] is true.
+   */
   def newestByKey(key: Seq[String], partitions: Option[Int]): DataFrame = {
     val newest = coalesce(col(After), col(Before)).as(Newest)
     oneOf(key, partitions, Seq(col(After).isNull.as(Gone), newest), col(Newest))
   }
 
-  /** @param current the row of the key, in terms of the `wanted` columns */
+  /**
+   * @param current
+   *   the row of the key, in terms of the `wanted` columns
+   */
   private def oneOf(
       key: Seq[String],
       partitions: Option[Int],
@@ -78,13 +84,13 @@ case class ChangelogBatch(
     } else checked(grouped(key, partitions))
   }
 
-  /** Whether the rows of each key are in one task, side by side. */
+  /** Whether the rows of each key are neighbors in one task. */
   def isNettedBy(key: Seq[String]): Boolean =
     nettedBy.exists(_.forall(key.contains)) && key.forall { name =>
       hasEqualBytes(changes.schema(name).dataType)
     }
 
-  /** The rows of each key, where they are. */
+  /** Combines the rows of each key in place, without a shuffle. */
   private def neighbours(key: Seq[String]): DataFrame = {
     val session = changes.sparkSession
     val rows = changes.select(row, isTaken, struct(columns(key): _*))
@@ -94,14 +100,14 @@ case class ChangelogBatch(
     }
     val rowType = rows.schema.head.dataType
     val schema = new StructType().add(Before, rowType).add(After, rowType).add(Rows, LongType)
-    // who joins them wants to know about how many there are
+    // A join with the result needs the size.
     val size = rows.queryExecution.optimizedPlan.stats.sizeInBytes
     Dataset.ofRows(
       session,
       LogicalRDD(toAttributes(schema), ofKeys)(session, Some(Statistics(sizeInBytes = size))))
   }
 
-  /** The rows of each key, wherever they are. */
+  /** Combines the rows of each key, with a shuffle. */
   private def grouped(key: Seq[String], partitions: Option[Int]): DataFrame = {
     val count = partitions.getOrElse(changes.sparkSession.sessionState.conf.numShufflePartitions)
     spread(changes, count, columns(key))
@@ -113,7 +119,10 @@ case class ChangelogBatch(
         count_if(!col(Taken)).as(Rows))
   }
 
-  /** The rows of an insert-only batch, spread alike in every run of it if over so many partitions. */
+  /**
+   * Returns the rows of an insert-only batch. With a number of partitions, the distribution is
+   * equal in every run.
+   */
   def inserted(partitions: Option[Int]): DataFrame = {
     val names = input.columnNames
     val ordered = changes.schema.filter { field =>
@@ -129,8 +138,8 @@ case class ChangelogBatch(
     else rows.repartition(partitions, by: _*)
 
   /**
-   * How many more or fewer there are of each row when the batch ends, in the column [[Net]], never
-   * zero. Needs rows that are taken back in full.
+   * Returns the net count of each row in the batch, in the column [[Net]], without zeros.
+   * Requires complete before images.
    */
   def netRows: DataFrame = {
     val signed = changes.withColumn(Net, when(isTaken, lit(-1L)).otherwise(lit(1L)))
@@ -143,7 +152,7 @@ case class ChangelogBatch(
 
   private def row: Column = struct(columns(input.columnNames): _*)
 
-  /** Whether the row of a change is there before the batch, and not after it. */
+  /** Whether a change retracts its row. */
   def isTaken: Column = {
     val expected = ChangeTypes
     val name = input.changeType.name
@@ -158,19 +167,19 @@ case class ChangelogBatch(
 
 object ChangelogBatch {
 
-  /** The row of a key when the batch begins, NULL if there is none or it is not known. */
+  /** The row of a key before the batch. NULL without a row, or if unknown. */
   val Before = "_changelog_before"
 
-  /** The row of a key when the batch ends, NULL if there is none. */
+  /** The row of a key after the batch. NULL without a row. */
   val After = "_changelog_after"
 
-  /** The row of a key when the batch ends, or when it begins if there is none then. */
+  /** The row of a key after the batch, or before the batch if deleted. */
   val Newest = "_changelog_newest"
 
-  /** Whether there is no row of a key when the batch ends. */
+  /** Whether the row of a key is deleted. */
   val Gone = "_changelog_gone"
 
-  /** How many more there are of a row, a negative number if there are fewer. */
+  /** The net count of a row, negative for deleted rows. */
   val Net = "_changelog_net"
 
   private val Taken = "_changelog_taken"
@@ -180,7 +189,10 @@ object ChangelogBatch {
 
   def columns(names: Seq[String]): Seq[Column] = names.map(quoted)
 
-  /** Whether equal values of a type have equal bytes: texts of a collation, -0.0 and 0.0 may not. */
+  /**
+   * Whether equal values of a type have equal bytes. Texts with a collation may differ, and so do
+   * -0.0 and 0.0.
+   */
   private def hasEqualBytes(dataType: DataType): Boolean = !dataType.existsRecursively {
     case text: StringType => !text.supportsBinaryEquality
     case FloatType | DoubleType => true

@@ -16,45 +16,45 @@ import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /**
- * Writes the changes of a query, batch by batch, so that a batch that is written twice changes
- * nothing.
+ * ChangelogSink: writes the changes of a query, batch by batch. Writing a batch twice has no
+ * further effect.
  *
- * Its batches come from Spark's own front door for sinks. What the query gives it is known when
- * the query is started, and is checked there; a session without the extension learns the same
- * from its first batch.
+ * Batches arrive through Spark's interface for sinks. The extension checks the query's changes
+ * when the query starts. Without the extension, the sink checks them at its first batch.
  *
  * @param format
- *   the name it is asked for by, used in errors
+ *   the name of the sink's format, for errors
  */
 abstract class ChangelogSink(val format: String) extends Sink {
   @volatile private var accepted: Option[SinkInput] = None
 
-  /** How many changes it was given since it was made. */
+  /** Counts the changes since the creation of the sink. */
   val counts = new ChangeCounts
 
-  /** Refuses what this sink can't keep. Called before the first batch. */
+  /** Rejects input that this sink does not support. Called before the first batch. */
   protected def check(input: SinkInput): Unit
 
-  /** Writes a batch. The same batch can come again, also after its writing has failed halfway. */
+  /** Writes a batch. The same batch may arrive again, even after a partial write. */
   def write(batch: ChangelogBatch): Unit
 
   /**
-   * Whether the target shows the rows of the first batch already, as when they were computed without state. Then only
-   * the state of that batch is computed.
+   * Whether the target already has the rows of the first batch, for example rows computed without
+   * state. The query then computes only the state of that batch.
    */
   protected def hasFirstBatch(session: SparkSession, queryId: String): Boolean = false
 
-  /** What it writes to, as errors name it. */
+  /** The name of the target, for errors. */
   protected def targetName: String = format
 
-  /** The last batch of a query that the target holds, if it notes that. */
+  /** Returns the last batch of a query in the target, if the target records batches. */
   protected def lastBatchOf(session: SparkSession, queryId: String): Option[Long] = None
 
   /**
-   * Refuses a target with later rows than those from which a query goes on, or with any if it begins with none.
+   * Rejects a target with later rows than the batch from which a query continues. Rejects any
+   * rows if the query starts from scratch.
    *
    * @param origins
-   *   the queries that it goes back to, the nearest first
+   *   the queries from which the query descends, the nearest first
    */
   def checkOrigins(session: SparkSession, origins: Seq[QueryOrigin]): Unit = {
     val written = origins.iterator.flatMap { origin =>
@@ -63,7 +63,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
     written.nextOption().foreach { case (QueryOrigin(origin, last), held) =>
       last match {
         case None => throw SinkErrors.notEmpty(format, targetName, origin, held)
-        // a batch that changes nothing may not have been noted
+        // The target may not record a batch without changes.
         case Some(batch) if held > batch =>
           throw SinkErrors.notAtFork(format, targetName, origin, batch, held)
         case _ =>
@@ -71,11 +71,11 @@ abstract class ChangelogSink(val format: String) extends Sink {
     }
   }
 
-  /** Takes what a query, in columns `output` of the plan `optimized`, will give to this sink. */
+  /** Accepts a query by its `output` columns and its `optimized` plan. */
   final def accept(output: Seq[Attribute], optimized: LogicalPlan): SinkInput =
     accept(SinkInput(format, output, optimized))
 
-  /** Takes note of what the query will give the sink, where that is known already. */
+  /** Records the properties of the query's changes before the first batch. */
   final def accept(input: SinkInput): SinkInput = {
     check(input)
     accepted = Some(input)
@@ -85,18 +85,20 @@ abstract class ChangelogSink(val format: String) extends Sink {
   final override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
     val session = castToImpl(data.sparkSession)
     val execution = castToImpl(data).queryExecution
-    // the optimizer gives the columns of a batch other ids
+    // The optimizer assigns other ids to the columns of a batch.
     val optimized = execution.optimizedPlan
     val input = accepted.getOrElse(accept(optimized.output, optimized))
     val queryId = RunningStream.queryId(session.sparkContext)
-    // Spark's plan of a batch must be run as it is; what is done with its rows is planned anew
+    // Spark's plan of a batch must run unchanged. The operations on its rows are planned
+    // separately.
     val rows = execution.toRdd
     if (batchId == 0 && hasFirstBatch(session, queryId)) rows.foreachPartition(_.foreach(_ => ()))
     else {
       val changeType = data.schema.fieldIndex(input.changeType.name)
       val counted = counts.count(session, rows, changeType)
       val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
-      // their order is said in columns that the optimizer has given other ids, which persist() can't find
+      // The ordering refers to columns whose ids the optimizer has changed, and persist() would
+      // not find them.
       val plan =
         made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
       val changes = Dataset.ofRows(session, plan)
@@ -104,6 +106,6 @@ abstract class ChangelogSink(val format: String) extends Sink {
     }
   }
 
-  /** Shown in the progress of the query: never an option, which may be a secret. */
+  /** Shown in the progress of the query. Options are left out, because they may be secrets. */
   override def toString: String = format
 }

@@ -22,7 +22,7 @@ import org.apache.spark.sql.{DataFrame, SQLContext, SaveMode}
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
-/** Makes the sink of `writeStream.format(format)`. */
+/** Creates the sink of `writeStream.format(format)`. */
 abstract class ChangelogSinkProvider(format: String)
     extends StreamSinkProvider
     with CreatableRelationProvider
@@ -39,7 +39,7 @@ abstract class ChangelogSinkProvider(format: String)
       outputMode: OutputMode): Sink =
     sink(castToImpl(sqlContext.sparkSession), new SinkOptions(format, parameters))
 
-  /** Refuses the rows of a batch query, whatever they are. */
+  /** Rejects every batch query. */
   final override def createRelation(
       sqlContext: SQLContext,
       mode: SaveMode,
@@ -51,7 +51,7 @@ abstract class ChangelogSinkProvider(format: String)
 
 object ChangelogSinkProvider {
 
-  /** The formats of all sinks that keep changes. */
+  /** Returns the formats of all changelog sinks. */
   def formats: Seq[String] =
     ServiceLoader
       .load(classOf[DataSourceRegister], classOf[ChangelogSinkProvider].getClassLoader)

@@ -9,11 +9,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 
 /**
- * Makes one row of all changes of a key, which stand side by side.
+ * Combines neighboring changes of a key to one row.
  *
  * {{{
- *   in    row, whether it is taken back, key
- *   out   the first row that is taken back, the first that comes, how many come; NULL for none
+ *   in    row, whether the change retracts the row, key
+ *   out   the first retracted row, the first inserted row, the number of inserted rows; NULL for none
  * }}}
  */
 private class NeighboursOfKey(

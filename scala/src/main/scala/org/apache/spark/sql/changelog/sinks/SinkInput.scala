@@ -14,17 +14,17 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, ExplainNode}
 
 /**
- * What a sink knows of the changes it is asked.
+ * The changes of a query, as far as a sink knows them.
  *
  * @param sink
  *   the sink's name
  * @param changeType
- *   the column that tells the change type
+ *   the column with the change type
  * @param columns
  *   the columns of the query's rows
  * @param sources
- *   where the changes come from; none if `to_changelog` is not part of the query, whose rows then
- *   only look like changes
+ *   the origins of the changes; empty for a query without `to_changelog`, whose rows only have
+ *   the form of changes
  */
 case class SinkInput(
     sink: String,
@@ -32,22 +32,25 @@ case class SinkInput(
     columns: Seq[Attribute],
     sources: Seq[ChangelogOutput]) {
 
-  /** The only source: what is known of one says nothing of the rows of several. */
+  /** Returns the only source. The properties of one source do not hold for rows of several. */
   private def source: Option[ChangelogOutput] =
     if (sources.size == 1) sources.headOption else None
 
   def columnNames: Seq[String] = columns.map(_.name)
 
-  /** Whether rows only ever come. */
+  /** Whether the changes are insert-only. */
   def isInsertOnly: Boolean = sources.nonEmpty && sources.forall(SinkInput.isInsertOnly)
 
-  /** Whether rows that are replaced don't come, but are found by their key. */
+  /** Whether before images are missing, so that replaced rows are found by key. */
   def lacksOldRows: Boolean = sources.exists(SinkInput.replacedBy(_).isDefined)
 
   /**
-   * The key to replace rows by: what the user names, else the query's. None for rows that only come;
-   * refuses rows that change without a key, a key that doesn't identify a row, and one by which old
-   * rows would not be found that the query leaves out.
+   * Returns the key to replace rows by: the user's key, else the query's. None for insert-only
+   * rows. Fails in three cases:
+   *
+   *   - Rows change without a key.
+   *   - The key does not identify a row.
+   *   - The query omits before images, and the key does not find the old rows.
    */
   def key(named: Option[String]): Option[Seq[String]] = {
     val asked =
@@ -60,14 +63,14 @@ case class SinkInput(
     }
   }
 
-  /** The key as above, or none if rows can be told apart by nothing but all of their values. */
+  /** Returns the key like [[key]], or None if only the complete values identify a row. */
   def keyOrNone(named: Option[String]): Option[Seq[String]] =
     if (named.isEmpty && wantedKey.isEmpty && knownKeys.isEmpty && sources.nonEmpty) {
       if (lacksOldRows) throw needsAppend
       None
     } else key(named)
 
-  /** Refuses values that can't be compared where rows are told apart by all of their values. */
+  /** If rows are identified by all values, rejects types that are not comparable. */
   def checkComparable(key: Option[Seq[String]], isComparable: DataType => Boolean): Unit =
     if (key.isEmpty) {
       columns.find(column => !isComparable(column.dataType)).foreach { column =>
@@ -75,26 +78,28 @@ case class SinkInput(
       }
     }
 
-  /** Refuses a key by which rows would be lost or left behind, as far as it is known. */
+  /** Rejects a known key that would lose rows or leave rows behind. */
   private def check(key: Seq[String]): Unit =
     if (source.nonEmpty && isKnownWhole(key)) {
       if (!knownKeys.exists(_.forall(key.contains))) {
         throw SinkErrors.keyNotUnique(sink, key, knownKeys)
       }
-      // an old row that is left out agrees with the new one on the query's key, and so on its parts
+      // An omitted before image has an equal query key, and so equal parts of the query key.
       val by = source.flatMap(SinkInput.replacedBy).map(_.map(_.name))
       by.filterNot(by => key.forall(by.contains)).foreach { by =>
         throw SinkErrors.keyDiffers(sink, key, by)
       }
     }
 
-  /** The query's own choice of a key, or what `to_changelog` was told, if it is among the columns. */
+  /**
+   * Returns the key chosen by the query or given to `to_changelog`, if its columns are present.
+   */
   private def wantedKey: Option[Seq[String]] =
     source.flatMap(_.key).filter(_.forall(here)).map { key =>
       key.map(column => columns.find(_.exprId == column.exprId).get.name)
     }
 
-  /** Keys of the query whose columns are all here, by the names they have here. */
+  /** Returns the query's keys with all columns present, by their current names. */
   private def knownKeys: Seq[Seq[String]] = source.toSeq.flatMap { output =>
     output.upsertKeys.filter(_.forall(here)).filter(SinkInput.isComparable).map { key =>
       columns.filter(AttributeSet(key).contains).map(_.name)
@@ -103,13 +108,13 @@ case class SinkInput(
 
   private def here(column: Attribute): Boolean = AttributeSet(columns).contains(column)
 
-  /** Whether the columns are the query's own, and not made from them after `to_changelog`. */
+  /** Whether the columns come unchanged from the query. */
   private def isKnownWhole(key: Seq[String]): Boolean =
     columns.filter(column => key.contains(column.name)).forall { column =>
       source.exists(_.outputSet.contains(column))
     }
 
-  /** A column by its very name, or by its name in backticks. */
+  /** Returns a column by its exact name, or by its name in backticks. */
   private def resolve(name: String): String = columnNames
     .find(SQLConf.get.resolver(_, name))
     .orElse(columnNames.find(column => SQLConf.get.resolver(quoteIdentifier(column), name)))
@@ -123,7 +128,7 @@ case class SinkInput(
       SinkErrors.optionMissing(sink, "key", "the columns that identify a row are needed")
   }
 
-  /** The operator that first turns rows that come into rows that change. */
+  /** Returns the first operator with changes over insert-only input. */
   private def producer(node: ExplainNode): String =
     node.children.find(_.symbols != Seq("I")) match {
       case Some(child) => producer(child)
@@ -133,19 +138,22 @@ case class SinkInput(
 
 object SinkInput {
 
-  /** Of several that are separated by commas. One with a comma in it stands in backticks. */
+  /** One of several names separated by commas. Backticks enclose a name with a comma. */
   private val Name = "(?:`(?:[^`]|``)*`|[^,])+".r
 
   private val words = Map("UA" -> "update", "D" -> "delete")
 
-  /** Whether rows can be looked for by a key: maps are no more than grouped by. */
+  /** Whether rows can be searched by a key. Maps support only grouping. */
   def isComparable(key: Iterable[Attribute]): Boolean =
     key.forall(column => RowOrdering.isOrderable(column.dataType))
 
-  /** What `optimized`, a query or a batch of it, gives to `sink` in the columns `output`, in their order. */
+  /**
+   * Returns the input of `sink` from `optimized`, a query or a batch, in the order of `output`.
+   */
   def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {
     val sources = optimized.collect { case source: ChangelogOutput => source }
-    // the optimizer removes an alias that has the name of its column, and with it the id of the analyzed column
+    // The optimizer removes an alias with the name of its column, so the id of the analyzed
+    // column is gone.
     val columns = output.zip(optimized.output).map { case (column, made) =>
       column.withExprId(made.exprId)
     }
@@ -156,8 +164,8 @@ object SinkInput {
   }
 
   /**
-   * The columns by which the rows of a batch are netted as they come, if its plan says so and nothing
-   * stands above `to_changelog` that puts rows elsewhere or names the columns anew.
+   * Returns the columns by which a batch arrives netted. None if the plan above `to_changelog`
+   * moves rows or renames columns.
    */
   def nettedBy(optimized: LogicalPlan): Option[Seq[String]] = {
     def keyOf(plan: LogicalPlan): Option[Seq[Attribute]] = plan match {
@@ -170,7 +178,7 @@ object SinkInput {
     }
   }
 
-  /** The column that `to_changelog` has made, or else one of its name. */
+  /** Returns the change-type column of `to_changelog`, or else a column of that name. */
   private def changeTypeOf(output: Seq[Attribute], made: Seq[Attribute]): Option[Attribute] = {
     val names =
       if (made.isEmpty) Seq(RowKind.ChangeTypeColumnName) else made.map(_.name).distinct
@@ -183,7 +191,7 @@ object SinkInput {
   private def isInsertOnly(source: ChangelogOutput): Boolean =
     source.explained.symbols == Seq("I")
 
-  /** The key by which a query leaves out old rows, if it does. */
+  /** Returns the key by which a query omits before images, if so. */
   private def replacedBy(source: ChangelogOutput): Option[Seq[Attribute]] =
     if (source.sendsUpdateBefore || isInsertOnly(source)) None else source.key
 }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
-/** The options of a sink, whose values appear in no text but through the methods here. */
+/** The options of a sink. Values may be secret, and only the methods here expose them. */
 class SinkOptions(val format: String, parameters: Map[String, String]) extends Serializable {
   private val options = CaseInsensitiveMap(parameters)
 
@@ -25,15 +25,15 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
   def boolean(name: String, default: Boolean): Boolean =
     parsed(name, default, "true or false is expected")(_.toBoolean)
 
-  /** A count of at least one. */
+  /** Returns a count of at least one. */
   def count(name: String, default: Int): Int =
     parsed(name, default, "a whole number of at least 1 is expected") { text =>
       Some(text.toInt).filter(_ > 0).get
     }
 
   /**
-   * Refuses an option whose name is nearly one of those that the sink knows. Others it may pass on,
-   * so a name that it does not know is no error.
+   * Rejects an option whose name resembles a known option. The sink may pass other options on, so
+   * an unknown name is no error.
    */
   def refuseMistyped(known: Seq[String]): Unit = {
     val distance = new LevenshteinDistance(SinkOptions.MaxDistance)
@@ -43,12 +43,15 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     } throw SinkErrors.optionUnknown(format, name, meant)
   }
 
-  /** The key's columns, as the user names them. */
+  /** The columns of the key, as given by the user. */
   def key: Option[String] = get("key")
 
   def all: Map[String, String] = parameters
 
-  /** The options of one of several sinks, whose name they begin with, and Spark's own. */
+  /**
+   * Returns the options of one of several sinks, by the prefix of the sink's name, and Spark's
+   * options.
+   */
   def ofSink(name: String): Map[String, String] = {
     val prefix = s"$name."
     parameters.collect {
@@ -61,7 +64,7 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     }
   }
 
-  /** All options but those for Spark and for the sink itself. */
+  /** Returns all options except Spark's and the given ones. */
   def without(names: String*): Map[String, String] = {
     val dropped = (SinkOptions.ofSpark ++ names).map(_.toLowerCase)
     parameters.filterNot { case (name, _) => dropped.contains(name.toLowerCase) }
@@ -75,9 +78,9 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
 
 object SinkOptions {
 
-  /** By how many letters a mistyped name differs. */
+  /** The largest edit distance of a mistyped name. */
   private val MaxDistance = 2
 
-  /** What Spark itself takes from the options of every sink. */
+  /** Spark's own options of every sink. */
   private val ofSpark = Set("checkpointLocation", "queryName", "path")
 }

@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.sinks.{
 }
 
 /**
- * Gives each batch to several sinks, so that all of them keep the same cut of one query.
+ * Writes each batch to several sinks, so that all targets hold the same version of one query.
  *
  * {{{
  *   .option("sinks", "totals, events")
@@ -30,8 +30,8 @@ import org.apache.spark.sql.changelog.sinks.{
  *   .option("events.format", "changelog-kafka").option("events.topic", ...)
  * }}}
  *
- * The query computes a batch once. The batch is done when every sink has it; if one fails, all get
- * the batch again, and those that have it change nothing.
+ * The query computes a batch once. The batch is done when every sink has written it. If one sink
+ * fails, all sinks receive the batch again, and the other sinks skip it.
  */
 class FanOutSink(session: SparkSession, options: SinkOptions)
     extends ChangelogSink(options.format) {

@@ -15,20 +15,21 @@ import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /**
- * What a database does in its own way, where Spark's dialects don't say.
+ * DatabaseSyntax: the SQL of a database where Spark's dialects have none.
  *
- * Any database can be written to, by deleting and inserting; a subclass knows how to replace a row
- * in one statement.
+ * Every database is supported by deletes and inserts. A subclass replaces a row in one statement.
  */
 class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
 
-  /** What follows an INSERT to replace the row with that key, if the database has such a thing. */
+  /**
+   * Returns the clause after an INSERT that replaces the row of the key, if the database has one.
+   */
   def onConflict(key: Seq[String], others: Seq[String]): Option[String] = None
 
   /**
-   * A connection for one task, or for the driver.
+   * Returns a connection for one task, or for the driver.
    *
-   * Spark's error for one that fails names neither the address nor the reason.
+   * Spark's error for a failed connection has neither address nor reason.
    */
   def connect(table: JdbcTable, partition: Int = -1): Connection =
     try table.connect(dialect, partition)
@@ -37,13 +38,19 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
         throw SinkErrors.connectionFailed(table.url, table.user, table.password, error)
     }
 
-  /** What the session of a transaction begins with: its time zone becomes UTC, and no value is cut off. */
+  /**
+   * The statement at the start of a transaction: sets the time zone to UTC, and forbids
+   * truncation of values.
+   */
   def sessionStatement: Option[String] = None
 
-  /** The JDBC type of a text that is NULL, the short one of a key among them. */
+  /** The JDBC type of a NULL text, including short texts of a key. */
   def textType: Int = Types.VARCHAR
 
-  /** What the database holds in place of a value that it can't hold; none if it holds the value. */
+  /**
+   * Returns the supported range if the database does not support a value. None for supported
+   * values.
+   */
   def limitOf(value: Any): Option[String] = None
 
   def quote(name: String): String = dialect.quoteIdentifier(name)
@@ -65,17 +72,17 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
         }
       case types => Seq(table.definitions(dialect, schema, types))
     }
-    // a primary key can't be NULL
+    // A primary key must not be NULL.
     val constraint = if (key.exists(schema(_).nullable)) "UNIQUE" else "PRIMARY KEY"
     val keys = if (key.isEmpty) Nil else Seq(s"$constraint (${key.map(quote).mkString(", ")})")
     try table.create(connection, dialect, (columns ++ keys).mkString(", "))
     catch {
-      // another writer has been faster
+      // Another writer has created the table first.
       case _: SQLException if table.exists(connection) =>
     }
   }
 
-  /** The type of a column of a new table, where it is not the one Spark's dialect has for it. */
+  /** Returns the type of a column in a new table, if different from Spark's dialect. */
   protected def columnType(
       connection: Connection,
       dataType: DataType,
@@ -93,16 +100,16 @@ object DatabaseSyntax {
     "postgresql" -> "org.postgresql.Driver",
     "sqlserver" -> "com.microsoft.sqlserver.jdbc.SQLServerDriver")
 
-  /** The kind of database that an address is of, as in `jdbc:kind:...`. */
+  /** Returns the kind of database in an address, as in `jdbc:kind:...`. */
   def kindOf(url: String): String = url.split(':').lift(1).getOrElse("").toLowerCase(Locale.ROOT)
 
-  /** The class of the usual driver for an address. */
+  /** Returns the class of the usual driver for an address. */
   def driverOf(url: String): Option[String] = drivers.get(kindOf(url))
 
   def apply(url: String): DatabaseSyntax = kindOf(url) match {
     case "postgresql" => new PostgresSyntax(JdbcDialects.get(url))
     case "mysql" => new MySQLSyntax(JdbcDialects.get(url))
-    // Spark has no dialect for it, but it talks like MySQL
+    // Spark has no MariaDB dialect, and MariaDB's SQL resembles MySQL's.
     case "mariadb" => new MySQLSyntax(JdbcDialects.get("jdbc:mysql:"))
     case _ => new DatabaseSyntax(JdbcDialects.get(url))
   }

@@ -23,16 +23,16 @@ import org.apache.spark.sql.changelog.sinks.{
 }
 
 /**
- * Keeps a table of a database equal to the query's result.
+ * Keeps a database table equal to the query's result.
  *
  * {{{
- *   batch ─▶ one change per key ─▶ spread by key over numPartitions ─▶ one transaction each:
- *            ledger: this batch is mine, or was written before and nothing is done
+ *   batch ─▶ one change per key ─▶ distribution by key over numPartitions ─▶ one transaction each:
+ *            ledger: claims the batch, or skips a batch already written
  *            deletes, then inserts and updates
  * }}}
  *
- * With one partition, the default, a batch becomes visible at once. A row whose key has a NULL is
- * deleted and inserted, since no index of a database finds it.
+ * With one partition, the default, a batch becomes visible atomically. A row with a NULL in its
+ * key is deleted and inserted, because a database index does not find it.
  */
 class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import JdbcSink._
@@ -46,12 +46,12 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   private val jdbc = {
     val named = options.get("driver")
-    // drivers of spark.jars are found by the name of their class only
+    // Drivers of spark.jars are found only by class name.
     val driver = named.orElse(DatabaseSyntax.driverOf(url).filter(Utils.classIsLoadable))
     val parameters = Map("isolationLevel" -> "READ_COMMITTED") ++ options.without(ownOptions: _*)
     try new JdbcTable(parameters ++ driver.map("driver" -> _))
     catch {
-      // the class that the option names, or any that takes the address
+      // The class in the option, or any driver for the address.
       case _: ClassNotFoundException | _: SQLException =>
         val usual = DatabaseSyntax.driverOf(url)
         throw SinkErrors.driverNotFound(format, DatabaseSyntax.kindOf(url), named.orElse(usual))
@@ -70,7 +70,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
     ()
   }
 
-  /** Whether the table is there; else it is to be created. */
+  /** Whether the table exists. If not, the sink creates it later. */
   private def checkTable(connection: Connection): Boolean = {
     val exists = jdbc.exists(connection)
     if (!exists && !createsTable) throw SinkErrors.tableNotFound(format, table)
@@ -113,13 +113,16 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
 object JdbcSink {
 
-  /** Reads dates and times as classes of `java.time`: those of `java.sql` depend on the JVM's time zone. */
+  /**
+   * Reads dates and times as classes of `java.time`, because classes of `java.sql` depend on the
+   * JVM's time zone.
+   */
   private def exactTimes(rows: DataFrame): Encoder[Row] = {
     val conf = rows.sparkSession.sessionState.conf.clone()
     conf.setConf(SQLConf.DATETIME_JAVA8API_ENABLED, true)
     SQLConf.withExistingConf(conf)(Encoders.row(rows.schema))
   }
 
-  /** Options that are ours and not the driver's. */
+  /** Options of the sink, withheld from the driver. */
   private val ownOptions = Seq("key", "createTable", "ledgerTable", "numPartitions")
 }

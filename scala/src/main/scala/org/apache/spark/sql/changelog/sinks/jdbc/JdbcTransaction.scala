@@ -12,10 +12,13 @@ import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
 
-/** Writes one partition of a batch in one transaction, unless it was written before. */
+/** Writes one partition of a batch in one transaction, unless already written. */
 private class JdbcTransaction(ofSpark: JdbcTable, table: TargetTable, ledger: Ledger) {
 
-  /** @param rows step, places of NULLs in the key, row; equal steps side by side */
+  /**
+   * @param rows
+   *   step, positions of NULLs in the key, row; equal steps are neighbors
+   */
   def write(rows: BufferedIterator[Row], place: Ledger.Place, batchId: Long): Unit = {
     val connection = table.database.connect(ofSpark, place.partition)
     try {
@@ -38,7 +41,7 @@ private class JdbcTransaction(ofSpark: JdbcTable, table: TargetTable, ledger: Le
     }
   }
 
-  /** Runs the statement of the first row for all rows it is meant for. */
+  /** Runs the statement of the first row for all following rows with an equal statement. */
   private def runStep(rows: BufferedIterator[Row], connection: Connection): Unit = {
     val (step, nulls) = (rows.head.getString(0), rows.head.getString(1))
     val values = table.values(ofSpark, connection, step, nulls)

@@ -10,20 +10,20 @@ import scala.util.Using
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
 /**
- * A table beside the target that says which batch each partition of a query has written last.
+ * Ledger: a table beside the target, with the last batch written by each partition of a query.
  *
  * {{{
  *   query_id  target  part | parts  batch_id
  * }}}
  *
- * It is written in the transaction that writes the batch, so that a batch that comes again, after
- * a failure or from a run that should be over, is known. The row is locked until then: of two
- * runs that write the same batch one waits, and then sees that it is written.
+ * The transaction of the batch also writes the ledger. A repeated batch is therefore recognized,
+ * whether after a failure or from a zombie run. The ledger's row stays locked until the commit.
+ * Of two runs with the same batch, one run waits and then finds the batch written.
  *
  * @param name
  *   the ledger's own name
  * @param target
- *   the table that is kept, for one query can keep several
+ *   the target table, because one query can have several targets
  */
 class Ledger(name: String, target: String, database: DatabaseSyntax) extends Serializable {
   import Ledger._
@@ -38,12 +38,15 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
           statement.executeUpdate(s"CREATE TABLE $name ($columns)")
         }
       catch {
-        // another writer has been faster
+        // Another writer has created the table first.
         case _: SQLException if exists(connection) =>
       }
     }
 
-  /** The last batch of a query that is written, at least in part; none if nothing is known of it. */
+  /**
+   * Returns the last batch of a query that is written at least in part. None for an unknown
+   * query.
+   */
   def lastBatchOf(connection: Connection, queryId: String): Option[Long] =
     if (!exists(connection)) None
     else {
@@ -53,7 +56,7 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
         Seq[Any](queryId, target))
     }
 
-  /** Over how many partitions a batch is spread, if some of them have written it. */
+  /** Returns the number of partitions of a batch, if a partition has written the batch. */
   def partitionsOf(connection: Connection, queryId: String, batchId: Long): Option[Int] =
     number(
       connection,
@@ -61,8 +64,8 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
       Seq[Any](queryId, target, batchId)).map(_.toInt)
 
   /**
-   * Notes that a partition writes a batch. False if it has written it before; fails if it has
-   * written a later one.
+   * Records that a partition writes a batch. Returns false if the partition has already written
+   * the batch. Fails if the partition has written a later batch.
    */
   def claim(connection: Connection, place: Place, batchId: Long): Boolean = {
     val key = Seq[Any](place.queryId, target, place.partition)
@@ -124,6 +127,6 @@ object Ledger {
 
   private val SinkName = "changelog-jdbc"
 
-  /** Whose part of a batch is written. */
+  /** The partition that writes a part of a batch. */
   case class Place(queryId: String, partition: Int, partitions: Int)
 }

@@ -10,21 +10,21 @@ import org.apache.spark.sql.jdbc.JdbcDialect
 import org.apache.spark.sql.types._
 
 /**
- * MySQL and MariaDB.
+ * The SQL of MySQL and MariaDB.
  *
- * The columns of a new table hold any text and the whole fraction of a second, which is not what
- * these databases do unless told. Text in a key is compared by its bytes, as Spark does.
+ * In a new table, columns hold any text and full fractions of a second, which is not the default.
+ * Texts in a key are compared by bytes, as in Spark.
  */
 class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
 
-  // VALUES() in place of a row alias, which MariaDB doesn't have
+  // MariaDB does not support a row alias, so the clause uses VALUES().
   override def onConflict(key: Seq[String], others: Seq[String]): Option[String] = {
     val assigned = if (others.isEmpty) key.take(1) else others
     val actions = assigned.map(c => s"${quote(c)} = VALUES(${quote(c)})")
     Some(s"ON DUPLICATE KEY UPDATE ${actions.mkString(", ")}")
   }
 
-  /** A server that is not strict would cut values off, keys among them. */
+  /** A server without strict mode would truncate values, even in keys. */
   override def sessionStatement: Option[String] = Some(
     "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
 
@@ -47,7 +47,7 @@ class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
       Some(s"VARCHAR(255) CHARACTER SET utf8mb4 COLLATE $collation")
     case _: StringType => Some("LONGTEXT CHARACTER SET utf8mb4")
     case BinaryType => Some(if (inKey) "VARBINARY(255)" else "LONGBLOB")
-    // their TIMESTAMP ends in 2038
+    // TIMESTAMP ends in 2038.
     case TimestampType | TimestampNTZType => Some("DATETIME(6)")
     case _ => None
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.changelog.compat.JdbcTable
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
-/** PostgreSQL, and what understands its SQL. */
+/** The SQL of PostgreSQL and compatible databases. */
 class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
   import PostgresSyntax._
 
@@ -27,7 +27,7 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
 
   override def sessionStatement: Option[String] = Some("SET TIME ZONE 'UTC'")
 
-  /** So a text can be kept in a column of JSON, of UUID or of an enumeration. */
+  /** Allows texts in columns of JSON, UUID or an enumeration. */
   override def textType: Int = Types.OTHER
 
   override def limitOf(value: Any): Option[String] = value match {
@@ -40,7 +40,7 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     case _ => None
   }
 
-  /** PostgreSQL cuts longer names off, and says so to nobody who asks. */
+  /** Rejects long names, because PostgreSQL silently truncates them. */
   override def createTable(
       connection: Connection,
       table: JdbcTable,
@@ -52,7 +52,7 @@ class PostgresSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
     super.createTable(connection, table, schema, key)
   }
 
-  /** Text of any length can be a key. */
+  /** Texts of any length can be a key. */
   override protected def columnType(
       connection: Connection,
       dataType: DataType,

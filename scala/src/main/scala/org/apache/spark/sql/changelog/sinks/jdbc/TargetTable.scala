@@ -22,21 +22,21 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 
 /**
- * The table that is kept: what is done to it, and the statements that do it.
+ * The target table: the actions on its rows, and their SQL statements.
  *
- * A row is replaced in one statement where the database has one and finds rows by the key alone.
- * With another unique index a statement could hit the row of another key, or miss that the row in
- * the way is about to go; then, and without an index on the key, all rows that change are deleted
- * before the new ones are inserted.
+ * A row is replaced in one statement if the database supports this, and the key has the only
+ * unique index. With another unique index, a statement could replace a row of another key, or
+ * conflict with a row that is deleted later. In this case, and without an index on the key, all
+ * changed rows are deleted before the inserts.
  *
  * @param columns
- *   the columns of the query, with the names they have in the table
+ *   the columns of the query, with their names in the table
  * @param key
- *   those by which rows are replaced; none if rows are only inserted
+ *   the columns by which rows are replaced; None for inserts only
  * @param onConflict
- *   what makes an INSERT replace a row; none to delete and insert
+ *   the clause that makes an INSERT replace a row; None for delete and insert
  * @param zoned
- *   columns of times with a time zone, by their place in `columns`
+ *   positions in `columns` of times with a time zone
  */
 case class TargetTable(
     name: String,
@@ -47,7 +47,7 @@ case class TargetTable(
     zoned: Set[Int]) {
   import TargetTable._
 
-  /** What to do to the table, in order within each partition: deletes come first. */
+  /** Returns the actions on the table, in order within each partition: deletes come first. */
   def actions(batch: ChangelogBatch, partitions: Int): DataFrame = key match {
     case None =>
       val row = struct(batch.input.columnNames.map(quoted): _*)
@@ -67,7 +67,10 @@ case class TargetTable(
         .sortWithinPartitions(Seq(col(Step), col(Nulls)) ++ rowKey: _*)
   }
 
-  /** The statement for rows of the same step that have a NULL at the same places of the key. */
+  /**
+   * Returns the statement for rows with an equal step, and with NULLs at equal positions of the
+   * key.
+   */
   def statement(step: String, nulls: String): String = step match {
     case Delete =>
       val conditions = key.get.map(ordinal => quote(columns(ordinal).name)).zip(nulls).map {
@@ -80,7 +83,7 @@ case class TargetTable(
       if (step == Replace) s"$insert ${onConflict.get}" else insert
   }
 
-  /** The JDBC types of the NULLs among the parameters of a statement. */
+  /** Returns the JDBC types of the NULLs among the parameters of a statement. */
   def nullTypes(table: JdbcTable, step: String, nulls: String): Seq[Int] =
     ordinals(step, nulls).map { at =>
       columns(at).dataType match {
@@ -90,8 +93,8 @@ case class TargetTable(
     }
 
   /**
-   * The values for the parameters as the driver takes them: independent of the time zones of the JVM and
-   * of the database. A column without a time zone gets the time in UTC.
+   * Returns the parameter values in the driver's classes, independent of the time zones of JVM
+   * and database. A column without a time zone receives the time in UTC.
    */
   def values(
       table: JdbcTable,
@@ -121,7 +124,7 @@ case class TargetTable(
       }
   }
 
-  /** The name of the type of an array's elements, without its length. */
+  /** Returns the type name of an array's elements, without its length. */
   private def elementType(table: JdbcTable, dataType: DataType): String = dataType match {
     case ArrayType(element, _) => elementType(table, element)
     case other => table.typeOf(database.dialect, other).databaseTypeDefinition.split('(').head
@@ -136,7 +139,7 @@ case class TargetTable(
 }
 
 object TargetTable {
-  // in the order in which they are done
+  // In the order of execution.
   val Delete = "delete"
   val Insert = "insert"
   val Replace = "replace"
@@ -146,7 +149,7 @@ object TargetTable {
   private val Step = "step"
   private val Nulls = "nulls"
 
-  /** Looks at the table as it is. */
+  /** Reads the metadata of the existing table. */
   def apply(
       connection: Connection,
       table: JdbcTable,
@@ -188,7 +191,7 @@ object TargetTable {
     }
   }
 
-  /** The columns of each unique index. The database is asked what table the name stands for. */
+  /** Returns the columns of each unique index. The database resolves the name of the table. */
   private def uniqueIndexes(
       connection: Connection,
       table: String,
@@ -204,9 +207,9 @@ object TargetTable {
     val found = connection.getMetaData.getIndexInfo(catalog, schema, plainName, true, false)
     Using.resource(found) { rows =>
       while (rows.next()) {
-        // the first row can be statistics, without an index
+        // The first row may be statistics, without an index.
         Option(rows.getString("INDEX_NAME")).foreach { index =>
-          // of a part of the rows, or of an expression: it can hit any row
+          // A partial index, or an index on an expression, may conflict with any row.
           val partial = Option(rows.getString("FILTER_CONDITION")).exists(_.nonEmpty)
           val column = Option(rows.getString("COLUMN_NAME")).filterNot(_ => partial)
           indexes(index) += column.getOrElse("")

@@ -21,18 +21,19 @@ import org.apache.spark.sql.changelog.sinks.{
 import org.apache.spark.sql.changelog.sources.KafkaBrokers
 
 /**
- * Writes the changes of a query to a topic, as JSON, with Spark's own Kafka sink.
+ * Writes the changes of a query to a topic as JSON, by Spark's own Kafka sink.
  *
  * {{{
  *   value.format       key   value
- *   json               key   the row of the key; null (a tombstone) if there is none any more
+ *   json               key   the row of the key; null (a tombstone) after a delete
  *   debezium-json      key   {"before": row, "after": row, "op": "c" | "u" | "d"}
  * }}}
  *
- * There is at most one record per key and batch, and the records of a key are in order. Kafka
- * gives Spark no way to write a batch once: a batch that is written again, after a failure, has
- * the same records again, before any later batch. The newest record of each key is then what it
- * was; who counts records can know them by the header [[KafkaSink.BatchHeader]].
+ * A batch has at most one record per key, and the records of a key are in order. Delivery is
+ * at-least-once, because Kafka offers Spark no transaction for a batch. After a failure, a
+ * repeated batch repeats its records, before any later batch. The newest record of each key is
+ * therefore still correct. A consumer that counts records can deduplicate them by the header
+ * [[KafkaSink.BatchHeader]].
  */
 class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import KafkaSink._
@@ -107,12 +108,13 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
 object KafkaSink {
 
-  /** Names the query and the batch a record was written by: `<query id>/<batch id>`. */
+  /** The header with the query and the batch of a record: `<query id>/<batch id>`. */
   val BatchHeader = "spark-changelog-batch"
 
   /**
-   * NULL is written out, so that every record has all columns. Times are in UTC and to the microsecond: Spark's
-   * default cuts them off, and offsets of time zones too, so that different keys become one.
+   * Writes NULLs, so that every record has all columns. Times are in UTC with microseconds.
+   * Spark's default truncates fractions and offsets of time zones, so different keys would become
+   * equal.
    */
   private val JsonOptions = java.util.Map.of(
     "ignoreNullFields",

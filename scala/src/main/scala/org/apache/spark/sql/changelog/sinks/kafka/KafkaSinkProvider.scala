@@ -7,7 +7,10 @@ import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
-/** `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of rows, to a topic. */
+/**
+ * `writeStream.format("changelog-kafka")`: writes the newest row of each key, or the changes of
+ * rows, to a topic.
+ */
 class KafkaSinkProvider extends ChangelogSinkProvider("changelog-kafka") {
   override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
     new KafkaSink(options)

@@ -11,22 +11,22 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.sources.MemorySink
 
 /**
- * The rows a query has now, for Spark's own plan of a memory sink to read.
+ * The current rows of a query, in the form of Spark's memory sink.
  *
- * A reader gets the rows of one moment between two batches.
+ * A reader sees the rows after one complete batch.
  */
 class CurrentRows extends MemorySink {
   private val rows = mutable.LinkedHashMap.empty[UnsafeRow, CurrentRows.Counted]
   private var written: Option[(String, Long)] = None
 
-  /** Whose batch, and which, was applied last. */
+  /** Returns the query and the number of the last applied batch. */
   def lastBatch: Option[(String, Long)] = synchronized(written)
 
   override def allData: Seq[Row] = synchronized {
     rows.values.flatMap(counted => Iterator.fill(counted.count)(counted.row)).toIndexedSeq
   }
 
-  /** Adds and takes rows; a row is there as often as it has been added. */
+  /** Adds and subtracts rows. A row is repeated by its count. */
   def count(queryId: String, batchId: Long, changes: Iterator[(UnsafeRow, Row, Int)]): Unit =
     apply(queryId, batchId) {
       changes.foreach { case (key, row, sign) =>
@@ -35,7 +35,7 @@ class CurrentRows extends MemorySink {
       }
     }
 
-  /** Gives keys their rows, or none. */
+  /** Replaces or deletes the rows of keys. */
   def replace(queryId: String, batchId: Long, changes: Iterator[(UnsafeRow, Option[Row])]): Unit =
     apply(queryId, batchId) {
       changes.foreach {
@@ -55,12 +55,12 @@ class CurrentRows extends MemorySink {
 object CurrentRows {
   private case class Counted(row: Row, count: Int)
 
-  /** By name, so that a query that is stopped and started again finds its rows. */
+  /** The rows by name, so that a restarted query finds its rows. */
   private val tables = new java.util.concurrent.ConcurrentHashMap[String, CurrentRows]().asScala
 
   def named(name: String): CurrentRows = tables.getOrElseUpdate(name, new CurrentRows)
 
-  /** Forgets what was kept under a name. */
+  /** Deletes the rows of a name. */
   def reset(name: String): CurrentRows = {
     val empty = new CurrentRows
     tables.put(name, empty)

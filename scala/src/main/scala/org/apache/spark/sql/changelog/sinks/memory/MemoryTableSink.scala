@@ -24,10 +24,10 @@ import org.apache.spark.sql.changelog.sinks.{
 }
 
 /**
- * Keeps the rows of a query in the driver's memory, as a temporary view of the query's name.
+ * Keeps the rows of a query in the driver's memory, as a temporary view with the query's name.
  *
- * For shells, notebooks and tests. The rows live as long as the process: a query that goes on
- * from a checkpoint made by another process is refused, since its changes are not all rows.
+ * For shells, notebooks and tests. The rows live as long as the process. A query that continues
+ * from the checkpoint of another process fails, because its changes are not complete.
  */
 class MemoryTableSink(session: SparkSession, options: SinkOptions)
     extends ChangelogSink(options.format) {
@@ -40,7 +40,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     if (input.lacksOldRows) input.key(options.key)
     if (shown.isEmpty) {
       val rows = CurrentRows.named(place)
-      // not to show an empty view until a batch comes
+      // Avoids an empty view before the first batch.
       if (rows.lastBatch.isEmpty) lastBatch.foreach { batch =>
         throw SinkErrors.memoryLost(format, view, batch + 1)
       }
@@ -48,7 +48,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
     }
   }
 
-  /** The last batch that is done, as far as it is known where the checkpoint is. */
+  /** Returns the last finished batch, if the location of the checkpoint is known. */
   private def lastBatch: Option[Long] = options
     .get("checkpointLocation")
     .orElse(session.sessionState.conf.checkpointLocation.map(new Path(_, view).toString))
@@ -72,7 +72,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
       val key = batch.input.key(options.key).get
       val keyOf =
         keyProjection(key.map(name => values(columns.indexWhere(_.name == name))), output)
-      // a row that comes may stand before one that goes and has its key
+      // An inserted row may precede a deleted row of its key.
       val (gone, come) = changes.partition(isTaken)
       rows.replace(
         batch.queryId,
@@ -92,7 +92,7 @@ class MemoryTableSink(session: SparkSession, options: SinkOptions)
   private def keyProjection(key: Seq[Attribute], output: Seq[Attribute]): UnsafeProjection =
     UnsafeProjection.create(key.map(SparkRules.normalizeFloats), output)
 
-  /** The rows as the batch before this one has left them. */
+  /** Returns the rows after the previous batch. */
   private def continued(batch: ChangelogBatch): CurrentRows = {
     val rows = shown.get
     val goesOn = rows.lastBatch.exists { case (queryId, batchId) =>

@@ -11,10 +11,13 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.changelog.errors.SinkErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
 
-/** Refuses an empty text by which a table is partitioned: Delta keeps it as NULL, and no change would find it again. */
+/**
+ * Rejects empty texts in partition columns. Delta stores them as NULL, and later changes would
+ * not find the row.
+ */
 private[changelog] object EmptyPartitions {
 
-  /** The columns in which it would be. */
+  /** Returns the partition columns of a text type. */
   def columnsOf(table: DataFrame): Seq[String] = table.queryExecution.analyzed
     .collectFirst { case LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
       files.partitionSchema.filter(_.dataType.isInstanceOf[StringType]).map(_.name)
@@ -22,14 +25,15 @@ private[changelog] object EmptyPartitions {
     .getOrElse(Nil)
 
   /**
-   * The same rows, of which those are refused.
+   * Returns the rows, with a check that fails for empty texts.
    *
    * @param table
-   *   what is to hold them, as people call it
+   *   the name of the target, for errors
    */
   def refuse(rows: DataFrame, columns: Seq[String], table: String): DataFrame =
     columns.filter(rows.columns.contains(_)).foldLeft(rows) { (rows, column) =>
-      // not deterministic, else it would be asked of rows that the query below leaves out
+      // Marked as nondeterministic, so that Spark does not evaluate the check for rows filtered
+      // out below.
       val refuse = udf[Boolean, String](_ => throw SinkErrors.partitionEmpty(table, column))
         .asNondeterministic()
       val value = quoted(column)

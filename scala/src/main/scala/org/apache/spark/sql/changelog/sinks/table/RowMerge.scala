@@ -15,19 +15,19 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * Changes a table by one `MERGE`.
  *
  * @param table
- *   as statements name it
+ *   the table's name in statements
  * @param names
- *   its columns
+ *   the table's columns
  */
 private[changelog] class RowMerge(session: SparkSession, table: String, names: Seq[String]) {
   import RowMerge._
 
   /**
-   * Rows `t` of the table that meet a row `c` of `changes` are deleted if that is [[Gone]], and else updated; what
-   * meets none is inserted.
+   * Merges `changes` into the table. A row `t` of the table that matches a change `c` is deleted
+   * if `c` is [[Gone]], and updated otherwise. A change without a match is inserted.
    *
    * @param clause
-   *   what Delta is told besides
+   *   an additional clause for Delta
    */
   def apply(changes: DataFrame, condition: String, clause: String = ""): Unit = {
     val updates = names.map(name => s"${quoteIdentifier(name)} = ${column("c", name)}")
@@ -52,21 +52,24 @@ private[changelog] object RowMerge {
   private val View = "_changelog_changes"
 
   /**
-   * The condition that a row `t` of the table has the values that a change has.
+   * Returns the condition that a row `t` of the table equals a change.
    *
    * @param columns
-   *   those that are looked at
+   *   the compared columns
    * @param side
-   *   what has them of the change
+   *   the alias of the change
    */
   def equal(columns: StructType, side: String = "c"): String =
     all(columns.map { field =>
-      // with = a table can skip files; NULL is only equal by <=>
+      // With `=` a table can skip files. NULL equals NULL only with `<=>`.
       val operator = if (field.nullable) "<=>" else "="
       s"${column("t", field.name)} $operator ${column(side, field.name)}"
     })
 
-  /** The condition that values are the same that Spark takes for equal, 'a' and 'A' in a collation. */
+  /**
+   * Returns the condition that values are identical, even if a collation treats different values
+   * as equal.
+   */
   def same(columns: StructType, side: String = "c"): String =
     all(columns.flatMap { field =>
       val exact = exactly(field.dataType)
@@ -75,7 +78,7 @@ private[changelog] object RowMerge {
       if (isKnown) None else Some(s"${cast("t")} <=> ${cast(side)}")
     })
 
-  /** The type as which values of a column are the same, whether a table has NULL among them or not. */
+  /** Returns the type in which equal values are identical, ignoring nullability. */
   def exactly(dataType: DataType): DataType = NetRows.exactly(dataType).asNullable
 
   def column(side: String, name: String): String = s"$side.${quoteIdentifier(name)}"

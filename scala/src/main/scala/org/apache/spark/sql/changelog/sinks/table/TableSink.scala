@@ -29,13 +29,15 @@ import org.apache.spark.sql.changelog.sinks.{
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * Keeps a table current: one of Delta, Iceberg or any other source that knows `MERGE`. A Delta table with deletion
- * vectors is written without it ([[DeltaWriter]]), as far as its features allow.
+ * Keeps a table current: a table of Delta, Iceberg or another source that supports `MERGE`. For a
+ * Delta table with deletion vectors, [[DeltaWriter]] writes without `MERGE` if the table's
+ * features permit.
  *
- * A batch is one `MERGE` else, so it becomes visible at once. Merging it again changes nothing, since
- * rows are replaced by key; Delta also notes the batch in its log and then skips it, which makes
- * rows without a key arrive once too. So there, rows that change can be kept without a key: all
- * that are the same as a row that goes are replaced by those that stay.
+ * In the other cases a batch is one `MERGE`, so the batch becomes visible atomically. Repeating
+ * the `MERGE` has no effect, because rows are replaced by key. Delta also records the batch in
+ * its log and skips a repeated batch. Rows without a key therefore arrive exactly once too. In a
+ * Delta table, even changing rows need no key: all rows equal to a deleted row are replaced by
+ * the remaining ones.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -72,7 +74,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   override def write(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
-    // a name may have ${...} in it
+    // A name may contain ${...}.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, false)
     if (!exists) create(batch)
     exists = true
@@ -83,7 +85,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       changesOf(batch, found, isSpread = writer.isEmpty),
       partitions,
       table)
-    // what writes them reads them more than once
+    // The writer reads the changes more than once.
     counted.persist()
     try
       if (!writer.exists(_.write(counted.select("*"), batch.batchId)) && !counted.isEmpty) {
@@ -101,10 +103,11 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   }
 
   /**
-   * The changes of a batch as [[DeltaWriter]] takes them, with the count in the column [[Net]].
+   * Returns the changes of a batch in the form of [[DeltaWriter]], with the count in the column
+   * [[Net]].
    *
    * @param isSpread
-   *   whether the rows are spread by key, as each join of a `MERGE` needs them
+   *   whether rows are shuffled by key, as the joins of a `MERGE` require
    */
   private def changesOf(
       batch: ChangelogBatch,
@@ -129,7 +132,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       case Some(key) => (rows, RowMerge.equal(StructType(key.map(counted.schema(_)))))
       case None if batch.input.isInsertOnly => (rows, "false")
       case None =>
-        // what comes must not meet its equals
+        // Inserted rows must not match equal rows of the table.
         val types = StructType(names.map(counted.schema(_)))
         val condition = s"${RowMerge.equal(types)} AND ${RowMerge.same(types)} AND c.$Gone"
         (replacing(names, counted), condition)
@@ -138,8 +141,8 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   }
 
   /**
-   * What takes whole rows to where they should be: each row of which there are fewer, once, to
-   * delete all that are the same; and each row as often as it is to be inserted.
+   * Returns the steps that correct the counts of rows. A row with a smaller count appears once,
+   * to delete all its copies. A row also appears for each copy to insert.
    */
   private def replacing(names: Seq[String], net: DataFrame): DataFrame = {
     val there = net.sparkSession.table(table).withColumn(There, lit(1L))
@@ -171,19 +174,19 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
       array_repeat(lit(false), col(There).cast("INT")))
     val rows =
       fewer.union(more).select(explode(steps).as(Gone) +: ChangelogBatch.columns(names): _*)
-    // computed while what it is made of is there
+    // Computed before the target changes.
     rows.localCheckpoint()
   }
 
   private def create(batch: ChangelogBatch): Unit = {
     val session = batch.changes.sparkSession
-    // a path is not in a catalog, and Delta's answers for any
+    // A path is not in a catalog, and Delta's catalog accepts every path.
     val found =
       try session.table(table).schema.nonEmpty
       catch { case _: AnalysisException => false }
     if (!found) {
       if (!createsTable) throw SinkErrors.tableNotFound(format, table)
-      // what a column of a source has where nothing is said, nobody needs here
+      // Default values of a source's columns do not apply to the target.
       val columns = StructType(batch.schema.map(_.clearCurrentDefaultValue()))
       session.sql(s"CREATE TABLE IF NOT EXISTS $table (${columns.toDDL}) USING $provider")
     }
