@@ -13,21 +13,22 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 /**
  * Translates the change types of a feed into row kinds.
  *
- * Known without being told: Spark's and Delta's (`insert`, `update_preimage`, ...), Flink's
- * (`+I`, `UPDATE_BEFORE`, ...), Iceberg's (the same words) and Debezium's (`c r u d`), in any
- * case. A mapping given by the user replaces them all and is taken literally.
+ * Five vocabularies are known by default, in any case: Spark's and Delta's (`insert`,
+ * `update_preimage`, ...), Flink's (`+I`, `UPDATE_BEFORE`, ...), Iceberg's (like Spark's) and
+ * Debezium's (`c r u d`). A mapping given by the user replaces all of them, and is
+ * case-sensitive.
  *
- * Debezium's `u` is an update whose old row is not a row of the feed. Where old rows are expected
- * it is refused, also by `on_error => 'drop'`: without it the table would be wrong.
+ * Debezium's `u` is an update without a row for the before image. A feed in retract mode fails
+ * for `u`, even with `on_error => 'drop'`, because the table would become wrong.
  *
  * @param column
- *   the column they come from, for errors
+ *   the column of the change types, for errors
  * @param kinds
  *   the row kind of every change type
  * @param drop
  *   whether a row with an unknown change type or a NULL key is skipped instead of failing
  * @param withoutOldRow
- *   change types that are known but of no use, for they replace a row that is not sent
+ *   known change types that replace a row without sending a before image, and therefore fail
  */
 class ChangeTypes(
     column: String,
@@ -39,7 +40,10 @@ class ChangeTypes(
 
   @transient private lazy val known = new KnownTypes(kinds)
 
-  /** The row kind of a change type, or [[ChangeTypes.Dropped]]. Called from generated code. */
+  /**
+   * Returns the row kind of a change type, or [[ChangeTypes.Dropped]]. Called from generated
+   * code.
+   */
   def kindOf(changeType: UTF8String): Byte = {
     val slot = if (changeType == null) -1 else known.find(changeType)
     if (slot >= 0) known.kindAt(slot)
@@ -52,11 +56,11 @@ class ChangeTypes(
     }
   }
 
-  /** What becomes of a row whose key is NULL. Called from generated code. */
+  /** Drops a row with a NULL key, or fails. Called from generated code. */
   def nullKey(keyColumn: UTF8String, row: UTF8String): Byte =
     if (drop) Dropped else throw ChangelogErrors.keyNull(keyColumn.toString, row.toString)
 
-  /** Which row kind a change type has: those of the user in one order, or `standard`. */
+  /** Returns the mapping as text: the user's change types in a fixed order, or `standard`. */
   def mapping: String =
     if (ChangeTypes.words.toSet.subsetOf((kinds ++ ChangeTypes.lone).toSet)) "standard"
     else {
@@ -65,7 +69,7 @@ class ChangeTypes(
         .mkString(" ")
     }
 
-  /** What the changes can do to the table. */
+  /** Returns the effects of the changes on the table. */
   def produces: ModifyKindSet = {
     val found = kinds.values.toSet
     ModifyKindSet(
@@ -82,7 +86,7 @@ object ChangeTypes {
 
   private val LoneUpdate = "u"
 
-  /** Updates whose old row is not sent. */
+  /** Updates without a before image. */
   private lazy val lone: Map[String, Byte] =
     Seq(LoneUpdate, LoneUpdate.toUpperCase(Locale.ROOT)).map(_ -> RowKind.UpdateAfter).toMap
 
@@ -98,10 +102,10 @@ object ChangeTypes {
     "d" -> RowKind.Delete)
 
   /**
-   * The change types known without being told.
+   * Returns the change types known by default.
    *
    * @param hasOldRows
-   *   whether the feed is expected to send the old row of an update
+   *   whether the feed must send before images of updates
    */
   def standard(column: String, drop: Boolean, hasOldRows: Boolean = false): ChangeTypes = {
     val cases = words.flatMap { case (text, kind) =>
@@ -111,11 +115,14 @@ object ChangeTypes {
     else new ChangeTypes(column, cases, drop)
   }
 
-  /** The row kind a user means by `+I`, `INSERT`, `update_after`, ... */
+  /** Returns the row kind of a user's word, such as `+I`, `INSERT` or `update_after`. */
   def parseKind(text: String): Option[Byte] =
     words.collectFirst { case (word, kind) if word.equalsIgnoreCase(text) => kind }
 
-  /** A table of change types, found by their length and first bytes, as a hash of all takes longer. */
+  /**
+   * A hash table of change types by length and first bytes. A hash of the complete text is
+   * slower.
+   */
   private final class KnownTypes(kinds: Map[String, Byte]) {
     private val mask = (Integer.highestOneBit(kinds.size.max(1)) << 2) - 1
     private val texts = new Array[UTF8String](mask + 1)
@@ -129,7 +136,7 @@ object ChangeTypes {
       kindOfText(slot) = kind
     }
 
-    /** Where `text` stands, or -1. */
+    /** Returns the slot of `text`, or -1. */
     def find(text: UTF8String): Int = {
       var slot = first(text)
       while (texts(slot) != null && !texts(slot).equals(text)) slot = next(slot)

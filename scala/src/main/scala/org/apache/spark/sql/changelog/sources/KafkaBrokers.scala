@@ -20,15 +20,15 @@ import org.apache.spark.sql.changelog.sources.snapshots.SnapshotSource
 import org.apache.spark.sql.changelog.sources.tables.{TableCopies, TableVersion}
 
 /**
- * Refuses Kafka addresses at which nothing listens. Kafka's own clients wait a minute, and then name what they
- * waited for, without the address.
+ * Rejects unreachable Kafka addresses early. Kafka's own clients time out after a minute, with an
+ * error without the address.
  */
 private[changelog] object KafkaBrokers {
 
-  /** The option with the addresses, of Spark's source and its sink. */
+  /** The option with the addresses, for Spark's source and sink. */
   val ServersOption = "kafka.bootstrap.servers"
 
-  /** Checks the brokers of all topics that a query streams from. */
+  /** Checks the brokers of all topics that a query reads as streams. */
   def check(query: LogicalPlan): Unit = query
     .collectWithSubqueries {
       case stream: StreamingRelationV2 if stream.sourceName.equalsIgnoreCase("kafka") =>
@@ -38,10 +38,12 @@ private[changelog] object KafkaBrokers {
     .distinct
     .foreach(check(_, cause = null))
 
-  /** Fails unless one of the brokers accepts connections. It is enough for Kafka to know one of them. */
+  /**
+   * Fails unless one of the brokers accepts connections. Kafka needs only one reachable broker.
+   */
   def check(servers: String, cause: Throwable): Unit = {
     val brokers = servers.split(',').toSeq.map(_.trim).filter(_.nonEmpty)
-    // none is asked after the first that answers
+    // The iterator stops at the first reachable broker.
     val failures = brokers.iterator.map(failure).takeWhile(_.isDefined).flatten.toSeq
     if (failures.size == brokers.size) {
       throw ChangelogErrors.kafkaNotReachable(
@@ -66,24 +68,24 @@ private[changelog] object KafkaBrokers {
     case _ => Some(s"$broker: not of the form host:port")
   }
 
-  /** As Kafka reads it: with or without a protocol. */
+  /** An address in Kafka's format, with an optional protocol. */
   private val Address = """(?:[\w.%-]*://)?\[?([\w:.%-]+)\]?:(\d{1,5})""".r
   private val Patience = 5000
 }
 
 /**
- * What sources of ours keep beside a checkpoint, to tell what has come after an offset. They delete it when
- * they have come further.
+ * SourceFiles: the files of this extension's sources beside a checkpoint, with the basis for
+ * changes after an offset. A source deletes the files once a later batch is done.
  */
 object SourceFiles {
 
   /**
-   * What a source would need to go on from an offset, and no longer has.
+   * Returns the missing file that a source needs to continue from an offset, if any.
    *
    * @param folder
-   *   the source's own, in the checkpoint
+   *   the source's folder in the checkpoint
    * @param offset
-   *   as it has put it
+   *   the offset in the source's format
    */
   def missing(files: FileSystem, folder: Path, offset: String): Option[Path] = {
     val names = namesIn(files, folder)
@@ -92,13 +94,13 @@ object SourceFiles {
   }
 
   /**
-   * Lets a throw-away query read up to an offset what a source has kept. Copies of tables are read where they
-   * are, and stay there until what is given is closed; all else is little, and copied.
+   * Makes a source's files up to an offset available to a temporary query. Copies of tables stay
+   * in place, and are kept until the result is closed. Small files are copied.
    *
    * @param folder
-   *   the source's own, in the checkpoint
+   *   the source's folder in the checkpoint
    * @param into
-   *   the one in that of the throw-away query
+   *   the source's folder in the checkpoint of the temporary query
    */
   def lend(
       folder: Path,

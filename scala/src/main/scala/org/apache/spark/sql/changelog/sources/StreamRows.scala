@@ -24,12 +24,12 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableRows}
 
 /**
- * The rows that the streams of a query have for one batch, as Spark itself reads them, whatever they are:
- * by the one batch of a throw-away query.
+ * StreamRows: the current rows of a query's streams, for any source. One batch of a temporary
+ * query reads them.
  */
 private[changelog] object StreamRows {
 
-  /** The streams of a plan, each reading of one. */
+  /** Returns the streams of a plan, one for each reading. */
   def in(plan: LogicalPlan): Seq[LogicalPlan] = plan.collect {
     case stream if isStream(stream) => stream
   }
@@ -40,15 +40,15 @@ private[changelog] object StreamRows {
   }
 
   /**
-   * Hands the rows of each stream to `read`, as plans that can be computed as long as that runs. It is not
-   * called if none of them has any.
+   * Passes the rows of each stream to `read`, as plans that are valid only during the call.
+   * `read` is not called if all streams are empty.
    *
    * @param checkpoint
-   *   that of the throw-away query, which may say up to where it reads
+   *   the checkpoint of the temporary query, which may contain the last offset to read
    */
   def read(session: SparkSession, streams: Seq[LogicalPlan], checkpoint: Path)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
-    // what the query computes is never computed: it only names the sources, in their order
+    // The temporary query only lists the sources in order. Its output is never computed.
     val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
     val plan = if (inputs.size == 1) inputs.head else Union(inputs)
     OneBatch.run(session, plan, checkpoint) { (batch, query) =>
@@ -56,7 +56,7 @@ private[changelog] object StreamRows {
     }
   }
 
-  /** Takes the plan of the batch apart into the rows of each stream. */
+  /** Splits the plan of the batch into the rows of each stream. */
   private def inputsOf(query: LogicalPlan): Seq[LogicalPlan] = {
     val inputs = query match {
       case union: Union => union.children
@@ -68,14 +68,14 @@ private[changelog] object StreamRows {
     }
   }
 
-  /** The plan of a batch as one that is no stream. */
+  /** Returns the plan of a batch as a plan without streams. */
   private def atRest(batch: SparkSession, plan: LogicalPlan): LogicalPlan =
     OneBatch.atRest(batch, plan.transform { case rows: TableRows => rows.atRest })
 }
 
 /**
- * A source that Spark asks for its latest offset, given the offset before. Only such a source can decide, when a
- * query with the trigger `AvailableNow` starts, what the query is to read.
+ * A source with `latestOffset`, which receives the previous offset. Only such a source can fix
+ * the end of the input when a query with the trigger `AvailableNow` starts.
  */
 private[changelog] trait LatestOffsetSource extends Source with SupportsTriggerAvailableNow {
 
@@ -83,7 +83,10 @@ private[changelog] trait LatestOffsetSource extends Source with SupportsTriggerA
     throw new IllegalStateException("latestOffset is called instead")
 }
 
-/** Why a node's output depends on when its input arrived, so that recomputing it gives other rows. */
+/**
+ * ArrivalDependence: the reason why a node's output depends on the arrival of its input.
+ * Recomputing the node gives other rows.
+ */
 sealed trait ArrivalDependence
 
 object ArrivalDependence {
@@ -98,11 +101,14 @@ object ArrivalDependence {
    * Rows of a stream are joined with an untracked table as of their arrival.
    *
    * @param table
-   *   the relation that reads it
+   *   the relation of the table
    */
   final case class ReadsUntrackedTable(table: LogicalPlan) extends ArrivalDependence
 
-  /** @param node one of a query that streams, as it was analyzed or as it was rewritten */
+  /**
+   * @param node
+   *   a node of a streaming query, analyzed or rewritten
+   */
   def unapply(node: LogicalPlan): Option[ArrivalDependence] = node match {
     case _: RowTtl | _: ChangelogRowTtl => Some(ExpiresByAge)
     case _: LookupTable | _: LookupJoin => Some(LooksUp)
@@ -114,10 +120,13 @@ object ArrivalDependence {
   }
 }
 
-/** What becomes of rows whose key is NULL. */
+/** NullKeys: the handling of rows with a NULL key. */
 private[changelog] object NullKeys {
 
-  /** For each column of a key that may be NULL, whether it is, and the row kind that such a row then has. */
+  /**
+   * Returns a branch for each nullable key column: the condition that the column is NULL, and the
+   * row kind for this case.
+   */
   def branches(
       types: ChangeTypes,
       key: Seq[Attribute],

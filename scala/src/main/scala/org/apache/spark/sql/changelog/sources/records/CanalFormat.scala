@@ -11,14 +11,15 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
 
 /**
- * Canal's flat JSON: `data` holds the rows of one statement, `old` the columns that it changed.
+ * CanalFormat: Canal's flat JSON. `data` has the rows of one statement, and `old` the changed
+ * columns.
  *
  * @param table
- *   the table whose records are read, as `table` or `database.table`; all if not given
+ *   the table whose records are read, as `table` or `database.table`; None for all tables
  * @param truncateFails
- *   whether a truncation is a fault rather than nothing
+ *   whether a truncation is a fault; if not, truncations are ignored
  * @param sequence
- *   what orders the changes of a row
+ *   the fields that order the changes of a row
  */
 private[changelog] class CanalFormat(
     table: Option[String],
@@ -37,7 +38,7 @@ private[changelog] class CanalFormat(
     val (withJson, json) =
       add(plan, "_json", RecordColumn.parse(value, Schema, timeZone, Corrupt))
     val (withFault, fault) = add(withJson, "_record_fault", faultOf(value, json))
-    // a record without rows still has its fault to tell
+    // A record without rows still needs a row for its fault.
     val nothing = CreateArray(Seq(Literal(null, RowPair)))
     val olds = Coalesce(Seq(field(json, "old"), NoRows))
     val zipped = ArraysZip(Seq(field(json, "data"), olds), Seq(literal("data"), literal("old")))
@@ -106,7 +107,7 @@ private[changelog] class CanalFormat(
       And(Literal(truncateFails), isOneOf(field(json, "type"), truncations: _*)),
       isOfTable(json))
 
-  /** Neither rows nor DDL. */
+  /** Whether a record has neither rows nor DDL. */
   private def isUnknown(json: Expression): Expression =
     Not(Or(isOneOf(field(json, "isDdl"), "true"), isOneOf(field(json, "type"), statements: _*)))
 
@@ -127,7 +128,7 @@ private[changelog] class CanalFormat(
  */
 private[changelog] case class CanalRecord(parsed: ParsedRecord, json: Expression) {
 
-  /** A field such as `es` or `table`, with its type; None if there is none like it. */
+  /** Returns a typed field, such as `es` or `table`. None for an unknown field. */
   def metadata(name: String): Option[Expression] =
     if (CanalFormat.Metadata.contains(name)) Some(CanalFormat.typed(json, name)) else None
 }
@@ -140,7 +141,7 @@ private[changelog] object CanalFormat {
     Seq("CREATE", "ALTER", "RENAME", "QUERY", "CINDEX", "DINDEX", "GTID") ++
       Seq("XACOMMIT", "XAROLLBACK", "MHEARTBEAT") ++ truncations
 
-  /** What tells about a record. */
+  /** The metadata fields of a record. */
   val Metadata: Seq[String] = Seq("database", "table", "type", "id", "es", "ts", "gtid", "sql")
 
   private val numbers = Set("id", "es", "ts")

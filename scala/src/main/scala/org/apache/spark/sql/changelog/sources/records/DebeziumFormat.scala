@@ -12,18 +12,19 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
 
 /**
- * Debezium's JSON: `before`, `after`, `op`, `source`, in a `schema` and `payload` envelope or not.
+ * DebeziumFormat: Debezium's JSON with `before`, `after`, `op` and `source`. The envelope with
+ * `schema` and `payload` is optional.
  *
  * @param columns
  *   the columns of the table
  * @param keyColumns
- *   those that the record's key may tell
+ *   the columns that the record's key may contain
  * @param table
- *   the table whose records are read, as `table` or `schema.table`; all if not given
+ *   the table whose records are read, as `table` or `schema.table`; None for all tables
  * @param sourceFields
- *   the fields of `source` that are wanted
+ *   the requested fields of `source`
  * @param truncateFails
- *   whether a truncation is a fault rather than nothing
+ *   whether a truncation is a fault; if not, truncations are ignored
  */
 private[changelog] class DebeziumFormat(
     columns: Seq[StructField],
@@ -38,7 +39,7 @@ private[changelog] class DebeziumFormat(
    * @param value
    *   the text of the record
    * @param messageKey
-   *   the text of its key
+   *   the text of the record's key
    */
   def parse(
       plan: LogicalPlan,
@@ -97,7 +98,7 @@ private[changelog] class DebeziumFormat(
       StructField("schema", StructType(Seq(StructField("fields", ArrayType(EnvelopeField))))),
       StructField(Corrupt, StringType)))
 
-  /** The record's own account of the columns of the row after it. */
+  /** Returns the column types of the after image, as described by the record. */
   private def typesOf(envelope: Expression): Expression =
     at(
       part(field(envelope, "fields"), "fields"),
@@ -107,7 +108,7 @@ private[changelog] class DebeziumFormat(
   private def image(row: Expression, types: Expression): RecordImage =
     RecordImage(IsNotNull(row), field(row, _), name => Some(describe(types, name)))
 
-  /** For a delete without its old row, what the record's key tells of it. */
+  /** Returns the before image, or for a delete without a before image the record's key. */
   private def orKey(before: RecordImage, keyRow: Expression, op: Expression): RecordImage = {
     val names = keyColumns.map(_.name)
     def fromKey(name: String) =
@@ -125,7 +126,7 @@ private[changelog] class DebeziumFormat(
     val names = part(types, "field")
     def told(what: String) = at(part(types, what), names, column)
     val named = told("name")
-    // the name is that of a class or a schema: its last word tells
+    // The name is a class or a schema; the last word is the type.
     val last = SubstringIndex(named, literal("."), Literal(-1))
     val parameters = told("parameters")
     Description(If(IsNull(named), told("type"), last), GetMapValue(parameters, literal("scale")))
@@ -176,7 +177,7 @@ private[changelog] class DebeziumFormat(
  */
 private[changelog] case class DebeziumRecord(parsed: ParsedRecord, payload: Expression) {
 
-  /** A field such as `source.lsn` or `ts_ms`, with its type; None if there is none like it. */
+  /** Returns a typed field, such as `source.lsn` or `ts_ms`. None for an unknown field. */
   def metadata(path: String): Option[Expression] = path.split('.') match {
     case Array("source", name) =>
       Some(DebeziumFormat.typed(field(field(payload, "source"), name), name))
@@ -206,7 +207,7 @@ private[changelog] object DebeziumFormat {
   private val EnvelopeField = StructType(
     Seq(StructField("field", StringType), StructField("fields", ArrayType(ColumnField))))
 
-  /** Fields of `source` that are numbers; all others are texts. */
+  /** The numeric fields of `source`. Other fields are texts. */
   val Numbers: Map[String, DataType] = Map(
     "lsn" -> LongType,
     "pos" -> LongType,
@@ -221,14 +222,16 @@ private[changelog] object DebeziumFormat {
     "scn" -> DecimalType(38, 0),
     "commit_scn" -> DecimalType(38, 0))
 
-  /** The text of a field of `source` or `transaction` as a value of its type. */
+  /** Converts the text of a field of `source` or `transaction` to the field's type. */
   def typed(text: Expression, name: String): Expression =
     Numbers.get(name).map(Cast(text, _, None, EvalMode.TRY)).getOrElse(text)
 
-  /** What orders the changes of a row, by database: PostgreSQL's, then MySQL's and MariaDB's. */
+  /**
+   * The fields that order the changes of a row, by database: PostgreSQL, then MySQL and MariaDB.
+   */
   val DefaultSequence: Seq[String] = Seq("lsn", "file", "pos", "row", "ts_ms")
 
-  /** The texts that stand for a value that was not sent, by the type of the column. */
+  /** Returns the texts that represent a value not sent, one per type of column. */
   def unavailableTexts(placeholder: String): Seq[String] = {
     val bytes = placeholder.getBytes(java.nio.charset.StandardCharsets.UTF_8)
     Seq(
@@ -239,14 +242,14 @@ private[changelog] object DebeziumFormat {
       s"""{"$placeholder":"$placeholder"}""")
   }
 
-  /** The field of every struct of an array. */
+  /** Returns a field of each struct in an array. */
   private def part(array: Expression, name: String): Expression = {
     val element = array.dataType.asInstanceOf[ArrayType].elementType.asInstanceOf[StructType]
     val index = element.fieldIndex(name)
     GetArrayStructFields(array, element(index), index, element.length, containsNull = true)
   }
 
-  /** The value that stands where `names` has the name. */
+  /** Returns the value at the position of `name` in `names`. */
   private def at(values: Expression, names: Expression, name: String): Expression = {
     val position = Cast(ArrayPosition(names, literal(name)), IntegerType, None, EvalMode.LEGACY)
     GetArrayItem(values, Subtract(position, Literal(1)), failOnError = false)

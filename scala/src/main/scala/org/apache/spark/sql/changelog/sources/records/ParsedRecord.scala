@@ -11,14 +11,14 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
 
 /**
- * A row as a record holds it: before or after a change.
+ * RecordImage: a row in a record, before or after a change.
  *
  * @param exists
- *   whether the record holds it
+ *   whether the record has the image
  * @param text
- *   the text of a column, NULL if the column is NULL
+ *   the text of a column, NULL for a NULL value
  * @param described
- *   what the record says about the encoding of a column
+ *   the record's own description of a column's encoding
  */
 private[changelog] case class RecordImage(
     exists: Expression,
@@ -26,26 +26,27 @@ private[changelog] case class RecordImage(
     described: String => Option[Description] = _ => None)
 
 /**
- * A record of any format, parsed: expressions over the rows of `plan`, one row per changed row.
+ * A parsed record of any format: expressions over the rows of `plan`, with one row per changed
+ * row.
  *
  * @param plan
- *   the rows of the source, with what was parsed of them
+ *   the rows of the source, with parsed columns
  * @param skipped
- *   whether it says nothing about the table
+ *   whether the record does not concern the table
  * @param fault
- *   why it can't be read, NULL if it can
+ *   the reason why the record is unreadable, or NULL
  * @param truncates
- *   whether it removes all rows and is to be refused; then it has a fault as well
+ *   whether the record is a forbidden truncation, which also has a fault
  * @param deletes
- *   whether it removes a row
+ *   whether the record deletes a row
  * @param updates
- *   whether it replaces a row
+ *   whether the record replaces a row
  * @param before
- *   the row before; may be there for an update, and with only its key for a delete
+ *   the before image; optional for an update, and possibly only a key for a delete
  * @param after
- *   the row after, unless it is deleted
+ *   the after image, except for a delete
  * @param record
- *   its text, for errors
+ *   the text of the record, for errors
  */
 private[changelog] case class ParsedRecord(
     plan: LogicalPlan,
@@ -60,13 +61,16 @@ private[changelog] case class ParsedRecord(
 
 private[changelog] object ParsedRecord {
 
-  /** Adds a column to a plan. Each refers to those before it, so that none is computed twice. */
+  /**
+   * Adds a column to a plan. Later columns refer to earlier ones, so that nothing is computed
+   * twice.
+   */
   def add(plan: LogicalPlan, name: String, value: Expression): (LogicalPlan, Attribute) = {
     val column = Alias(value, name)()
     (Project(plan.output :+ column, plan), column.toAttribute)
   }
 
-  /** A field of a struct, by its name. */
+  /** Returns a field of a struct, by name. */
   def field(struct: Expression, name: String): Expression =
     GetStructField(struct, struct.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
 
@@ -77,7 +81,7 @@ private[changelog] object ParsedRecord {
 
   val NoText: Literal = Literal(null, StringType)
 
-  /** The first fault that holds. */
+  /** Returns the first fault whose condition holds. */
   def firstFault(faults: Seq[(Expression, Expression)]): Expression =
     if (faults.isEmpty) NoText else CaseWhen(faults, NoText)
 
@@ -86,14 +90,14 @@ private[changelog] object ParsedRecord {
 }
 
 /**
- * A compacted topic: the value is a row as JSON, or NULL when the row with the record's key is
- * gone.
+ * UpsertFormat: a compacted topic. The value is a row as JSON, or NULL if the row of the record's
+ * key is deleted.
  *
  * @param columns
  *   the columns of the table
  * @param key
- *   the names of its key, which the record's key tells: a JSON object, or for a key of one column
- *   also the bare value
+ *   the names of the key columns, read from the record's key: a JSON object, or the bare value
+ *   for a single column
  */
 private[changelog] class UpsertFormat(
     columns: Seq[StructField],

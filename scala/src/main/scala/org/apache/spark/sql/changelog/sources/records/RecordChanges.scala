@@ -14,7 +14,8 @@ import org.apache.spark.sql.changelog.sources.{ChangeTypes, NullKeys}
 import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
 
 /**
- * Reads parsed records as the table they describe.
+ * Reads parsed records as the described table.
+ *
  * {{{
  *   records                  =>   FromChangelog _change_kind
  *                                 +- Project [id, name, ..., _change_kind, _unavailable, lsn, ...]
@@ -23,27 +24,27 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *                                          +- records
  * }}}
  *
- * A changed row is read as a whole, or it is a fault: what a query reads of the table has no say in
- * that. With `input => 'upsert'` only the key of old rows is read.
+ * A changed row is read completely or is a fault, independent of the columns that a query reads.
+ * With `input => 'upsert'`, only the key of before images is read.
  *
  * @param columns
  *   the table's columns
  * @param key
- *   the names of its key
+ *   the names of the key columns
  * @param sequence
- *   what orders the changes of one key
+ *   the columns that order the changes of one key
  * @param metadata
- *   columns that tell about the record, next to those of the table
+ *   metadata columns of the record, beside the table's columns
  * @param unavailable
- *   the texts that stand for a value that was not sent because it did not change
+ *   the texts that represent an unchanged value not sent
  * @param source
  *   the columns of the records
  * @param place
- *   what tells where a record is, in errors, by name
+ *   the columns that locate a record, by name, for errors
  * @param deadLetters
- *   where records that can't be read are kept, if anywhere
+ *   the files for unreadable records, if any
  * @param snapshot
- *   the rows of the table before the first record, if they are told
+ *   the rows of the table before the first record, if any
  */
 private[changelog] case class RecordChanges(
     columns: Seq[RecordColumn],
@@ -73,7 +74,7 @@ private[changelog] case class RecordChanges(
       Project(source :+ Alias(fault, "_error")(), Filter(IsNotNull(fault), withFault))
     } else {
       val changes = changesOf(record, before, after)
-      // a dropped change has no row
+      // A dropped change has no row.
       val dataType = changes.dataType.asNullable.asInstanceOf[ArrayType]
       val at = RecordFaults.place(place, timeZone)
       val refused = deadLetters match {
@@ -90,7 +91,7 @@ private[changelog] case class RecordChanges(
     }
   }
 
-  /** What is kept of a record that can't be read. */
+  /** Returns the dead letter of an unreadable record. */
   private def letter(record: Expression, fault: Expression): Expression = {
     val source = struct(place: _*)
     val told = if (place.isEmpty) Nil else Seq("source" -> source)
@@ -112,7 +113,7 @@ private[changelog] case class RecordChanges(
     val (all, isSnapshot) = snapshot match {
       case None => (read, None)
       case Some(snapshot) =>
-        // the rows of a table need not tell of changes: without a sequence they are older than all
+        // Snapshot rows need no sequence: without one, they are older than all changes.
         val optional = metadata.map(column => column.exprId -> column.name) ++
           order.zip(sequence).map { case (column, (name, _)) => column.exprId -> name }
         val constants =
@@ -123,7 +124,7 @@ private[changelog] case class RecordChanges(
           constants.map { case (column, value) => column.exprId -> value }.toMap)
         (both, Some(isSnapshot))
     }
-    // which columns can be NULL is also the snapshot's matter
+    // The nullability of columns depends on the snapshot too.
     val columnOf = AttributeMap(all.output.map(column => column -> column))
     val keyColumns = key.map(name => columnOf(rows(names.indexOf(name)).toAttribute))
     val output = (rows ++ metadata).map(column => columnOf(column.toAttribute))
@@ -142,7 +143,7 @@ private[changelog] case class RecordChanges(
       snapshot = isSnapshot)
   }
 
-  /** The kind of a change, of which records without a key are no case any more. */
+  /** Returns the kind of a change. Records with a NULL key are already handled. */
   private def kindOf(
       kind: Attribute,
       isSnapshot: Option[Attribute],
@@ -163,7 +164,7 @@ private[changelog] case class RecordChanges(
     Generate(Explode(changes), Nil, outer = false, None, Seq(change), plan)
   }
 
-  /** The row of an image; columns that are not `read` are NULL. */
+  /** Returns the row of an image. Columns outside `read` are NULL. */
   private def row(image: RecordImage, read: Seq[RecordColumn]): Expression = {
     val values = columns.map { column =>
       if (!read.contains(column)) Literal(null, column.dataType)
@@ -178,7 +179,7 @@ private[changelog] case class RecordChanges(
     struct(columns.map(_.name).zip(values): _*)
   }
 
-  /** The new row, with what was not sent taken from the old row. */
+  /** Returns the after image, with values not sent taken from the before image. */
   private def completed(record: ParsedRecord): RecordImage =
     record.after.copy(text = name => {
       val text = record.after.text(name)
@@ -214,7 +215,7 @@ private[changelog] case class RecordChanges(
     val known = faults.map { case (applies, fault) =>
       And(And(readable, applies), IsNotNull(fault)) -> fault
     }
-    // of a record that can't be parsed it is not known whether it says nothing
+    // For an unparsable record, `skipped` is unknown.
     firstFault((IsNotNull(record.fault) -> record.fault) +: known)
   }
 
@@ -275,7 +276,7 @@ private[changelog] case class RecordChanges(
       unavailable: Expression = Literal(null, ArrayType(StringType))): Expression =
     struct("kind" -> Literal(kind), "row" -> row, "unavailable" -> unavailable)
 
-  /** The names of the columns whose values an update did not send; NULL if there are none. */
+  /** Returns the names of columns not sent by an update. NULL if all were sent. */
   private def notSent(image: RecordImage): Expression = {
     val affected = columns.filter(isUnavailableAt)
     val none = Literal(null, ArrayType(StringType))

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * What a record says itself about the encoding of a column.
+ * The encoding of a column as described by a record.
  *
  * @param name
  *   the name of the encoding, such as `MicroTimestamp`, or NULL
@@ -20,15 +20,15 @@ import org.apache.spark.unsafe.types.UTF8String
 private[changelog] case class Description(name: Expression, scale: Expression)
 
 /**
- * One column of a table, whose values are read from the text they have in a record.
+ * One column of a table, read from the text of its values in records.
  *
- * Reading gives NULL for NULL and for text that isn't a value of the column's type; the two are
- * told apart by the text.
+ * Reading returns NULL for NULL, and for texts outside the column's type. The text distinguishes
+ * the two cases.
  *
  * @param field
- *   the column, as the user declared it
+ *   the column, as declared by the user
  * @param encoding
- *   how its values are encoded, where the record doesn't say so itself
+ *   the encoding of values, unless the record describes it
  */
 private[changelog] class RecordColumn(
     val field: StructField,
@@ -39,7 +39,10 @@ private[changelog] class RecordColumn(
 
   def dataType: DataType = field.dataType
 
-  /** Whether the values of this type may be left out of an update, being stored out of line. */
+  /**
+   * Whether values of this type may be missing from an update, because the database stores them
+   * out of line.
+   */
   def mayBeUnavailable: Boolean = dataType match {
     case _: StringType | BinaryType | _: DecimalType | VariantType => true
     case _: ArrayType | _: MapType | _: StructType => true
@@ -63,12 +66,12 @@ private[changelog] class RecordColumn(
     }
   }
 
-  /** Why `text` could not be read. */
+  /** Returns the reason why `text` is unreadable. */
   def fault(text: Expression, described: Option[Description]): Expression = {
     val plain = s", which is not of its type ${dataType.sql}"
     val what = hint match {
       case Some(hint) =>
-        // only a number is in a unit: 'infinity' and '0000-00-00' are not
+        // Only a number has a unit; 'infinity' and '0000-00-00' have none.
         val mayBe = if (isTime) IsNotNull(cast(text, LongType)) else Literal(true)
         If(And(IsNull(encodingName(described)), mayBe), literal(hint), literal(plain))
       case None => literal(plain)
@@ -92,7 +95,7 @@ private[changelog] class RecordColumn(
     described.map(known => Coalesce(Seq(known.name, fallback))).getOrElse(fallback)
   }
 
-  /** A number says its encoding or has none; text that isn't a number speaks for itself. */
+  /** Reads a number by its encoding, and other texts by a cast. */
   private def readNumber(text: Expression, reader: String, known: Expression): Expression = {
     val number = cast(text, LongType)
     If(IsNotNull(number), invoke(reader, dataType, number, known), cast(text, dataType))
@@ -106,7 +109,7 @@ private[changelog] class RecordColumn(
     val declared = Literal(target.scale)
     val scale =
       described.map(d => Coalesce(Seq(cast(d.scale, IntegerType), declared))).getOrElse(declared)
-    // the user's word to let digits go, whatever a record says of its encoding
+    // The user permits rounding, whatever encoding the record describes.
     val rounds = encoding.contains("double")
     val (ofBytes, ofText) =
       if (rounds) ("roundedDecimal", literal("double")) else ("decimal", known)
@@ -128,7 +131,10 @@ private[changelog] class RecordColumn(
       Literal(null, target))
   }
 
-  /** Nested values are JSON, in the form that `from_json` reads. A fault anywhere makes it NULL. */
+  /**
+   * Reads nested values as JSON in the format of `from_json`. A fault in a part makes the whole
+   * value NULL.
+   */
   private def readNested(text: Expression): Expression = {
     val corrupt = StructField("_corrupt", StringType)
     val schema = StructType(Seq(StructField("value", dataType.asNullable), corrupt))
@@ -154,10 +160,13 @@ private[changelog] class RecordColumn(
 
 private[changelog] object RecordColumn {
 
-  /** How much of a value an error shows. */
+  /** The number of displayed characters of a value in an error. */
   val MaxShown = 100
 
-  /** The encodings a user can name: the last words of Debezium's schema names, and plain text. */
+  /**
+   * The encodings that a user can name: the last words of Debezium's schema names, and plain
+   * text.
+   */
   val Encodings: Seq[String] = Seq(
     "Date",
     "Timestamp",
@@ -173,7 +182,10 @@ private[changelog] object RecordColumn {
     "base64-url-safe",
     "hex")
 
-  /** JSON as a struct; what doesn't fit its type is kept as text in the column `corrupt`. */
+  /**
+   * Parses JSON as a struct. The column `corrupt` has the text if the JSON does not fit the
+   * schema.
+   */
   def parse(text: Expression, schema: StructType, timeZone: String, corrupt: String): Expression =
     RecordParser(schema, timeZone, corrupt)(text)
 }

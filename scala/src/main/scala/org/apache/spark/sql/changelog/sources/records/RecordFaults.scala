@@ -22,13 +22,10 @@ import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.sources.ChangeTypes
 
-/**
- * Decides what becomes of a record that can't be read: it fails the query, or counts as one change
- * that is dropped.
- */
+/** Handles an unreadable record: fails the query, or returns one dropped change. */
 private[changelog] class RecordFaults(val function: String, drop: Boolean) extends Serializable {
 
-  /** Called from generated code. */
+  /** Handles a record with a fault. Called from generated code. */
   def refuse(fault: UTF8String, place: UTF8String, record: UTF8String): ArrayData =
     if (drop) new GenericArrayData(Array[Any](InternalRow(ChangeTypes.Dropped, null, null)))
     else {
@@ -39,14 +36,17 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
         RecordFaults.shown(record))
     }
 
-  /** Called from generated code. Dropped, it would leave all rows that are gone. */
+  /**
+   * Fails for a truncation. Called from generated code. Dropping the record would leave all
+   * deleted rows in the table.
+   */
   def refuseTruncation(place: UTF8String, record: UTF8String): ArrayData =
     throw ChangelogErrors.recordTruncates(function, told(place), RecordFaults.shown(record))
 
   private def told(place: UTF8String): Option[String] =
     Option(place).map(_.toString).filter(_.nonEmpty)
 
-  /** The changes of a record with a fault, as an expression. */
+  /** Returns the changes of a record with a fault, as an expression. */
   def refuse(
       changes: ArrayType,
       fault: Expression,
@@ -54,7 +54,7 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
       record: Expression): Expression =
     call("refuse", changes, Seq(fault, place, record))
 
-  /** The changes of a record that removes all rows, as an expression. */
+  /** Returns the changes of a truncation, as an expression. */
   def refuseTruncation(changes: ArrayType, place: Expression, record: Expression): Expression =
     call("refuseTruncation", changes, Seq(place, record))
 
@@ -65,16 +65,16 @@ private[changelog] class RecordFaults(val function: String, drop: Boolean) exten
       changes,
       arguments,
       propagateNull = false,
-      // keeps the optimizer from evaluating it, and the record, twice
+      // Prevents the optimizer from evaluating the call twice, and with it the record.
       isDeterministic = false)
 }
 
 private[changelog] object RecordFaults {
 
-  /** How much of a record an error shows. */
+  /** The number of displayed characters of a record in an error. */
   private val MaxShown = 500
 
-  /** What comes before it in a record with its schema, which says the same of all records, is long. */
+  /** The start of the payload. The schema before the payload is long and equal in all records. */
   private val Payload = "\"payload\":"
 
   private def shown(record: UTF8String): String = {
@@ -84,7 +84,10 @@ private[changelog] object RecordFaults {
     if (told.length > MaxShown) told.take(MaxShown) + "..." else told
   }
 
-  /** Where a record is: whatever else its row tells, such as `partition=0, offset=17`. */
+  /**
+   * Returns the location of a record from the other columns of its row, such as `partition=0,
+   * offset=17`.
+   */
   def place(values: Seq[(String, Expression)], timeZone: String): Expression = {
     val told = values.filterNot(_._2.dataType == BinaryType).map { case (name, value) =>
       val label = Literal(UTF8String.fromString(s"$name="), StringType)
@@ -94,7 +97,7 @@ private[changelog] object RecordFaults {
   }
 }
 
-/** What to do with records that can't be read. */
+/** OnError: the handling of unreadable records. */
 sealed abstract class OnError(override val toString: String)
 
 object OnError {
@@ -102,33 +105,34 @@ object OnError {
   /** The query fails. */
   case object Fail extends OnError("fail")
 
-  /** Records that can't be read are left out and counted. */
+  /** Unreadable records are dropped and counted. */
   case object Drop extends OnError("drop")
 
-  /** Records that can't be read are given, with what is wrong, instead of the table. */
+  /** Unreadable records are returned with their faults, instead of the table. */
   case object Return extends OnError("return")
 
   val values: Seq[OnError] = Seq(Fail, Drop, Return)
 }
 
 /**
- * Keeps the records of a stream that can't be read in files, one JSON object a line:
+ * DeadLetters: stores the unreadable records of a stream in files, with one JSON object per line.
  *
  * {{{
  *   <path>/query=<id>/batch=<number>/source-1-part-00000.json
  * }}}
  *
- * The task that reads a record writes it, and a file appears as a whole when its task is done: so
- * before the batch is. A batch that is run again after a restart begins with an empty folder, see
- * [[begin]]; a part that is read twice within a batch, as `foreachBatch` may do, is there once.
+ * The task that reads a record also writes it. A file appears atomically at the end of its task,
+ * and so before the end of the batch. A batch that runs again after a restart starts with an
+ * empty folder, see [[begin]]. A partition read twice within a batch, as in `foreachBatch`, is
+ * written once.
  *
  * @param source
- *   counts the sources of a query, from 1
+ *   number of the source in the query, from 1
  */
 private[changelog] final case class DeadLetters(path: String, source: Int = 1) {
   @transient private var file: DeadLetterFile = _
 
-  /** Called from generated code. The record counts as a change that is dropped. */
+  /** Writes a record, and returns one dropped change. Called from generated code. */
   def keep(line: UTF8String): ArrayData = {
     val context = TaskContext.get()
     if (context == null) throw SparkException.internalError("A record is read outside of a task")
@@ -137,14 +141,14 @@ private[changelog] final case class DeadLetters(path: String, source: Int = 1) {
     new GenericArrayData(Array[Any](InternalRow(ChangeTypes.Dropped, null, null)))
   }
 
-  /** Has a record kept, as an expression that gives its changes. */
+  /** Returns an expression that writes a record and returns its changes. */
   def keep(changes: ArrayType, line: Expression): Expression = Invoke(
     Literal.fromObject(this),
     "keep",
     changes,
     Seq(line),
     propagateNull = false,
-    // keeps the optimizer from evaluating it twice
+    // Prevents the optimizer from evaluating the call twice.
     isDeterministic = false)
 
   private[records] def file(query: String, batch: String, partition: Int): Path =
@@ -156,19 +160,19 @@ private[changelog] final case class DeadLetters(path: String, source: Int = 1) {
 
 private[changelog] object DeadLetters {
 
-  /** Lets the files of one source of a query have names of their own. */
+  /** Gives each source of a query its own file names. */
   def number(plan: LogicalPlan, source: Int): LogicalPlan = plan.transform { case node =>
     node.transformExpressions { case Literal(letters: DeadLetters, _: ObjectType) =>
       Literal.fromObject(letters.copy(source = source))
     }
   }
 
-  /** The folders for unreadable records that the sources of a plan have. */
+  /** Returns the dead letters of all sources of a plan. */
   def in(plan: LogicalPlan): Seq[DeadLetters] = plan.collect { case node =>
     node.expressions.flatMap(_.collect { case Literal(letters: DeadLetters, _) => letters })
   }.flatten
 
-  /** Removes what an earlier attempt at a batch has left. Called before its tasks run. */
+  /** Deletes the files of an earlier attempt at a batch. Called before the batch's tasks run. */
   def begin(all: Seq[DeadLetters], query: String, batch: Long): Unit =
     all.map(_.folder(query, batch.toString)).distinct.foreach { folder =>
       val files = folder.getFileSystem(SparkHadoopUtil.get.newConfiguration(SparkEnv.get.conf))
@@ -176,7 +180,7 @@ private[changelog] object DeadLetters {
     }
 }
 
-/** The records that one task could not read. */
+/** The unreadable records of one task. */
 private class DeadLetterFile(val context: TaskContext, letters: DeadLetters) {
   private val conf = SparkHadoopUtil.get.newConfiguration(SparkEnv.get.conf)
   private val target = letters.file(

@@ -29,12 +29,13 @@ import org.apache.spark.sql.types.{DataType, Decimal, DecimalType, StringType, S
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Parses JSON as a struct, as `from_json` does, except that a number that is kept as text keeps its digits,
- * where `from_json` reads a DOUBLE and writes that, and that a DECIMAL without room for a number's digits is
- * refused, where `from_json` rounds.
+ * Parses JSON as a struct like `from_json`, with two differences:
+ *
+ *   - A number read as text keeps its digits. `from_json` reads a DOUBLE and formats it.
+ *   - A number with too many digits for a DECIMAL is an error. `from_json` rounds.
  *
  * @param corrupt
- *   the column of a text that is not JSON of that schema
+ *   the column for a text that does not fit the schema
  */
 private[changelog] case class RecordParser(
     schema: StructType,
@@ -70,22 +71,25 @@ private[changelog] case class RecordParser(
   def apply(json: Expression): Expression =
     Invoke(Literal.fromObject(this), "parse", struct, Seq(json))
 
-  /** Called from generated code. */
+  /** Parses a text. Called from generated code. */
   def parse(json: UTF8String): InternalRow = {
     val rows = parser.parse(json)
     if (rows.hasNext) rows.next() else null
   }
 
-  /** The expression of Spark in its place, by which a query is known. */
+  /** Returns Spark's equivalent expression, for the recorded plan. */
   def ofSpark(json: Expression): JsonToStructs =
     JsonToStructs(schema, options, json, Some(timeZone))
 }
 
 private object RecordParser {
 
-  /** Refuses a number with more digits after the point than a decimal has; other texts are left to Spark. */
+  /**
+   * Rejects a number with more fraction digits than the decimal's scale. Spark handles other
+   * texts.
+   */
   private def checkDigits(json: JsonParser, scale: Int): Unit = {
-    // of a struct or a map, whose value comes next
+    // A field of a struct or map: the value is the next token.
     if (json.currentToken == JsonToken.FIELD_NAME) json.nextToken()
     Try(new BigDecimal(json.getText)).toOption.map(_.stripTrailingZeros).foreach { number =>
       if (number.scale > scale)
@@ -93,7 +97,7 @@ private object RecordParser {
     }
   }
 
-  /** A parser whose fractions are copied as decimals. */
+  /** Returns a parser that copies fractions as decimals. */
   private def exact(factory: JsonFactory, json: UTF8String): JsonParser = {
     val bytes = new ByteArrayInputStream(json.getBytes)
     new JsonParserDelegate(factory.createParser(new InputStreamReader(bytes, UTF_8))) {
@@ -106,9 +110,9 @@ private object RecordParser {
 }
 
 /**
- * Tells the file a record is in, where records are read from files and nothing comes in between
- * that holds rows back: then it is the file that is being read. Spark's `input_file_name()` would
- * refuse sources of several parts.
+ * RecordFile: the name of a record's file. Available for file sources without nodes that hold
+ * rows back, because the current file is then the record's file. Spark's `input_file_name()`
+ * would fail for sources of several parts.
  */
 private[changelog] object RecordFile {
   def nameIn(source: LogicalPlan): Option[Expression] =
@@ -136,12 +140,12 @@ private[changelog] object RecordFile {
 }
 
 /**
- * Reads the encodings of values that Spark has no expression for. All give null for what they
- * can't read. Called from generated code.
+ * RecordValues: reads encodings without an expression in Spark. All functions return null for
+ * unreadable values. Called from generated code.
  */
 object RecordValues {
 
-  /** An instant as microseconds since the epoch. `encoding` tells the unit. */
+  /** Reads an instant as microseconds since the epoch. `encoding` has the unit. */
   def micros(value: Long, encoding: UTF8String): java.lang.Long = encoding.toString match {
     case _ if value == PositiveInfinity || value == NegativeInfinity => null
     case "Timestamp" => Try(Long.box(Math.multiplyExact(value, 1000L))).getOrElse(null)
@@ -150,11 +154,11 @@ object RecordValues {
     case _ => null
   }
 
-  // PostgreSQL's driver writes 'infinity' and '-infinity' so
+  // PostgreSQL's driver writes 'infinity' and '-infinity' as these numbers.
   private val PositiveInfinity = 9223372036825200000L
   private val NegativeInfinity = -9223372036832400000L
 
-  /** A time of day as nanoseconds since midnight. `encoding` tells the unit. */
+  /** Reads a time of day as nanoseconds since midnight. `encoding` has the unit. */
   def nanosOfDay(value: Long, encoding: UTF8String): java.lang.Long = {
     val unit = encoding.toString match {
       case "Time" => TimeUnit.MILLISECONDS
@@ -166,11 +170,11 @@ object RecordValues {
     else unit.toNanos(value)
   }
 
-  /** A decimal sent as the bytes of its unscaled number, big end first, in base64. */
+  /** Reads a decimal from base64: the big-endian bytes of its unscaled number. */
   def decimal(text: UTF8String, scale: Int, targetPrecision: Int, targetScale: Int): Decimal =
     Try(exact(unscaled(text, scale), targetPrecision, targetScale)).getOrElse(null)
 
-  /** The same, of which digits are left out that the type has no room for. */
+  /** Reads a decimal like [[decimal]], and rounds excess digits. */
   def roundedDecimal(
       text: UTF8String,
       scale: Int,
@@ -183,8 +187,8 @@ object RecordValues {
     new BigDecimal(new BigInteger(Base64.getDecoder.decode(text.getBytes)), scale)
 
   /**
-   * A decimal sent as text. One with digits that the type has no room for is rounded only if the `encoding`
-   * is that of numbers that are not exact.
+   * Reads a decimal from text. Excess digits are rounded only for an inexact `encoding`, and
+   * unreadable otherwise.
    */
   def exactDecimal(
       text: UTF8String,
@@ -207,7 +211,7 @@ object RecordValues {
 
   private def exact(value: BigDecimal, precision: Int, scale: Int): Decimal = {
     val shortest = value.stripTrailingZeros
-    // too great an exponent would take all memory
+    // A large exponent would exhaust memory.
     if (shortest.scale > scale || shortest.precision - shortest.scale.toLong > precision) null
     else {
       val decimal = Decimal(shortest.setScale(scale))
@@ -215,7 +219,7 @@ object RecordValues {
     }
   }
 
-  /** Bytes in one of the encodings of Debezium's `binary.handling.mode`. */
+  /** Reads bytes in an encoding of Debezium's `binary.handling.mode`. */
   def bytes(text: UTF8String, encoding: UTF8String): Array[Byte] = Try {
     encoding.toString match {
       case "hex" => org.apache.spark.sql.catalyst.expressions.Hex.unhex(text.getBytes)

@@ -4,14 +4,14 @@
 package org.apache.spark.sql.changelog.sources
 
 /**
- * Records that describe changes as text, such as Debezium's and Canal's, as rows with a kind.
+ * Change records in text form, such as Debezium's and Canal's, read as rows with a kind.
  *
  * {{{
  *   DebeziumFormat, CanalFormat,   a record's text, parsed by from_json, as one ParsedRecord
  *   UpsertFormat
  *   RecordColumn, RecordValues     the text of one value as a value of its column's type
  *   RecordChanges                  a ParsedRecord as changes: below FromChangelog
- *   RecordFaults                   what becomes of a record that can't be read
+ *   RecordFaults                   the handling of unreadable records
  * }}}
  */
 package object records

@@ -24,7 +24,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, SourceOfPlan}
 import org.apache.spark.sql.changelog.sources.tables.TableVersion
 
 /**
- * The rows that a table has before a feed goes on with it.
+ * InitialSnapshot: the rows of a table before the first change of a feed.
  *
  * {{{
  *   feed [op, id, name]   =>   Union [op, id, name, _snapshot]
@@ -33,13 +33,14 @@ import org.apache.spark.sql.changelog.sources.tables.TableVersion
  *                              +- Project [NULL, id, name, true]
  *                                 +- rows of the snapshot, in the first batch
  * }}}
- * Columns keep the ids, and the event time, that they have in the feed. So does the order in which Spark asks
- * sources where they are: the feed first, so that one that begins with what is newest leaves nothing out.
+ *
+ * Columns keep the ids and event times of the feed. Spark asks the feed for its offsets before
+ * the snapshot. A feed that starts from its latest offset therefore misses no change.
  *
  * @param function
  *   the function that reads the feed
  * @param table
- *   the rows, as a plan that is no stream
+ *   the rows, as a plan without streams
  */
 private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, timeZone: String) {
   import InitialSnapshot._
@@ -47,12 +48,12 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
   if (streams(table)) throw SnapshotErrors.streaming(function)
 
   /**
-   * The rows of the snapshot beside those of a feed, and the column that tells them from these.
+   * Returns the union of a feed and the snapshot, and the column that marks snapshot rows.
    *
    * @param optional
-   *   columns of the feed that the snapshot need not have, by what it would call them
+   *   columns of the feed that the snapshot may lack, by their names in the snapshot
    * @param constants
-   *   columns of the feed that the snapshot does not have, and what they are
+   *   columns of the feed absent from the snapshot, with their values
    */
   def beside(
       feed: LogicalPlan,
@@ -87,7 +88,7 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
     found.headOption.filter(_ => found.size == 1)
   }
 
-  /** A value as an INSERT would write it into the column. */
+  /** Converts a value as an INSERT into the column would. */
   private def typed(found: Attribute, column: Attribute): Expression =
     if (DataType.equalsStructurally(found.dataType, column.dataType, ignoreNullability = true)) {
       found
@@ -121,7 +122,7 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
         toAttributes(data.columns))
     }
 
-  /** What the table is called, as far as it is called anything. */
+  /** Returns the name of the table, or a placeholder. */
   private def name: String = table match {
     case alias: SubqueryAlias if !alias.alias.startsWith("_") => alias.alias
     case _ => "of a query"
@@ -140,10 +141,10 @@ private object InitialSnapshot {
 }
 
 /**
- * What makes the source of a snapshot when a query is started.
+ * The data source of a snapshot, which creates the source when a query starts.
  *
  * @param rows
- *   the snapshot, as a plan that is no stream
+ *   the snapshot, as a plan without streams
  */
 private[changelog] class InitialSnapshotData(session: SparkSession, val rows: LogicalPlan)
     extends DataSource(session, InitialSnapshotProvider.Name)
@@ -165,10 +166,10 @@ private[changelog] class InitialSnapshotData(session: SparkSession, val rows: Lo
 
 private[changelog] object InitialSnapshotData {
 
-  /** What the format of such a stream is called. */
+  /** The name of the stream's format. */
   val Name: String = InitialSnapshotProvider.Name
 
-  /** The rows of the snapshot that a stream is of, if it is of one. */
+  /** Returns the rows of the snapshot read by a stream. None for other streams. */
   def rowsOf(stream: LogicalPlan): Option[LogicalPlan] = stream match {
     case relation: StreamingRelation =>
       relation.dataSource match {
@@ -178,17 +179,19 @@ private[changelog] object InitialSnapshotData {
     case _ => None
   }
 
-  /** Whether the rows of a snapshot's offset were copied, and so are there for the first batch only. */
+  /**
+   * Whether the rows of a snapshot's offset are a copy, which exists for the first batch only.
+   */
   def isCopied(offset: String): Boolean = SnapshotOffset.parse(offset).copy.nonEmpty
 }
 
 /**
- * The moment of a snapshot, as the one offset of its stream.
+ * SnapshotOffset: the single offset of a snapshot's stream, which pins the snapshot.
  *
  * @param copy
- *   what its copy is called, if one was made
+ *   the name of the copy, if any
  * @param tables
- *   the versions of the tables it reads, if none was
+ *   the versions of the tables, without a copy
  */
 private[snapshots] final case class SnapshotOffset(
     copy: Option[String],
@@ -200,7 +203,7 @@ private[snapshots] final case class SnapshotOffset(
 
 private[snapshots] object SnapshotOffset {
 
-  /** An offset as Spark gives it: from its log it is only known as JSON. */
+  /** Converts an offset from Spark. An offset from the log is JSON. */
   def of(offset: AnyOffset): SnapshotOffset = offset match {
     case moment: SnapshotOffset => moment
     case other => SnapshotOffset.parse(other.json)

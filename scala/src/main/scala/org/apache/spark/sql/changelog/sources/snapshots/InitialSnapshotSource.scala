@@ -22,16 +22,16 @@ import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.{PinnedTables, TableRows}
 
 /**
- * All rows of a snapshot in the first batch of a query, and none in any later one.
+ * Emits all rows of a snapshot in the first batch of a query, and no rows later.
  *
  * {{{
- *   no batch yet                 the moment is decided on: versions of tables, or a copy that is made now
- *   first batch, run again, too  the rows of that moment
- *   the batch is done            the copy is deleted
+ *   before the first batch       the snapshot is pinned: by versions of tables, or by a copy made now
+ *   first batch, and its rerun   the rows of the pinned snapshot
+ *   after the first batch        the copy is deleted
  * }}}
  *
  * @param folder
- *   where a copy is kept, below the checkpoint
+ *   the folder of a copy, below the checkpoint
  */
 private[snapshots] class InitialSnapshotSource(
     session: SparkSession,
@@ -74,7 +74,7 @@ private[snapshots] class InitialSnapshotSource(
   override def toString: String = InitialSnapshotProvider.Name
 
   private def decide(): SnapshotOffset = {
-    // of a start that ended before its batch was begun
+    // Left by a start that ended before its batch.
     copies.foreach(files.delete(_, true))
     PinnedTables.versions(session, rows) match {
       case Some(versions) => SnapshotOffset(None, versions)
@@ -96,7 +96,9 @@ private[snapshots] class InitialSnapshotSource(
       GoneRows(toAttributes(schema), () => SnapshotErrors.gone(path(copy).toString))
   }
 
-  /** Columns are called by numbers in a copy: names may have signs that files don't take. */
+  /**
+   * Numbers the columns of a copy, because names may have characters that files do not support.
+   */
   private def names: Seq[String] = schema.indices.map(place => s"c$place")
 
   private def copies: Seq[Path] =
@@ -111,8 +113,8 @@ private object InitialSnapshotSource {
 }
 
 /**
- * What Spark finds under the name of [[InitialSnapshotData]], which makes its sources itself: what they read is a
- * plan, and no option tells it.
+ * The format registered under the name of [[InitialSnapshotData]]. Creating a source by the
+ * format fails, because its rows are a plan that options cannot express.
  */
 class InitialSnapshotProvider extends StreamSourceProvider with DataSourceRegister {
 

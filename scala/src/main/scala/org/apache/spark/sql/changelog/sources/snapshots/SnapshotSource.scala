@@ -20,16 +20,17 @@ import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * The changes of a batch query's result, by comparing each snapshot of it with the one before.
+ * SnapshotSource: the changes of a batch query's result, by comparing each snapshot with the
+ * previous one.
  *
- * A snapshot is taken for each trigger and kept next to the checkpoint until the next one is
- * processed, so a batch that is run again sees the same changes. An offset is the number of a
- * snapshot; a snapshot that equals the one before is no offset.
+ * Each trigger takes a snapshot. A snapshot stays beside the checkpoint until the next one is
+ * processed, so a repeated batch has the same changes. An offset is the number of a snapshot. A
+ * snapshot equal to the previous one creates no offset.
  *
  * @param query
  *   the query, as SQL
  * @param folder
- *   where snapshots are kept
+ *   the folder of snapshots
  */
 class SnapshotSource(session: SparkSession, query: String, folder: Path, columns: StructType)
     extends LatestOffsetSource {
@@ -37,10 +38,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** Until when changes were processed, before the last time. */
+  /** The last processed snapshot before the previous commit. */
   private val processed = new AtomicLong(0)
 
-  /** Gives the snapshot to read up to: a new one, or that taken when the query started. */
+  /** Returns the snapshot to read up to: a new one, or the one taken when the query started. */
   private var latest: () => Option[LongOffset] = () => take()
 
   override def schema: StructType = withChangeType(columns)
@@ -54,7 +55,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 
   override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 
-  /** Takes a snapshot, and keeps it if it differs from the one before; the number of the last one kept. */
+  /**
+   * Takes a snapshot, and keeps it if it differs from the previous one. Returns the number of the
+   * last kept snapshot.
+   */
   private def take(): Option[LongOffset] = {
     val last = snapshots.maxOption.getOrElse(0L)
     val next = last + 1
@@ -75,7 +79,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 
   override def toString: String = s"snapshots of $query"
 
-  /** The last processed snapshot stays, to compare the next one with, and the one before it. */
+  /**
+   * Deletes old snapshots. The last processed snapshot stays for the next comparison, and so does
+   * its predecessor.
+   */
   override def commit(end: Offset): Unit = {
     val before = processed.getAndSet(numberOf(end))
     if (before != numberOf(end)) {
@@ -87,7 +94,7 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 
   private def numberOf(offset: Offset): Long = offset.json.toLong
 
-  /** What is left of the rows of both snapshots, each as often as it came or went. */
+  /** Returns the net changes between both snapshots, each row repeated by its count. */
   private def changes(from: Long, until: Long): DataFrame = {
     def signed(number: Long, kind: String) =
       read(number).withColumn(RowKind.ChangeTypeColumnName, lit(kind))
@@ -100,7 +107,7 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
       session.read.schema(columns).parquet(path(number).toString)
     } else session.createDataFrame(java.util.List.of[Row](), columns)
 
-  /** The numbers of the snapshots that are complete. */
+  /** Returns the numbers of the complete snapshots. */
   private def snapshots: Seq[Long] =
     if (!files.exists(folder)) Nil
     else {
@@ -115,7 +122,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
 object SnapshotSource {
   private val Prefix = "snapshot-"
 
-  /** What is needed to tell what comes after an offset, if the names are those of a source's snapshots. */
+  /**
+   * Returns the file needed for changes after an offset, if the names are snapshots of this
+   * source.
+   */
   def keptFor(offset: String, names: Set[String]): Option[String] =
     if (names.exists(_.startsWith(Prefix))) offset.toLongOption.map(Prefix + _) else None
 

@@ -15,8 +15,8 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 
 /**
- * The streaming source `changelog-snapshots`: the changes of a batch query, which is run once for
- * each trigger.
+ * The streaming source `changelog-snapshots`: the changes of a batch query that runs once per
+ * trigger.
  *
  * Option `query`: the query, as SQL; or `table`: a table or view.
  */
