@@ -70,10 +70,10 @@ object CheckPivot extends (LogicalPlan => Unit) {
 /**
  * Rejects `first` and `last` over a stream without an order.
  *
- * Batch Spark uses the order in which rows are read. A stream has no such order: rows of a batch
- * come from many tasks, a batch that runs again reads them in another order, and a retracted row
- * leaves no trace of its predecessor. A substitute order, such as the order of values, would give
- * a wrong answer to "the latest price".
+ * Batch Spark uses the order in which rows are read. A stream has no order of rows. The rows of a
+ * batch come from many tasks, and a repeated batch reads them differently. A retracted row leaves
+ * no trace of its predecessor. A substitute order, such as the order of values, would give a
+ * wrong answer to "the latest price".
  *
  * The check reads the analyzed query, where `any_value` is still a different function. For
  * `any_value` every row is correct.

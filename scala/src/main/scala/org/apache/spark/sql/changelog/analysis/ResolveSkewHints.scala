@@ -116,7 +116,7 @@ private[changelog] object SkewHint {
         s"a table, its columns and their values are expected, as in $Name('b', 'auction', (7, 8))")
   }
 
-  /** Returns the name of a table or a column, in parts. None for other expressions. */
+  /** Returns the name of a table or a column, in parts, if the expression is a name. */
   def nameParts(expression: Expression): Option[Seq[String]] = expression match {
     case StringLiteral(name) => Try(UnresolvedAttribute.parseAttributeName(name)).toOption
     case name: UnresolvedAttribute => Some(name.nameParts)
@@ -177,7 +177,8 @@ private[changelog] object SkewHint {
 private[analysis] object HintedTables {
 
   /**
-   * Returns `query` with `over` applied to each table of that name. None without such a table.
+   * Returns `query` with `over` applied to each table of the name, if the query reads a table of
+   * the name.
    */
   def placed(
       query: LogicalPlan,

@@ -83,8 +83,8 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
     sources(plan).flatMap(_.output).map(_.exprId).toSet
 
   /**
-   * Returns the sources read under their own columns. A source read under other columns may be
-   * the same object, so projections with marked columns are skipped.
+   * Returns the sources read under their own columns. Projections with marked columns are
+   * skipped, because several readings may share a source object.
    */
   private def sources(plan: LogicalPlan): Seq[FromChangelog] = plan match {
     case Project(columns, _: FromChangelog) if columns.exists(ReadSourcesOnce.isMarked) => Nil

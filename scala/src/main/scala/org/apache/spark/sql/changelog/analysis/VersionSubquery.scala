@@ -33,7 +33,7 @@ private[analysis] final case class VersionSubquery(
     extends PredicateHelper {
   import VersionSubquery._
 
-  /** Removes the nodes above the versions. None if a node has another effect. */
+  /** Removes the nodes above the versions, if they only select a version. */
   private def takenApart: Option[VersionSubquery] = versions match {
     case Project(columns, child) if columns.forall(isPlain) && belongsToQuery(versions) =>
       withoutProject(columns, child).takenApart

@@ -106,7 +106,7 @@ h1 { font-size: 20px; overflow-wrap: anywhere }
 @media (max-width: 600px) { body { margin: 12px } }
 """
 
-  /** CSS scoped so that it can be embedded in another page. */
+  /** Scoped CSS, for embedding in other pages. */
   private val Style =
     """
 .changelog .wide { overflow-x: auto; margin: 16px 0 }
@@ -185,8 +185,8 @@ private[explain] object PlanColour {
 
   /**
    * The style sheet with all colors for [[Scope]]. Dark values apply on pages marked as dark, as
-   * in Spark's UI and notebooks. They also apply on unmarked pages if the reader prefers dark
-   * pages.
+   * in Spark's UI and notebooks. The dark values also apply on unmarked pages if the reader
+   * prefers dark pages.
    */
   val style: String = {
     def values(colour: PlanColour => String) =

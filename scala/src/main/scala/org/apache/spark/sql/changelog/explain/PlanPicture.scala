@@ -102,7 +102,7 @@ private[explain] object PlanPicture {
   }
 }
 
-/** One node of a plan's picture: the name, and EXPLAIN's lines below. */
+/** A node of a plan's picture: the name, and EXPLAIN's lines below. */
 private[explain] case class PlanBox(node: ExplainNode) {
   import PlanBox._
   import PlanColour.{Good, Ink, Live, Quiet, Warning}

@@ -39,8 +39,7 @@ object AggregateForm {
       case _: PythonUDAF => Rows
       case _: GroupValue => Buffer
       case _ if !retracts => Buffer
-      // The result shows one of several equal texts, and that text may be deleted before the
-      // others.
+      // Equal texts may differ in bytes, and the displayed text may be deleted first.
       case function if call.isDistinct && !function.children.forall(isStable) => Rows
       case Min(value) if value.dataType == BooleanType => Buffer
       case Max(value) if value.dataType == BooleanType => Buffer
@@ -100,7 +99,8 @@ object AggregateForm {
     calls(agg).forall { call =>
       !call.isDistinct && apply(call, retracts) == Buffer && !seesOrder(call.aggregateFunction)
     } &&
-    // Sessions end by their own event time, so no other grouping column may have a watermark.
+    // The session itself has the event time, so further grouping columns must not have a
+    // watermark.
     !others.exists {
       case named: NamedExpression => named.metadata.contains(EventTimeWatermark.delayKey)
       case _ => false

@@ -10,7 +10,7 @@ import org.apache.spark.sql.changelog.plans.{ExplainNode, FromChangelog, StateTa
 import org.apache.spark.sql.changelog.{ChangelogMode, UpdateKind}
 
 /**
- * One reading of a shared part. A shared part is computed once.
+ * A reading of a shared part. A shared part is computed once.
  *
  * @param number
  *   number of the shared part in the query, from 1

@@ -15,26 +15,26 @@ import org.apache.spark.sql.changelog.inference.nodes.InferredNode
 import org.apache.spark.sql.changelog.plans.{FromChangelog, PassingTime, TemporalFilter}
 
 /**
- * Rejects expressions with a value that depends on chance or on the time of the evaluation. Such
- * expressions have three problems:
+ * Rejects expressions with a value that depends on chance or on the time of the evaluation. The
+ * problems of nondeterministic expressions:
  *
- *   - A retraction computes another value than the insert, so the inserted row is not found.
- *   - A batch that runs again emits other rows.
+ *   - A retraction computes another value than the insert, and the inserted row is not found.
+ *   - A repeated batch emits different rows.
  *   - The batch query evaluates all rows at today's time.
  *
  * Conditions on the current time in a [[TemporalFilter]] are supported.
  *
- * Nondeterministic user functions are evaluated once per row over insert-only input. They are
- * rejected in three cases:
+ * Nondeterministic user functions are evaluated once per row over insert-only input. The check
+ * rejects three cases:
  *
  *   - The input changes.
  *   - The node itself retracts results.
  *   - State keeps the result, or the result decides about state, as in `SELECT DISTINCT
- *     guess(a)`. A batch that runs again would store other rows than the emitted ones.
+ *     guess(a)`. A repeated batch would store rows different from the emitted rows.
  *
- * Results that are emitted and not stored are fine. Some functions, such as `first` and
- * `collect_list`, are nondeterministic only because Spark defines no order of rows. This check
- * skips them.
+ * Emitted results without state are fine. Some functions, such as `first` and `collect_list`, are
+ * nondeterministic only because Spark defines no order of rows. The check ignores these
+ * functions.
  */
 object CheckDeterminism {
   def apply(node: InferredNode): Unit = node.plan match {

@@ -68,7 +68,7 @@ object CheckExecutable {
     case _ => Some("there is no operator for it")
   }
 
-  /** State and retractions find a row by its texts, so their collation must be known. */
+  /** State and retractions find a row by texts, and the comparison needs a known collation. */
   private def collationObstacle(node: AnnotatedPlan): Option[String] = {
     val inputs = if (node.state.isEmpty) Nil else node.children.flatMap(_.plan.output)
     val outputs =
@@ -112,10 +112,7 @@ object CheckExecutable {
     mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
   }
 
-  /**
-   * Returns the reason why one of these expressions is not sortable. Each expression comes with
-   * its name.
-   */
+  /** Returns the reason why an expression is not sortable. Expressions are paired with names. */
   private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
     groups.collectFirst {
       case (group, name) if !RowOrdering.isOrderable(group.dataType) =>

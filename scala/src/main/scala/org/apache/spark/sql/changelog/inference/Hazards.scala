@@ -19,8 +19,7 @@ import org.apache.spark.sql.changelog.plans._
  *   - All rows stored by one task, without columns to distribute rows by. Aggregates combined
  *     before the shuffle and ranks in two levels are exempt.
  *   - A whole group recomputed for each change in the group.
- *   - A join without an equality: the join compares all rows with all rows, in one task or
- *     many.
+ *   - A join without an equality. The join compares every left row with every right row.
  *   - Before images sent only because the reader is in retract mode, where upsert mode would
  *     do.
  */

@@ -22,30 +22,28 @@ import org.apache.spark.sql.changelog.plans.{Rank, Salt, SkewedSide}
  *   Join a.x < b.y                =>    Join a.x < b.y, of a row of a with the copy of b that has its salt
  * }}}
  *
- * A rank in two levels gives the same result as one level. Let n be the last kept rank, and let
- * the order decide which row is better. For `row_number`, both levels break ties by the other
- * columns, in the same way. So only equal rows tie, and equal rows have the same salt.
+ * A rank in two levels gives the result of a single level. Let n be the last kept rank, and let
+ * the order decide which row is better. For `row_number`, both levels break ties by the remaining
+ * columns. Only equal rows tie then, and equal rows have equal salts.
  *
- *   - `row_number`, `rank`: the rank of a row is 1 plus the number of better rows. Among rows
- *     with the same salt there are at most as many. A row within n therefore passes the lower
+ *   - `row_number`, `rank`: the rank of a row is 1 plus the number of better rows. Among the
+ *     rows of a salt, the number is at most as large. A row within n therefore passes the lower
  *     level.
- *   - `dense_rank`: the rank is 1 plus the number of better values. Among a subset of the rows
- *     there are at most as many.
+ *   - `dense_rank`: the rank is 1 plus the number of better values. In a subset of the rows,
+ *     the number is at most as large.
  *   - Every row better than a row within n is within n too and passes the lower level. The row
- *     within n therefore has its true rank above. For a row beyond n that passes, the n first
- *     rows (or all rows of the n best values) also pass. The row is therefore beyond n above as
- *     well.
+ *     within n therefore has its true rank above. If a row beyond n passes, the n first rows,
+ *     or the rows of the n best values, pass too. The row is therefore beyond n above as well.
  *
- * Rows with columns that cannot be compared tie in any order, as in one level.
+ * Rows with incomparable columns tie in an arbitrary order, as in a single level.
  *
  * The upper level receives n rows of each salt, so two levels pay off only for a small n. With a
- * state TTL, the lower level would forget other rows than a single level, so the rank keeps one
- * level.
+ * state TTL, the rank keeps a single level: a lower level would forget different rows.
  *
  * A join spreads one side: the left side if the join type permits, else the right side. A side
- * with few rows, such as an aggregate without groups, is not spread. The other side is stored
- * once for each salt. The choice ignores statistics, because statistics change and stored rows
- * must be found again.
+ * with few rows, like a global aggregate, is not spread. The opposite side is stored once per
+ * salt. The choice ignores statistics, because statistics change and stored rows must be found
+ * again.
  *
  * @param salts
  *   the salts among which rows are divided; empty for one partition

@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.inference.nodes.StaticInference
 import org.apache.spark.sql.changelog.plans.{FromChangelog, RecursionInput, RecursiveQuery}
 
 /**
- * Extracts the changing inputs of recursive queries, so that an operator can store their rows.
+ * Extracts the changing inputs of recursive queries, for an operator to store the rows.
  *
  * {{{
  *   UnionLoop                          RecursiveQuery

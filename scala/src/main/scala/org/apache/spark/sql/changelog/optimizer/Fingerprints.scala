@@ -24,7 +24,7 @@ private[optimizer] class Fingerprints(root: AnnotatedPlan, sources: Map[Int, Str
   private lazy val readings = sharedIn(root)
 
   /**
-   * Returns the fingerprint of `part`. None in three cases:
+   * Returns the fingerprint of `part`, except in three cases:
    *
    *   - The part reads an unknown source.
    *   - The part has a shared part in common with the rest of the query.

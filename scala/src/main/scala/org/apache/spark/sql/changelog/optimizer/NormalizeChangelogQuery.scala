@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToC
  *   - Functions of typed datasets are called for rows. Python functions are called outside
  *     aggregates.
  *   - Each reading of a source has its own columns.
- *   - Parts that differ only in pruned columns become equal, so that they are computed once.
+ *   - Parts with differences only in pruned columns become equal, for a single computation.
  *   - Limits move below columns with subqueries.
  *   - `IN` and `EXISTS` become joins, by a rule that Spark runs later. Scalar subqueries become
  *     joins too. Columns read only by subqueries are pruned.
@@ -33,7 +33,7 @@ import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToC
  *   - Static rows are inserted once, unless a join only looks them up.
  *   - Join inputs keep an upsert key, and lose null filters implied by the join.
  *   - Inner joins on one key become one join.
- *   - A source emits only the columns that are read, so no operator stores others.
+ *   - A source emits only columns with a reader, so operators store nothing else.
  *   - Columns become nullable if their inputs are. Spark's rules for `INTERSECT ALL` and
  *     similar nodes forget this, and correct it only later.
  */

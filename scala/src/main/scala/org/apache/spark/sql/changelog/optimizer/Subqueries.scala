@@ -25,8 +25,8 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
  * }}}
  *
  * Spark pushes all filters down, to drop rows early. A filter with a changing subquery becomes a
- * join that stores its input, and there are fewer groups than rows. Groups with equal values in
- * different bytes stay unchanged, because a group shows the value of one row.
+ * join with stored input, and groups are fewer than rows. Groups with equal values in different
+ * bytes stay unchanged, because a group shows the value of one row.
  */
 private[optimizer] object LiftSubqueryFilters extends Rule[LogicalPlan] with PredicateHelper {
 

@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
 import org.apache.spark.sql.changelog.UpdateKind
 
 /**
- * The parts of an aggregate. They are no expressions of the node, because Spark allows calls of
- * aggregate functions in its own nodes only.
+ * The parts of an aggregate. The calls are no expressions of the node, because Spark allows
+ * aggregate calls only in Spark's nodes.
  *
  * @param grouping
  *   the group columns; empty for one row over everything

@@ -66,7 +66,7 @@ object ChangelogJoin {
 }
 
 /**
- * One side of a join: its join key, and the stored form of its rows.
+ * A side of a join: the join key, and the stored form of rows.
  *
  * @param key
  *   the side's join key, with equal bytes for equal values

@@ -21,8 +21,8 @@ import org.apache.spark.util.CollectionAccumulator
  *   the key whose `-U` and `+U` are neighbors in `child`, if any. A filter may leave a single
  *   image, which becomes `-D` or `+I`. A pair of equal images is dropped.
  * @param nettedBy
- *   columns with at most one change per value and batch. All rows of a value are neighbors in one
- *   task. None if unknown.
+ *   columns with at most one change per value and batch. The rows of a value are neighbors in one
+ *   task.
  * @param sendsUpdateBefore
  *   whether the reader wants `update_preimage`
  * @param columns
@@ -93,7 +93,7 @@ final class WatchedChanges extends Serializable {
   /** Records the EXPLAIN tree of the planned query. */
   def explainedBy(explanation: Explanation): Unit = known = Some(explanation)
 
-  /** Returns the recorded EXPLAIN tree. None before a batch is planned. */
+  /** Returns the recorded EXPLAIN tree, once a batch is planned. */
   def explained: Option[ExplainNode] = known.map(_.tree)
 
   /**

@@ -10,11 +10,11 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.microbatch.ReplayedVersions
 
 /**
- * Stores the rows of each partition, and emits the old and new rows of changed partitions. One of
- * Spark's own nodes computes its old and new result from them.
+ * Stores the rows of each partition, and emits the old and new rows of changed partitions. A node
+ * of Spark computes the old and the new result from these rows.
  *
  * @param partition
- *   the columns that rows are stored by; empty for one partition of all rows
+ *   the columns of the state's key; empty for a single partition
  * @param order
  *   the order of a partition's emitted rows; ties are ordered by the rows' columns
  * @param session
@@ -179,9 +179,9 @@ case class ChangelogRunning(
  * Running functions: functions over all rows of a partition up to each row.
  *
  * @param ofRows
- *   the buffers of functions that read rows one by one
+ *   the buffers of functions over single rows
  * @param ofPeers
- *   the buffers of functions that read all rows of one time at once
+ *   the buffers of functions over rows with equal times
  * @param results
  *   the results of a row, over the row and the buffers
  */

@@ -8,7 +8,7 @@ import org.json4s._
 import org.json4s.jackson.JsonMethods.{pretty, render}
 
 /**
- * One node of an EXPLAIN tree: the model of the text, the JSON and the golden files.
+ * A node of an EXPLAIN tree: the model of the text, the JSON and the golden files.
  *
  * @param node
  *   the node's name
@@ -71,7 +71,7 @@ final case class ExplainNode(
   /** Returns the tree as JSON, root first. */
   def toJson: String = pretty(render(json))
 
-  /** Returns all nodes, this one first. */
+  /** Returns the nodes of the tree, the root first. */
   def nodes: Seq[ExplainNode] = this +: children.flatMap(_.nodes)
 
   /** Returns the distinct hazards of all nodes. */

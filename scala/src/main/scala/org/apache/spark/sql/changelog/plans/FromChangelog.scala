@@ -52,7 +52,7 @@ object InputMode {
  * @param streaming
  *   whether the changes arrive in batches; if not, they are netted into a table at once
  * @param output
- *   the columns of the table: those of `child` without the change type
+ *   the columns of the table: the columns of `child` without the change type
  * @param unavailable
  *   the names of columns missing from a change, as an array; NULL for none. Missing columns keep
  *   their stored values.

@@ -20,7 +20,7 @@ trait KeepsState { this: LogicalPlan =>
 }
 
 /**
- * One table in an operator's state store, as shown by EXPLAIN.
+ * A table in an operator's state store, as shown by EXPLAIN.
  *
  * @param table
  *   the name, such as `groups` or `left rows`

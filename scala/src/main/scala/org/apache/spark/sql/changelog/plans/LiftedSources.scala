@@ -49,7 +49,7 @@ case class LiftedSource(index: Int, source: FromChangelog) extends LeafNode {
   override protected def doCanonicalize(): LogicalPlan = source.canonicalized
 }
 
-/** Gives columns the ids and names of other columns, one by one. */
+/** Renames columns to the ids and names of given columns. */
 object RenameColumns {
   def apply(columns: Seq[Attribute], wanted: Seq[Attribute]): Seq[NamedExpression] =
     wanted.zip(columns).map { case (other, column) =>

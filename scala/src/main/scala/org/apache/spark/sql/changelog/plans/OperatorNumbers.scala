@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
  * @param late
  *   rows before the watermark
  * @param taskMs
- *   the duration of all tasks, including other operators in the same tasks
+ *   the duration of the tasks, including operators in the same stage
  */
 final case class OperatorNumbers(
     rowsIn: Option[Long],
@@ -82,7 +82,7 @@ object OperatorNumbers {
     }
 }
 
-/** One number of an operator, with its names. Names are defined only here. */
+/** A number of an operator, with the only definition of the number's names. */
 sealed trait OperatorNumber {
 
   /** The name in JSON and in Spark's metrics. */

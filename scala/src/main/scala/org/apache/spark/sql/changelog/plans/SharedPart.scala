@@ -48,9 +48,9 @@ case class SharedReading(
 /**
  * A source without input in this batch.
  *
- * Spark uses an empty relation here. Its optimizer would remove the readers of the relation: a
- * union would lose an input, and columns would lose their ids. The optimizer leaves this unknown
- * node in place, so a query has an equal plan in every batch.
+ * Spark uses an empty relation here. Spark's optimizer would remove the readers of an empty
+ * relation: a union would lose an input, and columns would lose their ids. The optimizer leaves
+ * this unknown node in place, so a query has an equal plan in every batch.
  */
 case class IdleSource(override val output: Seq[Attribute]) extends LeafNode {
 

@@ -53,7 +53,7 @@ case class Skew(
 
   override lazy val distinctKeys: Set[ExpressionSet] = child.distinctKeys
 
-  // So that the node is resolved together with hints.
+  // Marks the node for the rules that resolve hints.
   override protected val nodePatterns: Seq[TreePattern] = Seq(UNRESOLVED_HINT)
 
   override protected def doCanonicalize(): LogicalPlan = child.canonicalized
@@ -104,7 +104,7 @@ object SkewedSide {
 
 /**
  * Salt: a number to divide indistinguishable rows among tasks. The salt is a hash of a row's key,
- * so that a retraction has the salt of its row.
+ * so a retraction has the salt of the row.
  *
  * Equal values have equal hashes. Spark's hash treats 0.0 and -0.0 as equal, and all NaNs. Texts
  * with a collation are hashed by their collation keys.
@@ -145,7 +145,7 @@ object Salt {
   }
 
   /**
-   * Returns the hashable columns that identify a row: its key, or all columns. Empty for at most
+   * Returns the hashable columns of a row's identity: the key, or every column. Empty for at most
    * one row.
    */
   def columns(output: Seq[Attribute], key: Option[AttributeSet]): Seq[Attribute] = {

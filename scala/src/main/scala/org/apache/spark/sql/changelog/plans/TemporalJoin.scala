@@ -89,7 +89,7 @@ case class ChangelogTemporalJoin(
 }
 
 /**
- * One side of a temporal join.
+ * A side of a temporal join.
  *
  * @param key
  *   the side's join key, with equal bytes for equal values

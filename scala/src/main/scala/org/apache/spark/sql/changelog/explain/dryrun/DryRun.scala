@@ -106,8 +106,8 @@ case class DryRunCommand(query: LogicalPlan, sample: Sample, format: ExplainForm
 }
 
 /**
- * Creates a temporary folder for a checkpoint. If the session has a checkpoint location, the
- * folder is created there, so that executors on other machines can reach it.
+ * Creates a temporary folder for a checkpoint. The folder is created in the session's checkpoint
+ * location, if set. Executors on remote machines can then reach the folder.
  */
 private[dryrun] object ThrowawayFolder {
 

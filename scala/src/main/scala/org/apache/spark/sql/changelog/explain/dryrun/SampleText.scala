@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.errors.ExplainErrors
 
 /**
- * One change of a sample, in text form.
+ * A change of a sample, in text form.
  *
  * @param line
  *   the complete line

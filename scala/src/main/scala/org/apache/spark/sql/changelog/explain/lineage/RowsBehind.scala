@@ -21,7 +21,7 @@ import org.apache.spark.sql.changelog.compat.SparkRules
 /**
  * Computes the rows of a plan once, and finds the input rows behind them.
  *
- * Found rows stay cached until `close`, so that lower nodes use the same rows.
+ * Found rows stay cached until `close`, for use by lower nodes.
  */
 private[lineage] class RowsBehind(session: SparkSession) extends AutoCloseable {
   private val kept = mutable.ArrayBuffer.empty[RDD[_]]

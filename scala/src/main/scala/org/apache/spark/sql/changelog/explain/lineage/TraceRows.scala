@@ -36,7 +36,7 @@ private[changelog] class TraceRows(session: SparkSession) {
 
   /** Traces all rows of an analyzed query without streams. */
   def apply(query: LogicalPlan): Seq[TracedNode] = {
-    // One current time for all computations.
+    // A single current time for every computation.
     val plan = ResolvePassingTime.at(query, System.currentTimeMillis())
     plan
       .collectWithSubqueries { case leaf: LeafNode if leaf.isStreaming => leaf }

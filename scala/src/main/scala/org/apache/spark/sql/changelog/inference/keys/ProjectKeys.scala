@@ -57,7 +57,7 @@ object ProjectKeys {
   }
 
   /**
-   * Returns all ways to take one element of each choice. Without choices, returns one empty
+   * Returns the combinations of an element from each choice. Without choices, returns an empty
    * combination.
    */
   def combinations[T](choices: Seq[Seq[T]]): Seq[Seq[T]] =
@@ -128,8 +128,8 @@ object ProjectKeys {
  * }}}
  *
  * Two conditions apply. Each side has at most one row per value of the join key, and the join key
- * alone decides about matches. An unmatched row then has a join key that no row of the opposite
- * side has. Rows with NULL never match, so one column of each pair must be non-null.
+ * alone decides about matches. The join key of an unmatched row then does not occur on the
+ * opposite side. Rows with NULL never match, so one column of each pair must be non-null.
  */
 private[inference] object CoalescedKeys {
 

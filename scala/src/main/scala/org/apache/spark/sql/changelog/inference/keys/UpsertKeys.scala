@@ -27,12 +27,12 @@ import org.apache.spark.sql.changelog.plans.{
  * UpsertKeys: derives the columns that identify a row of each node's output from the keys of the
  * inputs.
  *
- * An upsert key guarantees that no two rows are equal in the key at the end of a batch. In other
- * systems, changes overtake each other in a shuffle. A key must then contain the shuffle columns,
- * or versions of one row arrive in any order. Here a batch is applied as a whole and netted by
- * key, so keys survive every exchange.
+ * An upsert key guarantees distinct key values at the end of a batch. In some systems, changes
+ * overtake each other in a shuffle. A key must then contain the shuffle columns, or versions of a
+ * row arrive out of order. Here a batch is applied as a whole and netted by key, so keys survive
+ * every exchange.
  *
- * The result holds only minimal keys: no key contains another one. The empty key means at most
+ * The result holds only minimal keys: no key contains a second key. The empty key means at most
  * one row.
  */
 object UpsertKeys {
@@ -121,7 +121,7 @@ object UpsertKeys {
       left: Seq[AttributeSet],
       right: Seq[AttributeSet]): Seq[AttributeSet] = {
     val equi = EquiJoin(join)
-    // Whether each row of the opposite side matches at most one row of this side.
+    // Whether each row of the opposite side has at most one match.
     val meetsOneLeft = left.exists(_.subsetOf(equi.columns(left = true)))
     val meetsOneRight =
       join.joinType == LeftSingle || right.exists(_.subsetOf(equi.columns(left = false)))

@@ -15,14 +15,14 @@ import org.apache.spark.sql.changelog.plans.StateTable
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 
 /**
- * Infers the changes of an aggregate: a group appears, its result changes, and the group
- * disappears with its last row.
+ * Infers the changes of an aggregate: a group appears with the first row, changes, and disappears
+ * with the last row.
  *
- * The aggregate knows the old result from state, so it can emit updates with or without before
- * images. It must know which rows leave a group, so it asks for both images of an update. Without
- * functions (`DISTINCT`), a group's row never updates, and over insert-only input it never
+ * State has the old result, so the aggregate can emit updates with or without before images. The
+ * aggregate asks for both images of input updates, to know the rows removed from a group. Without
+ * functions (`DISTINCT`), a group's row never updates. Over insert-only input, the row never
  * disappears. An aggregate without grouping columns is one row. A session disappears when a later
- * row merges it with another session.
+ * row merges two sessions.
  *
  * In append mode, an aggregate by event time emits each group once, after the watermark closes
  * the group.

@@ -18,12 +18,12 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * Infers the changes of a join of two changelogs, or of a changelog with a static input.
  *
  * An inner join passes the kinds of its inputs to the pairs. A semi join also deletes left rows
- * when right rows disappear. Every other join retracts a padding row (or a left row, or a flag)
- * at the first match, and emits it again after the last match disappears. This happens even if
- * both inputs are insert-only.
+ * when right rows disappear. The remaining joins retract a padding row, a left row or a flag at
+ * the first match. After the last match disappears, the join emits the row again. Retractions
+ * occur even over insert-only inputs.
  *
- * A side may omit before images only if one of its upsert keys contains the join key. Both
- * versions of a row then have the same join key, and the new row replaces the stored old row.
+ * A side may omit before images only if an upsert key of the side contains the join key. Both
+ * versions of a row then have equal join keys, and the new row replaces the stored old row.
  * Otherwise an update may move a row to another join key, and the old join key would miss the
  * removal. The reverse, a join key that contains the side's key, is not enough: the remaining
  * columns of the join key may change.

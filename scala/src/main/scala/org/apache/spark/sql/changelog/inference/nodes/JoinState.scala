@@ -25,11 +25,11 @@ import org.apache.spark.sql.changelog.plans.{LookupJoin, SideForm, SkewedSide, S
  *   the rows are never looked up                     nothing
  * }}}
  *
- * A preserved side needs the number of matches of each row. Without a further condition, all rows
- * of a join key have the same number of matches: the row count of the other side. With a further
- * condition, each row is stored with its own number. An exception is another side with at most
- * one row per join key: the operator has that row at hand, and the row does not expire before the
- * rows it matches.
+ * A preserved side needs the number of matches of each row. Without a further condition, the
+ * number is equal for every row of a join key: the row count of the opposite side. With a further
+ * condition, each row is stored with a number. An exception is an opposite side with at most one
+ * row per join key. The operator has the single row at hand, and the row does not expire before
+ * its matches.
  */
 final case class JoinState(
     join: Join,
@@ -147,7 +147,7 @@ final case class JoinState(
 object JoinState {
 
   /**
-   * One side of a join.
+   * A side of a join.
    *
    * @param replacedBy
    *   the key by which new rows replace old ones, for an input without before images

@@ -12,8 +12,8 @@ import org.apache.spark.sql.changelog.plans.StateTable
 import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode, UpdateKind}
 
 /**
- * NodeInference: the rule of one kind of node, from the kinds of its inputs to its own kinds and
- * its demands.
+ * NodeInference: the rule of a kind of node. A rule derives the node's row kinds and demands from
+ * the inputs.
  */
 trait NodeInference {
 
@@ -30,7 +30,7 @@ trait NodeInference {
 
   /**
    * Returns the reason why the node cannot omit before images for a consumer that replaces rows
-   * by `key`. The key is one of the node's upsert keys. Called only for nodes that update.
+   * by `key`. `key` is an upsert key of the node. Called only for nodes with updates.
    */
   def objection(node: InferredNode, key: AttributeSet): Option[String]
 
@@ -41,7 +41,7 @@ trait NodeInference {
   def pairsUpdates(node: InferredNode): Boolean =
     !forwards || node.children.forall(_.pairsUpdates)
 
-  /** Returns the node's demands on its inputs to satisfy `demand`, and its strategy. */
+  /** Returns the node's demands on the inputs to satisfy `demand`, and the node's strategy. */
   def decide(node: InferredNode, demand: Demand): Decision
 }
 
@@ -63,10 +63,7 @@ final case class InferredNode(
 
   def child: InferredNode = children.head
 
-  /**
-   * Returns the reason why updates by `key` need before images. None if they do not, or without
-   * updates.
-   */
+  /** Returns the reason why updates by `key` need before images, if so. */
   def objection(key: AttributeSet): Option[String] =
     if (kinds.update) rule.objection(this, key) else None
 
@@ -79,12 +76,11 @@ final case class InferredNode(
 }
 
 /**
- * Demand: the form of updates a consumer wants from one input.
+ * Demand: the form of updates requested from an input.
  *
  * Updates without before images require a key: two rows with an equal key are versions of one
- * row. One upsert key of a stream can permit such updates and another can forbid them. For
- * example, a Top-N with rank numbers replaces rows by slot or by row. The key is therefore part
- * of the demand.
+ * row. Some upsert keys of a stream permit such updates, and some do not. For example, a Top-N
+ * with rank numbers replaces rows by slot or by row. The key is therefore part of the demand.
  *
  * @param reason
  *   the reason, as a clause: "... because `reason`"
@@ -109,12 +105,12 @@ object Demand {
   def newRowsBy(key: AttributeSet, reason: String): Demand =
     Demand(OnlyUpdateAfter, Some(key), reason)
 
-  /** Returns the demand of an operator that does not store old versions of its input's rows. */
+  /** Returns the demand of an operator without stored old versions of input rows. */
   def takesBack(consumer: LogicalPlan): Demand =
     bothImages(s"${DescribeNode.short(consumer)} must take the old row back")
 }
 
-/** Decision: a node's demands on its inputs, and its description in EXPLAIN. */
+/** Decision: a node's demands on the inputs, and the node's description in EXPLAIN. */
 final case class Decision(
     inputs: Seq[Demand],
     strategy: Option[String] = None,

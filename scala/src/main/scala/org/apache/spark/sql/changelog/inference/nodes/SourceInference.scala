@@ -14,11 +14,10 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 /**
  * Infers the changes of sources: `from_changelog`, and insert-only streams.
  *
- * A feed with before images emits them, or omits them for a consumer that finds the old row by
- * the feed's key. A feed without before images is normalized: the operator stores the last row of
- * each key for retractions. Normalization does not depend on the consumer. Even if no operator
- * needs before images, a repeated row must not be emitted again, and a delete must carry the
- * deleted row.
+ * A feed with before images omits them for a consumer that finds the old row by the feed's key. A
+ * feed without before images is normalized: the operator stores the last row of each key for
+ * retractions. Normalization does not depend on the consumer. Even if no operator needs before
+ * images, a repeated row must not be emitted again, and a delete must carry the deleted row.
  */
 object SourceInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -126,7 +125,7 @@ object RootInference extends NodeInference {
       if (key.isEmpty) "the result is one row, which the sink replaces"
       else s"the sink replaces rows by key ${DescribeNode.key(key)}")
 
-  /** Returns the key by which the reader replaces rows. None for a result that never changes. */
+  /** Returns the key by which the reader replaces rows, if the result changes. */
   private def sinkKey(root: ToChangelog, input: InferredNode): Option[AttributeSet] = {
     val wanted = AttributeSet(root.key)
     if (root.key.nonEmpty) {

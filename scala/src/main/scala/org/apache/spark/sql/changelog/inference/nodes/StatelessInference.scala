@@ -24,10 +24,10 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * projections, generators, grouping sets, watermarks and exchanges. A sort has no meaning for a
  * changelog and is dropped.
  *
- * A stateless node passes its consumer's demand to its input, with an equal key, as far as the
- * key is preserved. An exchange preserves every key. In other systems an exchange loses a key
- * when versions of one row overtake each other. Here the changes of a batch are applied as a
- * whole, so versions cannot overtake each other.
+ * A stateless node passes the consumer's demand to the input, as far as the key is preserved. An
+ * exchange preserves every key. In some systems an exchange loses a key, because versions of a
+ * row overtake each other. Here the changes of a batch are applied as a whole, so versions cannot
+ * overtake each other.
  */
 object StatelessInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
@@ -169,9 +169,9 @@ object StaticInference extends NodeInference {
  * a table. Each batch reads the static side again and joins each change with the current rows.
  * The join stores no state.
  *
- * Such a join can only look up. A static side may also emit rows without a change: padding rows,
- * or rows that depend on missing rows of the changelog. Such a join needs state, and treats the
- * static side as a changelog with inserts in the first batch.
+ * A join without state can only look up. Some join types emit static rows without a change:
+ * padding rows, or rows without a match. These joins need state, and treat the static side as a
+ * changelog with inserts in the first batch.
  */
 private[changelog] object StaticSide {
 

@@ -123,8 +123,8 @@ object EmitOnCloseInference extends NodeInference {
   }
 
   /**
-   * Returns the query `node` with emit on close, or None if the rows have no event time. Fails if
-   * rows can change after the watermark has passed them.
+   * Returns the query `node` with emit on close, if the rows have an event time. Fails if rows
+   * can change after the watermark has passed.
    */
   def over(node: InferredNode): Option[EmitOnClose] = {
     val times = ClosingTimes(node).filter(_.latestOf.nonEmpty)

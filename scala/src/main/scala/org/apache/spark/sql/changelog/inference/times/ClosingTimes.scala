@@ -30,10 +30,9 @@ import org.apache.spark.sql.changelog.plans._
  *   union                the latest of all inputs' times
  * }}}
  *
- * An operator drops late rows by an event time of its own. If input rows can still change at that
- * time, the result can become wrong without notice, so such a node has no closing time. Operators
- * above a join with waiting rows have a delayed watermark, and emit held rows later: see
- * [[WatermarkDelay]].
+ * An operator drops late rows by an event time of its own. If input rows can still change then,
+ * the result might become silently wrong. Such a node has no closing time. Operators above a join
+ * with waiting rows have a delayed watermark, and emit held rows later: see [[WatermarkDelay]].
  */
 private[inference] object ClosingTimes {
 
@@ -106,8 +105,8 @@ private[inference] object ClosingTimes {
   }
 
   /**
-   * Returns the columns whose time `result` has, or a time that is never earlier. None for a
-   * plain column.
+   * Returns the columns behind a computed time `result`. The result equals their time, or is
+   * never earlier.
    */
   private def derived(result: NamedExpression): Option[(Seq[Attribute], Attribute)] =
     result match {
@@ -119,8 +118,8 @@ private[inference] object ClosingTimes {
     }
 
   /**
-   * Returns the columns whose time `expression` is: the first non-null one, or the end of a
-   * window.
+   * Returns the columns behind the time `expression`: the first non-null column, or a window's
+   * end.
    */
   private def timeOf(expression: Expression): Option[Seq[Attribute]] = expression match {
     case column: Attribute => Some(Seq(column))

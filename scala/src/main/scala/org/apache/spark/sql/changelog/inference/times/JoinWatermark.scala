@@ -57,8 +57,8 @@ final case class JoinWatermark(
   }
 
   /**
-   * Returns the event time of each side by which rows are late. Once rows of a side expire, a
-   * late row of either side would miss matches. None if no rows expire.
+   * Returns the event time of each side by which rows are late, if rows expire. Once rows of a
+   * side expire, a late row of either side would miss matches.
    */
   def lateBy: Seq[Option[Expression]] = {
     val sometime = over(Sometime)
@@ -160,7 +160,7 @@ private[inference] object JoinClosingTimes {
     def untilLeft(right: ClosingTime, left: ClosingTime): Option[ClosingTime] =
       until(right, left, (of, met) => delay(met, of, swapped = true))
 
-    /** Returns the non-null one of two times, if one is NULL or both are equal. */
+    /** Returns the first non-null time, if only one is set or both are equal. */
     def asOne(left: ClosingTime, right: ClosingTime): ClosingTime =
       (left.latestOf, right.latestOf) match {
         case (Seq(l), Seq(r)) if l.delay == r.delay && areEqual(l, r) =>

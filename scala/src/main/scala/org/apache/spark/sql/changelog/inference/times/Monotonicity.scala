@@ -21,8 +21,8 @@ object Direction {
 }
 
 /**
- * Monotonicity: finds the direction in which updates move columns. Operators use it to drop rows
- * that later rows can only displace. A count over insert-only input grows, a minimum falls, and a
+ * Monotonicity: finds the direction in which updates move columns. Operators may drop a row that
+ * later rows can only displace. A count over insert-only input grows, a minimum falls, and a
  * group's columns are constant.
  *
  * A node with deletes guarantees nothing, because a deleted row may return with any value.
@@ -40,7 +40,7 @@ object Monotonicity {
         nullsAreWorst && direction == (if (order.direction == Descending) Up else Down)
     }
 
-  /** Returns the direction in which updates of `node` move `expression`. None if unknown. */
+  /** Returns the direction in which updates of `node` move `expression`, if known. */
   def directionOf(node: InferredNode, expression: Expression): Option[Direction] =
     if (node.kinds.delete) None
     else if (node.kinds.isInsertOnly || expression.foldable) Some(Constant)

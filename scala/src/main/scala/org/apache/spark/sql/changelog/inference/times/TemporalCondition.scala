@@ -32,8 +32,8 @@ object TemporalCondition extends PredicateHelper {
     if (isPlain(condition)) positive(condition).map(splitConjunctivePredicates) else None
 
   /**
-   * Returns the normalized condition that `condition` is false or NULL, or None if normalization
-   * is impossible.
+   * Returns the normalized condition that `condition` is false or NULL, if normalization is
+   * possible.
    */
   def untrue(condition: Expression): Option[Expression] =
     if (isPlain(condition)) positive(condition).flatMap(notTrue) else None
@@ -98,10 +98,7 @@ object TemporalCondition extends PredicateHelper {
       both(negative(comparison), anyNull(comparison.children: _*))(Or(_, _))
   }
 
-  /**
-   * Returns the condition that one of `values` is NULL. None if the answer may depend on the
-   * time.
-   */
+  /** Returns the condition that one of `values` is NULL, if independent of the time. */
   private def anyNull(values: Expression*): Option[Expression] = {
     val nullable = values.filter(_.nullable)
     if (nullable.exists(PassingTime.isIn)) None
@@ -151,8 +148,8 @@ object TemporalCondition extends PredicateHelper {
   }).filter(_ != 0)
 
   /**
-   * Returns 1 for a value that grows over time, -1 for a falling value, 0 for a constant. None if
-   * unknown.
+   * Returns 1 for a value that grows over time, -1 for a falling value and 0 for a constant, if
+   * known.
    */
   private def trend(value: Expression): Option[Int] = value match {
     case _ if !PassingTime.isIn(value) => Some(0)

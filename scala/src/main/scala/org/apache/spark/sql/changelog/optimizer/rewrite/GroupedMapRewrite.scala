@@ -31,9 +31,8 @@ import org.apache.spark.sql.changelog.plans._
  * The function's results do not name a version of the rows, so Spark's operator stands in the
  * plan twice.
  *
- * The rows of cogrouped inputs are stored together, so that a change on one side replays the
- * group on both. Each row has the number of its side, and NULL in the columns of the opposite
- * side.
+ * The rows of cogrouped inputs are stored together, and a change on either side replays the whole
+ * group. Each row has the number of its side, and NULL in the columns of the opposite side.
  *
  * If groups are emitted once, after the watermark closes them, only the last version is replayed,
  * without netting.

@@ -124,10 +124,9 @@ private[optimizer] object JoinRewrite extends NodeRewrite {
  *                                           +- auctions
  * }}}
  *
- * A row of the skewed side gets a salt by a hash of its key, so its retraction gets the same
- * salt. Each skewed row meets one copy of each matching row of the opposite side. The result, its
- * keys and the padding rows therefore do not change. An update of an opposite row changes all
- * copies.
+ * The salt of a skewed row is a hash of the row's key, so a retraction gets an equal salt. Each
+ * skewed row meets one copy of each matching row of the opposite side. The result, its keys and
+ * the padding rows therefore do not change. An update of an opposite row changes all copies.
  */
 private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: SkewedSide) {
   private val copied =
@@ -169,7 +168,7 @@ private[rewrite] class SpreadRows(node: AnnotatedPlan, equi: EquiJoin, skew: Ske
     Salt.columns(side.plan.output, key)
   }
 
-  /** Returns the condition for rows with skewed values. None if all rows are spread. */
+  /** Returns the condition for rows with skewed values, unless every row is spread. */
   private def isSkewed(isLeft: Boolean): Option[Expression] = {
     val key = equi.key(isLeft).map(EquiJoin.plain)
     skew.values

@@ -132,7 +132,7 @@ private[optimizer] object OutputRewrite {
     /** The rows are insert-only, or netted by the operator. */
     case object None extends Netting
 
-    /** One row per key, because before images are omitted. */
+    /** A single row per key, because before images are omitted. */
     case class Alone(key: Seq[Attribute]) extends Netting
 
     /** Before and after images are neighbors. */
@@ -175,8 +175,8 @@ private[optimizer] object OutputRewrite {
 
   /**
    * Returns the key by which a reader without before images replaces rows. A batch then holds at
-   * most one change per value of this key. None for a reader with before images, or without
-   * replaced rows.
+   * most one change per key. Readers with before images, or without replaced rows, have no such
+   * key.
    */
   private def replacedBy(root: AnnotatedPlan): Option[Seq[Attribute]] = {
     val sink = root.plan.asInstanceOf[ToChangelog]
@@ -216,7 +216,7 @@ private[rewrite] object NettedKeys {
     // A window without before images is netted by the consumer's key.
     case _: Window if node.mode.updateKind == UpdateKind.OnlyUpdateAfter => node.upsertKeys
     case rank: Rank =>
-      // A row that changes its partition leaves one partition and enters another.
+      // An update may move a row from one partition to the next.
       val partition = AttributeSet(rank.partitionBy)
       UpsertKeys.slotKey(rank) match {
         case Some(slot) => node.upsertKeys.filter(_ == slot)

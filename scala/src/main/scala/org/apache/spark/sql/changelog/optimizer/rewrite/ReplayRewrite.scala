@@ -30,8 +30,8 @@ import org.apache.spark.sql.changelog.plans.{ChangelogConsolidate, ChangelogRepl
  *
  * The aggregate remains Spark's own and supports every function of Spark. The aggregate computes
  * the old result over the old rows and the new result over the new rows. Netting leaves the
- * difference. Sessions are found among all rows with equal values in the other groups, so rows
- * are stored by the other groups.
+ * difference. Sessions are found among rows with equal values in the remaining groups, so rows
+ * are stored by the remaining groups.
  *
  * If groups are emitted once, after the watermark closes them, only the last version is replayed,
  * without netting.

@@ -164,7 +164,7 @@ private[optimizer] class WatchNodes(watched: WatchedChanges, root: AnnotatedPlan
  *   +- rates                                  +- rates                   read from the beginning
  * }}}
  *
- * Operators that emit their stored result have idle sources in this batch.
+ * Below an operator that emits stored results, sources are idle in the first batch.
  */
 private[optimizer] object FirstBatchOnState {
 
