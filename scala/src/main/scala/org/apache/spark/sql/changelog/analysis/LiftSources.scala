@@ -114,7 +114,7 @@ object LowerSources extends Rule[LogicalPlan] {
 
   /**
    * Moves limits directly above their sorts, which may use columns absent from the subquery's
-   * output. Only there, Spark finds the order in which to count rows for each outer row.
+   * output. Only then does Spark find the order for counting rows per outer row.
    */
   private def limitsOnSorts(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case Offset(count, Project(columns, sort: Sort)) => Project(columns, Offset(count, sort))

@@ -136,8 +136,8 @@ object ReadStreams {
  * }}}
  *
  * Spark considers the readings of one view different streams, because their columns differ. Each
- * reading would have its own offsets, and a batch could contain more rows of one reading than of
- * another. Separately created streams and different ways of reading stay separate.
+ * reading would have separate offsets, and a batch could contain different rows of each reading.
+ * Separately created streams and different ways of reading stay separate.
  *
  * The rule also numbers the sources, and copies of a common table expression keep the number.
  * Without numbers, sources with equal columns look equal in a batch without input.
@@ -221,8 +221,8 @@ object ReadSourcesOnce extends Rule[LogicalPlan] {
 
   /**
    * Marks the columns of a repeated reading. Spark never considers an alias with its own metadata
-   * redundant. Without the mark, a column read by one side of a join would have one id on both
-   * sides. A join pushed below a projection would then find the column twice.
+   * redundant. Without the mark, a column read by only one side of a join would have equal ids on
+   * both sides. A join pushed below a projection would then find the column twice.
    */
   private val Mark = "spark.sql.changelog.readOnceMore"
 

@@ -117,7 +117,7 @@ object ResolvePassingTime extends Rule[LogicalPlan] {
  */
 private[analysis] object TimeWord {
 
-  /** Returns the time that an expression stands for, if the expression is such a word. */
+  /** Returns the meaning of an expression, if the expression is a word for a time. */
   def unapply(expression: Expression): Option[Expression] = expression match {
     case literal: Literal if isTime(literal.dataType) =>
       textOf(literal.origin)
@@ -132,7 +132,8 @@ private[analysis] object TimeWord {
   }
 
   /**
-   * Returns the first such word among the typed literals of `VALUES`, whose rows are constants.
+   * Returns the first word for a time among the typed literals of `VALUES`. The rows of `VALUES`
+   * are constants.
    */
   def inValues(plan: LogicalPlan): Option[String] = plan match {
     case values: LocalRelation =>

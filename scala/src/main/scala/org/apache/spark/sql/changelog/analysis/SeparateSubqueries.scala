@@ -51,9 +51,7 @@ private[analysis] object SeparateSubqueries extends Rule[LogicalPlan] {
       else join.copy(right = own).rewriteAttrs(AttributeMap(right.output.zip(own.output)))
   }
 
-  /**
-   * Equal subqueries beside each other stay equal: one may be in GROUP BY, and another in SELECT.
-   */
+  /** Equal subqueries beside each other stay equal, for example in GROUP BY and SELECT. */
   private def separate(plan: LogicalPlan, around: Set[ExprId]): LogicalPlan = {
     val taken = around ++ columnsOf(plan)
     plan.transformAllExpressions { case subquery: SubqueryExpression =>

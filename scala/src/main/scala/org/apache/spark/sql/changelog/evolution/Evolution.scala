@@ -29,8 +29,8 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
  *
  * Operators with equal meaning keep their state. New operators start from the stored rows of kept
  * operators. Operators that read sources directly read from the beginning, up to the
- * predecessor's last offset. This happens in one batch, the first batch of a new checkpoint. The
- * old checkpoint stays unchanged.
+ * predecessor's last offset. The first batch of a new checkpoint rebuilds all state. The old
+ * checkpoint stays unchanged.
  *
  * @param from
  *   the checkpoint of the stopped predecessor
@@ -65,7 +65,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private val known = new KnownSources(record.streams, changedRecord.streams)
   private val reads = new FirstBatchReads(planned, changedRecord.operators, kept)
 
-  /** The state plan of each operator: first those of the changed query, then dropped ones. */
+  /** The state plan of each operator, first of the changed query, then of dropped operators. */
   val operators: Seq[StatePlan] = StatePlan.all(changedRecord.operators, kept)
 
   // All checks run before anything is written.
@@ -88,8 +88,8 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    * @param into
    *   the new checkpoint, created atomically: a missing or empty folder
    * @param held
-   *   the rows of the target. With them the first batch emits only differences, without them all
-   *   rows.
+   *   the rows of the target. With the rows, the first batch emits only differences. Without
+   *   them, the first batch emits everything.
    * @param noted
    *   whether the sink asks the target about the origin of its rows
    */
@@ -201,7 +201,7 @@ object StatePlan {
  * ReusableState: the parts of a changed query that reuse state of the predecessor.
  *
  * A part is reused if the predecessor has an equal part, and the state holds the part's whole
- * result. Operators above are rebuilt from these rows. Of nested parts only the largest is
+ * result. Operators above are rebuilt from these rows. Among nested parts, only the largest is
  * reused.
  */
 private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[OperatorRecord]) {
@@ -223,7 +223,7 @@ private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[Operato
 
   def contains(operator: OperatorRecord): Boolean = operator.ids.forall(operators)
 
-  /** Whether the operator emits all rows of its result in the first batch. */
+  /** Whether the operator emits the whole result in the first batch. */
   def emits(operator: OperatorRecord): Boolean = operator.part.exists(largest.contains)
 
   /** Returns the old number of each operator with kept state, by its new number. */
@@ -238,8 +238,8 @@ private[evolution] class ReusableState(was: Seq[OperatorRecord], is: Seq[Operato
 }
 
 /**
- * The sources of a changed query that its predecessor has read. If one source is read twice, both
- * readings have an equal offset, so either may serve the kept state.
+ * The sources of a changed query already read by the predecessor. If a source is read twice, both
+ * readings have the same offset, so either may serve the kept state.
  *
  * @param was
  *   names of the predecessor's sources, in the order of offsets

@@ -60,9 +60,8 @@ private[evolution] class CheckFilesThere(
 }
 
 /**
- * Rejects a changed query whose first batch would recompute rows that depend on their arrival.
- * Two kinds of rows are safe: rows read from kept state above them, and rows new in the changed
- * query.
+ * Rejects a changed query if the first batch would recompute rows that depend on arrival. Two
+ * kinds of rows are safe: rows below kept state, and rows new in the changed query.
  *
  * {{{
  *   Project g, s, added                    Filter n > 1

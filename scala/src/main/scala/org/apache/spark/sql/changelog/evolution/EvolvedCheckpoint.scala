@@ -63,12 +63,14 @@ private[evolution] class EvolvedCheckpoint(
     writeLogs(new StreamLogs(session, folder), empty)
   }
 
-  /** Returns the origin with its last batch: the target has exactly the rows after that batch. */
+  /**
+   * Returns the origin with the last batch: the target has exactly the rows after the last batch.
+   */
   private def originHeld: Seq[QueryOrigin] =
     begun.logs.queryId.map(QueryOrigin(_, Some(begun.batch))).toSeq
 
   /**
-   * Returns all earlier queries as origins. The first batch emits all rows, so the target must
+   * Returns all earlier queries as origins. The first batch emits every row, and the target must
    * not have rows of an earlier query.
    */
   private def originsGone: Seq[QueryOrigin] = {
@@ -83,7 +85,7 @@ private[evolution] class EvolvedCheckpoint(
   private def writeLogs(logs: StreamLogs, empty: Map[Long, Seq[Seq[String]]]): Unit = {
     val sources = record.readings.map(known.before(_))
     logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
-    // Time and watermark stand still for this batch, because its rows were emitted before.
+    // Time and watermark stand still for the first batch, because the rows were emitted before.
     logs.begin(first, begun.offsetsOf(sources))
     val stateIds = begun.stateIds.map { before =>
       kept.numbers.map { case (number, old) => number -> before(old) } ++ empty
@@ -146,11 +148,11 @@ private[evolution] class EmptyState(
 }
 
 /**
- * A checkpoint derived from another one, staged beside its final folder. The final folder appears
- * complete or not at all.
+ * A checkpoint derived from an old checkpoint, staged beside the final folder. The final folder
+ * appears atomically.
  *
  * @param from
- *   the other checkpoint, which stays unchanged
+ *   the old checkpoint, unchanged
  * @param into
  *   a missing or empty folder
  */
@@ -164,7 +166,7 @@ private[evolution] class StagedCheckpoint(session: SparkSession, from: Path, int
   def make[T](write: Path => T): T =
     staged.fill(EvolutionErrors.checkpointExists(into.toString))(write)
 
-  /** Copies a path of the other checkpoint, if present. */
+  /** Copies a path of the old checkpoint, if present. */
   def copy(old: String, now: String): Unit = {
     val source = new Path(from, old)
     if (source.getFileSystem(hadoopConf).exists(source)) staged.copy(source, now)

@@ -26,8 +26,8 @@ import org.apache.spark.sql.changelog.identity.{EntryPlacement, QueryRecordFile}
  *
  * Each entry is read once and written once. The content of an entry is ignored, except for the
  * kinds of rows that share an entry and are shuffled separately. An entry belongs to the
- * partition of its rows, and each operator has recorded its shuffle columns ([[EntryPlacement]]).
- * Every entry is checked: its old partition must agree with the record.
+ * partition of the entry's rows. Each operator has recorded the shuffle columns
+ * ([[EntryPlacement]]). Every entry is checked: its old partition must agree with the record.
  *
  * Spark's own way (`StreamingCheckpointManager`) supports only Spark's operators, and only
  * RocksDB with column families. For Spark's operators within a query, Spark's code decides about
@@ -127,7 +127,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   def write(into: Path): Seq[OperatorSpread] = {
     val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
     staged.make { folder =>
-      // The query keeps its id, so sinks still recognize its batches.
+      // The query keeps the id, so sinks still recognize the query's batches.
       val same = Seq("metadata", "sources", "offsets", "commits", QueryOrigin.Place)
       same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
@@ -140,10 +140,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     }
   }
 
-  /**
-   * Replaces the last batch in both logs. A run takes its settings from the last batch, and
-   * starts with the state of that batch.
-   */
+  /** Replaces the last batch in both logs. A run takes settings and state from the last batch. */
   private def writeLast(
       staged: StagedCheckpoint,
       logs: StreamLogs,

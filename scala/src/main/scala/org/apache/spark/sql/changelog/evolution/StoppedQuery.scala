@@ -82,8 +82,8 @@ private[evolution] class StoppedQuery(
   def numPartitions: Int = record.settings(ChangelogConf.STATE_PARTITIONS.key).toInt
 
   /**
-   * Returns the position of a changed query's stream in [[QueryRecord.streams]]. None for a new
-   * stream.
+   * Returns the position of a changed query's stream in [[QueryRecord.streams]], unless the
+   * stream is new.
    */
   def placeOf(stream: LogicalPlan): Option[Int] =
     Some(record.streams.indexOf(SourceNames(stream).head)).filter(_ >= 0)
@@ -92,8 +92,8 @@ private[evolution] class StoppedQuery(
   def folderOf(source: Int): Path = new Path(checkpoint, s"sources/$source")
 
   /**
-   * Returns the last offset of a source, in the source's format. None if the source was not read.
-   * None at the outer level if sources have names.
+   * Returns the last offset of a source, in the source's format, if any. Without offsets by
+   * position, as for named sources, the outer option is empty.
    */
   def endOf(source: Int): Option[Option[String]] =
     offsets.inOrder.map(_(record.readings.indexOf(source)))

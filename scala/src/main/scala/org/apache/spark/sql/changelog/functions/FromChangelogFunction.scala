@@ -176,8 +176,8 @@ object FromChangelogFunction {
   }
 
   /**
-   * Returns the row kind of each row, or `Dropped` for rows to skip. None if all rows are
-   * inserts.
+   * Returns the row kind of each row, or `Dropped` for rows to skip. The result is empty for an
+   * insert-only feed.
    */
   private def kindExpression(
       row: Seq[Attribute],

@@ -118,7 +118,9 @@ private[identity] class CanonicalExpression(
     case other => called(nameOf(other), other, "")
   }
 
-  /** Returns the text of an argument of an expression or plan. None for counters. */
+  /**
+   * Returns the text of an argument of an expression or plan, unless the argument is a counter.
+   */
   def argument(value: Any): Option[String] = value match {
     case expression: Expression => Some(apply(expression))
     case dataType: DataType => Some(typeOf(dataType))

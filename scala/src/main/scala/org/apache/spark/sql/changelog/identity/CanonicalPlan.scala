@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.tables.FollowedTables
 
 /**
- * Writes plans as text. Plans that compute the same have equal text at every start of a query.
+ * Writes plans as text. Equivalent plans have equal text at every start of a query.
  *
  * {{{
  *   Project [g#3 AS city#9, s#7]                 Aggregate [s1.g], [sum(s1.v)]
@@ -34,8 +34,8 @@ import org.apache.spark.sql.changelog.sources.tables.FollowedTables
  *         +- FromChangelog ...                         +- stream 1
  * }}}
  *
- * A column is named after its origin: a source and a column of the source, or the node that
- * computes the column and its position there. Projections, aliases, qualifiers and views
+ * A column is named after the column's origin. An origin is a column of a source, or a computing
+ * node and the position in the node's output. Projections, aliases, qualifiers and views
  * therefore appear only in their readers.
  */
 private[changelog] object CanonicalPlan {
@@ -47,8 +47,8 @@ private[changelog] object CanonicalPlan {
   }
 
   /**
-   * Returns the text of each node of an optimized query, equal in every batch. Spark simplifies
-   * the plan below `from_changelog` in a batch without input, so the text omits that plan.
+   * Returns the text of each node of an optimized query, equal in every batch. The text omits the
+   * plan below `from_changelog`, because Spark simplifies the plan in a batch without input.
    *
    * Dates and times among constants have one text, `time`, as in records of the first version.
    * The text of the analyzed query distinguishes them.
@@ -106,7 +106,7 @@ private[changelog] object CanonicalPlan {
      *   the known columns outside a subquery
      */
     def describe(plan: LogicalPlan, outer: Columns): Described = plan match {
-      // A view of this extension may read other files after each batch.
+      // The files of a view by this extension change after each batch.
       case view: View if view.desc.properties.keys.exists(_.startsWith("changelog.view.")) =>
         ofTable(view.desc.identifier, view)
       case _: SubqueryAlias | _: View | _: ResolvedHint | _: WithCTE | _: SQLFunctionNode =>
@@ -275,7 +275,7 @@ private[changelog] object CanonicalPlan {
   }
 
   /**
-   * Returns the parameters by which a join spreads its rows, apart from its key. The hot values
+   * Returns the parameters for spreading a join's rows, apart from the join key. The hot values
    * are constants of the query.
    */
   private def skewOf(join: LogicalPlan): Seq[Any] = SkewedSide.of(join).toSeq.flatMap { skew =>

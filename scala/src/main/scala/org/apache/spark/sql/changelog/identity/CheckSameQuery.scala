@@ -30,20 +30,17 @@ private[changelog] object CheckSameQuery {
     if (moved) throw CheckpointErrors.otherSources(checkpoint, was.sources, is.sources)
   }
 
-  /**
-   * Rejects other snapshots than the recorded ones, if a batch still has to read the recorded
-   * snapshots.
-   */
+  /** Rejects changed snapshots, if a batch still has to read the recorded snapshots. */
   def snapshots(checkpoint: String, was: QueryRecord, is: QueryRecord): Unit =
     if (was.snapshots != is.snapshots) throw SnapshotErrors.changed(checkpoint)
 
-  /** Rejects a query whose operators differ from the recorded ones. */
+  /** Rejects a query with operators different from the record. */
   def operators(checkpoint: String, was: QueryRecord, is: Seq[OperatorRecord]): Unit = {
     val (old, now) = (was.operators.map(_.line), is.map(_.line))
     if (!meanTheSame(old, now))
       throw CheckpointErrors.otherOperators(checkpoint, difference(old, now) ++ versions(was))
-    // The node is equal, but this version of the extension stores other tables than the recorded
-    // version.
+    // The node is equal, but the current version of the extension stores different tables for the
+    // node.
     val others = was.operators.zip(is).filter { case (old, now) => old.kinds != now.kinds }
     if (others.nonEmpty) {
       val (kept, keeps) = others.unzip
@@ -58,7 +55,7 @@ private[changelog] object CheckSameQuery {
 
   /**
    * Whether two texts are equal, except for expressions that now return a value instead of
-   * failing. Those have not failed so far, so their results are equal.
+   * failing. The expressions have not failed so far, so results are equal.
    */
   private def means(was: String, is: String): Boolean = was == is || {
     val modes = Mode.findAllIn(was).toSeq.zip(Mode.findAllIn(is).toSeq)

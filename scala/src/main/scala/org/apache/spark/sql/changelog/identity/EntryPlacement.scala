@@ -88,8 +88,8 @@ private[changelog] object EntryPlacement {
   case object TimedByRow extends Form
 
   /**
-   * An entry belongs to one or several kinds of rows, as bits in the first column of its value.
-   * Rows of each kind are shuffled separately, by the number of the kind.
+   * An entry belongs to one or several kinds of rows. The first column of the value has a bit for
+   * each kind. Rows of each kind are shuffled separately, by the number of the kind.
    *
    * @param place
    *   the position of the kind's number in the shuffle expressions. In an entry's key, the number
@@ -163,7 +163,7 @@ private[changelog] object EntryPlacement {
   def byColumns(shuffledBy: Seq[Expression], first: Int): EntryPlacement =
     byColumns(shuffledBy, shuffledBy, first)
 
-  /** Returns a placement for entries that do not determine their partition. */
+  /** Returns a placement for entries without a known partition. */
   def unknown(why: String): EntryPlacement = EntryPlacement(Nil, hindrance = Some(why))
 
   /** Parses a placement. Throws any error for an invalid text. */

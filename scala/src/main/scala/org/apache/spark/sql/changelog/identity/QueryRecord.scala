@@ -171,8 +171,8 @@ private[changelog] final case class OperatorRecord(
   def line: String = s"${ids.mkString(", ")}: $node"
 
   /**
-   * The kinds of tables, such as `rows`, which must be equal at a restart. Columns may have new
-   * names.
+   * The kinds of tables, for example `rows`. Kinds must be equal at a restart. Columns may have
+   * new names.
    */
   def kinds: Seq[String] = tables.map(_.takeWhile(_.isLetter))
 
@@ -213,7 +213,7 @@ private[changelog] object OperatorRecord {
  * state.
  *
  * @param fingerprint
- *   equal for two parts exactly if one part can use the state of the other
+ *   equal for two parts exactly if either part can use the state of both
  * @param operators
  *   all operators of the part
  * @param givesRows

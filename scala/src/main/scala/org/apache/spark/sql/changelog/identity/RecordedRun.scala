@@ -54,7 +54,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
   def heldRows: Option[String] =
     takenOver.filter(_.hasResult).map(_ => InheritedState.resultIn(batch.checkpoint).toString)
 
-  /** Rejects a query that differs from the recorded one, and applies the recorded settings. */
+  /** Rejects a query different from the record, and applies the recorded settings. */
   def begin(): Unit = {
     RunningStream(session).foreach(_.findLatestOffsets())
     recorded.foreach { record =>
@@ -70,7 +70,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     conf.setConf(SQLConf.SHUFFLE_PARTITIONS, AssignStateInfo.numPartitions(session))
   }
 
-  /** Rejects operators that differ from the recorded ones, and writes the new record. */
+  /** Rejects operators different from the record, and writes the new record. */
   def rewrittenTo(operators: Seq[OperatorRecord]): Unit = {
     val settings = RecordedSettings.valuesIn(conf)
     val next = begun.copy(settings = settings, operators = operators)
@@ -85,8 +85,8 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
  * RecordedSettings: the settings fixed for the lifetime of a query, whatever a restarting session
  * sets.
  *
- * Spark itself records some settings in its offset log, such as the number of partitions of its
- * own operators.
+ * Spark records some settings in the offset log, for example the number of partitions of Spark's
+ * operators.
  */
 private[changelog] object RecordedSettings {
 
@@ -128,13 +128,13 @@ private[changelog] object RecordedSettings {
   }
 
   /**
-   * Resets settings that decide about results and parsing to their defaults, except for the names
-   * `known`. The defaults are set explicitly, because tasks would otherwise use the values of the
-   * calling session.
+   * Resets the settings for results and parsing to defaults, except for the names `known`. The
+   * defaults are set explicitly, because tasks would otherwise use the values of the calling
+   * session.
    */
   def forgetMeaning(conf: SQLConf, known: Set[String]): Unit = {
     val names = (meaning ++ reading).map(_.key).toSet
-    // Other settings, such as former names of a setting, are never recorded.
+    // Further settings are never recorded, for example former names of a setting.
     val found = conf.getAllConfs.keys.filter { key =>
       (names(key) || key.startsWith(Legacy)) && conf.isModifiable(key)
     }

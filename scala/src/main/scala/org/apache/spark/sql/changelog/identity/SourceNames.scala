@@ -56,8 +56,8 @@ private[changelog] object SourceNames {
     }
 
   /**
-   * Returns a description of each source by its number in this query: location and way of
-   * reading. Descriptions are independent of the query. Sources without a number are omitted.
+   * Returns a description of each source by source number: location and way of reading.
+   * Descriptions are independent of the query. Sources without a number are omitted.
    *
    * @param begun
    *   changed stream names: the original name by the current name

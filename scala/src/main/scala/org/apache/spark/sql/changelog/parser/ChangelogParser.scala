@@ -11,9 +11,9 @@ import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.changelog.compat.DelegatingParser
 
 /**
- * Parses the statements listed in [[Statement]]. Other statements go unchanged to Spark's parser
- * and to the parsers of other extensions. Spark's parser also reads the queries and conditions
- * within our statements.
+ * Parses the statements listed in [[Statement]]. Further statements go unchanged to Spark's
+ * parser, and to the parsers of further extensions. Spark's parser also reads the queries and
+ * conditions within our statements.
  */
 class ChangelogParser(spark: ParserInterface) extends DelegatingParser(spark) {
   override protected def parse(sqlText: String, spark: String => LogicalPlan): LogicalPlan = {

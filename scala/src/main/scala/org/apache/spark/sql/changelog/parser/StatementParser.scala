@@ -33,7 +33,7 @@ private[parser] final class StatementParser(sqlText: String, spark: String => Lo
   private def isWord(number: Int): Boolean =
     tokens(number).kind == SqlTokens.Word || tokens.isSymbol(number, '(')
 
-  /** Returns the plan of a statement of this project, or None for other texts. */
+  /** Returns the plan of the text, if the text is a statement of this project. */
   def apply(): Option[LogicalPlan] = {
     val begun = words.headOption.toSeq.flatMap(byVerb).collect {
       case (head, statement) if words.startsWith(head) => statement

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.errors.{ChangelogErrors, SinkErrors}
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * One batch of changes for a sink.
+ * A batch of changes for a sink.
  *
  * @param queryId
  *   id of the query, constant over the life of its checkpoint
@@ -27,8 +27,8 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * @param changes
  *   rows with their change type
  * @param nettedBy
- *   columns with at most one change per value in the batch. Rows of one value are neighbors in
- *   one task. None if unknown.
+ *   columns with at most one change per value in the batch. The rows of a value are neighbors in
+ *   one task.
  */
 case class ChangelogBatch(
     queryId: String,
@@ -39,8 +39,8 @@ case class ChangelogBatch(
   import ChangelogBatch._
 
   /**
-   * Returns one row per key, with the retracted row in [[Before]], if known, and the row after
-   * the batch in [[After]], if any.
+   * Returns one row per key. [[Before]] has the retracted row, if known. [[After]] has the row
+   * after the batch, if the key still exists.
    *
    * The changes of a batch are netted, so an inserted row still exists at the end of the batch.
    * The inserted row is therefore the key's row, whatever else the batch retracts under the key.

@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.errors.SinkErrors
  * further effect.
  *
  * Batches arrive through Spark's interface for sinks. The extension checks the query's changes
- * when the query starts. Without the extension, the sink checks them at its first batch.
+ * when the query starts. Without the extension, the sink checks the changes at the first batch.
  *
  * @param format
  *   the name of the sink's format, for errors
@@ -31,7 +31,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
   /** Counts the changes since the creation of the sink. */
   val counts = new ChangeCounts
 
-  /** Rejects input that this sink does not support. Called before the first batch. */
+  /** Rejects input without support in this sink. Called before the first batch. */
   protected def check(input: SinkInput): Unit
 
   /** Writes a batch. The same batch may arrive again, even after a partial write. */
@@ -97,8 +97,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
       val changeType = data.schema.fieldIndex(input.changeType.name)
       val counted = counts.count(session, rows, changeType)
       val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
-      // The ordering refers to columns whose ids the optimizer has changed, and persist() would
-      // not find them.
+      // The ordering refers to former ids of columns, and persist() would not find the columns.
       val plan =
         made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
       val changes = Dataset.ofRows(session, plan)

@@ -45,8 +45,8 @@ case class SinkInput(
   def lacksOldRows: Boolean = sources.exists(SinkInput.replacedBy(_).isDefined)
 
   /**
-   * Returns the key to replace rows by: the user's key, else the query's. None for insert-only
-   * rows. Fails in three cases:
+   * Returns the key to replace rows by: the user's key, else the query's, if the changes are not
+   * insert-only. Fails in three cases:
    *
    *   - Rows change without a key.
    *   - The key does not identify a row.
@@ -70,7 +70,7 @@ case class SinkInput(
       None
     } else key(named)
 
-  /** If rows are identified by all values, rejects types that are not comparable. */
+  /** If complete values identify rows, rejects incomparable types. */
   def checkComparable(key: Option[Seq[String]], isComparable: DataType => Boolean): Unit =
     if (key.isEmpty) {
       columns.find(column => !isComparable(column.dataType)).foreach { column =>
@@ -138,7 +138,7 @@ case class SinkInput(
 
 object SinkInput {
 
-  /** One of several names separated by commas. Backticks enclose a name with a comma. */
+  /** A name in a list separated by commas. Backticks enclose a name with a comma. */
   private val Name = "(?:`(?:[^`]|``)*`|[^,])+".r
 
   private val words = Map("UA" -> "update", "D" -> "delete")
@@ -152,8 +152,8 @@ object SinkInput {
    */
   def apply(sink: String, output: Seq[Attribute], optimized: LogicalPlan): SinkInput = {
     val sources = optimized.collect { case source: ChangelogOutput => source }
-    // The optimizer removes an alias with the name of its column, so the id of the analyzed
-    // column is gone.
+    // The optimizer removes an alias with the name of the aliased column, and with the alias the
+    // id of the analyzed column.
     val columns = output.zip(optimized.output).map { case (column, made) =>
       column.withExprId(made.exprId)
     }
@@ -164,8 +164,8 @@ object SinkInput {
   }
 
   /**
-   * Returns the columns by which a batch arrives netted. None if the plan above `to_changelog`
-   * moves rows or renames columns.
+   * Returns the columns by which a batch arrives netted. The plan above `to_changelog` must
+   * neither move rows nor rename columns.
    */
   def nettedBy(optimized: LogicalPlan): Option[Seq[String]] = {
     def keyOf(plan: LogicalPlan): Option[Seq[Attribute]] = plan match {

@@ -32,8 +32,8 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     }
 
   /**
-   * Rejects an option whose name resembles a known option. The sink may pass other options on, so
-   * an unknown name is no error.
+   * Rejects an option whose name resembles a known option. An unknown name is no error, because
+   * the sink may pass unknown options on.
    */
   def refuseMistyped(known: Seq[String]): Unit = {
     val distance = new LevenshteinDistance(SinkOptions.MaxDistance)
@@ -64,7 +64,7 @@ class SinkOptions(val format: String, parameters: Map[String, String]) extends S
     }
   }
 
-  /** Returns all options except Spark's and the given ones. */
+  /** Returns the options, except Spark's options and `names`. */
   def without(names: String*): Map[String, String] = {
     val dropped = (SinkOptions.ofSpark ++ names).map(_.toLowerCase)
     parameters.filterNot { case (name, _) => dropped.contains(name.toLowerCase) }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, RowKind}
  *
  * Five vocabularies are known by default, in any case: Spark's and Delta's (`insert`,
  * `update_preimage`, ...), Flink's (`+I`, `UPDATE_BEFORE`, ...), Iceberg's (like Spark's) and
- * Debezium's (`c r u d`). A mapping given by the user replaces all of them, and is
+ * Debezium's (`c r u d`). A mapping given by the user replaces the default vocabularies, and is
  * case-sensitive.
  *
  * Debezium's `u` is an update without a row for the before image. A feed in retract mode fails

@@ -24,8 +24,8 @@ import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableRows}
 
 /**
- * StreamRows: the current rows of a query's streams, for any source. One batch of a temporary
- * query reads them.
+ * StreamRows: the current rows of a query's streams, for any source. A temporary query reads the
+ * rows in one batch.
  */
 private[changelog] object StreamRows {
 
@@ -48,7 +48,7 @@ private[changelog] object StreamRows {
    */
   def read(session: SparkSession, streams: Seq[LogicalPlan], checkpoint: Path)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
-    // The temporary query only lists the sources in order. Its output is never computed.
+    // The temporary query only lists the sources in order. The output is never computed.
     val inputs = streams.map(Project(Seq(Alias(Literal(1), "one")()), _))
     val plan = if (inputs.size == 1) inputs.head else Union(inputs)
     OneBatch.run(session, plan, checkpoint) { (batch, query) =>
@@ -124,8 +124,8 @@ object ArrivalDependence {
 private[changelog] object NullKeys {
 
   /**
-   * Returns a branch for each nullable key column: the condition that the column is NULL, and the
-   * row kind for this case.
+   * Returns a branch for each nullable key column: an IS NULL condition, and the row kind for a
+   * NULL.
    */
   def branches(
       types: ChangeTypes,

@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.sinks.{
 }
 
 /**
- * Writes each batch to several sinks, so that all targets hold the same version of one query.
+ * Writes each batch to several sinks, so every target holds the same version of the query.
  *
  * {{{
  *   .option("sinks", "totals, events")
@@ -30,8 +30,9 @@ import org.apache.spark.sql.changelog.sinks.{
  *   .option("events.format", "changelog-kafka").option("events.topic", ...)
  * }}}
  *
- * The query computes a batch once. The batch is done when every sink has written it. If one sink
- * fails, all sinks receive the batch again, and the other sinks skip it.
+ * The query computes a batch once. The batch is done when every sink has written it. If a sink
+ * fails, every sink receives the batch again. Sinks with the batch already written skip the
+ * repetition.
  */
 class FanOutSink(session: SparkSession, options: SinkOptions)
     extends ChangelogSink(options.format) {

@@ -21,9 +21,7 @@ import org.apache.spark.sql.changelog.errors.SinkErrors
  */
 class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
 
-  /**
-   * Returns the clause after an INSERT that replaces the row of the key, if the database has one.
-   */
+  /** Returns the clause that makes an INSERT replace the row of the key, if supported. */
   def onConflict(key: Seq[String], others: Seq[String]): Option[String] = None
 
   /**
@@ -47,10 +45,7 @@ class DatabaseSyntax(val dialect: JdbcDialect) extends Serializable {
   /** The JDBC type of a NULL text, including short texts of a key. */
   def textType: Int = Types.VARCHAR
 
-  /**
-   * Returns the supported range if the database does not support a value. None for supported
-   * values.
-   */
+  /** Returns the supported range, if the database does not support a value. */
   def limitOf(value: Any): Option[String] = None
 
   def quote(name: String): String = dialect.quoteIdentifier(name)

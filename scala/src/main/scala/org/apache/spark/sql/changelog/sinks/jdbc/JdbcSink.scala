@@ -31,8 +31,8 @@ import org.apache.spark.sql.changelog.sinks.{
  *            deletes, then inserts and updates
  * }}}
  *
- * With one partition, the default, a batch becomes visible atomically. A row with a NULL in its
- * key is deleted and inserted, because a database index does not find it.
+ * With one partition, the default, a batch becomes visible atomically. A row with a NULL in the
+ * key is deleted and inserted, because a database index does not find NULL.
  */
 class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import JdbcSink._

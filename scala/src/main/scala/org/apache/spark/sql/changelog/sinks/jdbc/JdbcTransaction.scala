@@ -12,7 +12,7 @@ import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.compat.JdbcTable
 
-/** Writes one partition of a batch in one transaction, unless already written. */
+/** Writes a partition of a batch in a transaction, unless already written. */
 private class JdbcTransaction(ofSpark: JdbcTable, table: TargetTable, ledger: Ledger) {
 
   /**

@@ -18,7 +18,7 @@ import org.apache.spark.sql.changelog.errors.SinkErrors
  *
  * The transaction of the batch also writes the ledger. A repeated batch is therefore recognized,
  * whether after a failure or from a zombie run. The ledger's row stays locked until the commit.
- * Of two runs with the same batch, one run waits and then finds the batch written.
+ * If two runs write the same batch, the second run waits and then finds the batch written.
  *
  * @param name
  *   the ledger's own name
@@ -43,10 +43,7 @@ class Ledger(name: String, target: String, database: DatabaseSyntax) extends Ser
       }
     }
 
-  /**
-   * Returns the last batch of a query that is written at least in part. None for an unknown
-   * query.
-   */
+  /** Returns the last batch written at least in part, if the ledger knows the query. */
   def lastBatchOf(connection: Connection, queryId: String): Option[Long] =
     if (!exists(connection)) None
     else {

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types._
 /**
  * The SQL of MySQL and MariaDB.
  *
- * In a new table, columns hold any text and full fractions of a second, which is not the default.
- * Texts in a key are compared by bytes, as in Spark.
+ * In a new table, columns hold long texts and full fractions of a second. The database's defaults
+ * do not. Texts in a key are compared by bytes, as in Spark.
  */
 class MySQLSyntax(dialect: JdbcDialect) extends DatabaseSyntax(dialect) {
 

@@ -24,17 +24,17 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
 /**
  * The target table: the actions on its rows, and their SQL statements.
  *
- * A row is replaced in one statement if the database supports this, and the key has the only
- * unique index. With another unique index, a statement could replace a row of another key, or
- * conflict with a row that is deleted later. In this case, and without an index on the key, all
- * changed rows are deleted before the inserts.
+ * A row is replaced in one statement if the database has such a statement, and the key has the
+ * only unique index. With another unique index, a statement could replace a row of another key,
+ * or conflict with a row that is deleted later. Then, or without an index on the key, the sink
+ * deletes every changed row before the inserts.
  *
  * @param columns
  *   the columns of the query, with their names in the table
  * @param key
  *   the columns by which rows are replaced; None for inserts only
  * @param onConflict
- *   the clause that makes an INSERT replace a row; None for delete and insert
+ *   the clause for an INSERT that replaces a row; None for delete and insert
  * @param zoned
  *   positions in `columns` of times with a time zone
  */

@@ -32,7 +32,7 @@ import org.apache.spark.sql.changelog.sources.KafkaBrokers
  * A batch has at most one record per key, and the records of a key are in order. Delivery is
  * at-least-once, because Kafka offers Spark no transaction for a batch. After a failure, a
  * repeated batch repeats its records, before any later batch. The newest record of each key is
- * therefore still correct. A consumer that counts records can deduplicate them by the header
+ * therefore still correct. Consumers that count records can deduplicate by the header
  * [[KafkaSink.BatchHeader]].
  */
 class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
@@ -112,9 +112,9 @@ object KafkaSink {
   val BatchHeader = "spark-changelog-batch"
 
   /**
-   * Writes NULLs, so that every record has all columns. Times are in UTC with microseconds.
-   * Spark's default truncates fractions and offsets of time zones, so different keys would become
-   * equal.
+   * Writes NULLs, because every record must have every column. Times are in UTC with
+   * microseconds. Spark's default truncates fractions and offsets of time zones, so different
+   * keys would become equal.
    */
   private val JsonOptions = java.util.Map.of(
     "ignoreNullFields",

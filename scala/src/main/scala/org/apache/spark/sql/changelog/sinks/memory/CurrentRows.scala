@@ -55,7 +55,7 @@ class CurrentRows extends MemorySink {
 object CurrentRows {
   private case class Counted(row: Row, count: Int)
 
-  /** The rows by name, so that a restarted query finds its rows. */
+  /** The rows by name, for a restarted query. */
   private val tables = new java.util.concurrent.ConcurrentHashMap[String, CurrentRows]().asScala
 
   def named(name: String): CurrentRows = tables.getOrElseUpdate(name, new CurrentRows)

@@ -26,8 +26,8 @@ import org.apache.spark.sql.changelog.sinks.{
 /**
  * Keeps the rows of a query in the driver's memory, as a temporary view with the query's name.
  *
- * For shells, notebooks and tests. The rows live as long as the process. A query that continues
- * from the checkpoint of another process fails, because its changes are not complete.
+ * For shells, notebooks and tests. The rows live as long as the process. A query fails if it
+ * continues from the checkpoint of a previous process, because earlier changes are missing.
  */
 class MemoryTableSink(session: SparkSession, options: SinkOptions)
     extends ChangelogSink(options.format) {

@@ -32,7 +32,7 @@ private[changelog] object EmptyPartitions {
    */
   def refuse(rows: DataFrame, columns: Seq[String], table: String): DataFrame =
     columns.filter(rows.columns.contains(_)).foldLeft(rows) { (rows, column) =>
-      // Marked as nondeterministic, so that Spark does not evaluate the check for rows filtered
+      // Marked as nondeterministic. Otherwise Spark evaluates the check even for rows filtered
       // out below.
       val refuse = udf[Boolean, String](_ => throw SinkErrors.partitionEmpty(table, column))
         .asNondeterministic()

@@ -33,11 +33,10 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * Delta table with deletion vectors, [[DeltaWriter]] writes without `MERGE` if the table's
  * features permit.
  *
- * In the other cases a batch is one `MERGE`, so the batch becomes visible atomically. Repeating
- * the `MERGE` has no effect, because rows are replaced by key. Delta also records the batch in
- * its log and skips a repeated batch. Rows without a key therefore arrive exactly once too. In a
- * Delta table, even changing rows need no key: all rows equal to a deleted row are replaced by
- * the remaining ones.
+ * Otherwise a batch is one `MERGE` and becomes visible atomically. Repeating the `MERGE` has no
+ * effect, because rows are replaced by key. Delta also records the batch in its log and skips a
+ * repeated batch. Rows without a key therefore arrive exactly once too. In a Delta table, even
+ * changing rows need no key: the remaining copies replace every row equal to a deleted row.
  */
 class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
   import TableSink._
@@ -142,7 +141,7 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   /**
    * Returns the steps that correct the counts of rows. A row with a smaller count appears once,
-   * to delete all its copies. A row also appears for each copy to insert.
+   * to delete every copy. A row also appears for each copy to insert.
    */
   private def replacing(names: Seq[String], net: DataFrame): DataFrame = {
     val there = net.sparkSession.table(table).withColumn(There, lit(1L))

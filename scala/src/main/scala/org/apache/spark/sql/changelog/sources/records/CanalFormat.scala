@@ -15,7 +15,7 @@ import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
  * columns.
  *
  * @param table
- *   the table whose records are read, as `table` or `database.table`; None for all tables
+ *   the table of the records, as `table` or `database.table`; None for every table
  * @param truncateFails
  *   whether a truncation is a fault; if not, truncations are ignored
  * @param sequence
@@ -128,7 +128,7 @@ private[changelog] class CanalFormat(
  */
 private[changelog] case class CanalRecord(parsed: ParsedRecord, json: Expression) {
 
-  /** Returns a typed field, such as `es` or `table`. None for an unknown field. */
+  /** Returns a typed field, for example `es` or `table`, if the field is known. */
   def metadata(name: String): Option[Expression] =
     if (CanalFormat.Metadata.contains(name)) Some(CanalFormat.typed(json, name)) else None
 }

@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.sources.records.ParsedRecord._
  * @param keyColumns
  *   the columns that the record's key may contain
  * @param table
- *   the table whose records are read, as `table` or `schema.table`; None for all tables
+ *   the table of the records, as `table` or `schema.table`; None for every table
  * @param sourceFields
  *   the requested fields of `source`
  * @param truncateFails
@@ -177,7 +177,7 @@ private[changelog] class DebeziumFormat(
  */
 private[changelog] case class DebeziumRecord(parsed: ParsedRecord, payload: Expression) {
 
-  /** Returns a typed field, such as `source.lsn` or `ts_ms`. None for an unknown field. */
+  /** Returns a typed field, for example `source.lsn` or `ts_ms`, if the field is known. */
   def metadata(path: String): Option[Expression] = path.split('.') match {
     case Array("source", name) =>
       Some(DebeziumFormat.typed(field(field(payload, "source"), name), name))

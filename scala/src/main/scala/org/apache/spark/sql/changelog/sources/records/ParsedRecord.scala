@@ -62,8 +62,8 @@ private[changelog] case class ParsedRecord(
 private[changelog] object ParsedRecord {
 
   /**
-   * Adds a column to a plan. Later columns refer to earlier ones, so that nothing is computed
-   * twice.
+   * Adds a column to a plan. Later columns refer to earlier columns, to avoid repeated
+   * computations.
    */
   def add(plan: LogicalPlan, name: String, value: Expression): (LogicalPlan, Attribute) = {
     val column = Alias(value, name)()

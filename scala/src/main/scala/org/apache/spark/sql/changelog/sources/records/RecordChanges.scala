@@ -113,7 +113,8 @@ private[changelog] case class RecordChanges(
     val (all, isSnapshot) = snapshot match {
       case None => (read, None)
       case Some(snapshot) =>
-        // Snapshot rows need no sequence: without one, they are older than all changes.
+        // Snapshot rows need no sequence. Without a sequence, snapshot rows are older than every
+        // change.
         val optional = metadata.map(column => column.exprId -> column.name) ++
           order.zip(sequence).map { case (column, (name, _)) => column.exprId -> name }
         val constants =

@@ -20,7 +20,7 @@ import org.apache.spark.unsafe.types.UTF8String
 private[changelog] case class Description(name: Expression, scale: Expression)
 
 /**
- * One column of a table, read from the text of its values in records.
+ * A column of a table, read from texts in records.
  *
  * Reading returns NULL for NULL, and for texts outside the column's type. The text distinguishes
  * the two cases.
@@ -40,8 +40,8 @@ private[changelog] class RecordColumn(
   def dataType: DataType = field.dataType
 
   /**
-   * Whether values of this type may be missing from an update, because the database stores them
-   * out of line.
+   * Whether values of the column's type may be missing from an update, because the database
+   * stores long values out of line.
    */
   def mayBeUnavailable: Boolean = dataType match {
     case _: StringType | BinaryType | _: DecimalType | VariantType => true

@@ -85,8 +85,7 @@ private[changelog] object RecordFaults {
   }
 
   /**
-   * Returns the location of a record from the other columns of its row, such as `partition=0,
-   * offset=17`.
+   * Returns the location of a record from the source's columns, as in `partition=0, offset=17`.
    */
   def place(values: Seq[(String, Expression)], timeZone: String): Expression = {
     val told = values.filterNot(_._2.dataType == BinaryType).map { case (name, value) =>
@@ -121,10 +120,10 @@ object OnError {
  *   <path>/query=<id>/batch=<number>/source-1-part-00000.json
  * }}}
  *
- * The task that reads a record also writes it. A file appears atomically at the end of its task,
- * and so before the end of the batch. A batch that runs again after a restart starts with an
- * empty folder, see [[begin]]. A partition read twice within a batch, as in `foreachBatch`, is
- * written once.
+ * The task that reads a record also writes the record. A file appears atomically at the end of
+ * the task, and so before the end of the batch. A batch that runs again after a restart starts
+ * with an empty folder, see [[begin]]. A partition read twice within a batch, as in
+ * `foreachBatch`, is written once.
  *
  * @param source
  *   number of the source in the query, from 1

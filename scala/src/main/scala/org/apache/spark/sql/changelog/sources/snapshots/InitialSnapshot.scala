@@ -169,7 +169,7 @@ private[changelog] object InitialSnapshotData {
   /** The name of the stream's format. */
   val Name: String = InitialSnapshotProvider.Name
 
-  /** Returns the rows of the snapshot read by a stream. None for other streams. */
+  /** Returns the rows of the snapshot, if a stream reads a snapshot. */
   def rowsOf(stream: LogicalPlan): Option[LogicalPlan] = stream match {
     case relation: StreamingRelation =>
       relation.dataSource match {

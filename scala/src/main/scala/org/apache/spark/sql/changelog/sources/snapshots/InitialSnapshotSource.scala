@@ -114,7 +114,7 @@ private object InitialSnapshotSource {
 
 /**
  * The format registered under the name of [[InitialSnapshotData]]. Creating a source by the
- * format fails, because its rows are a plan that options cannot express.
+ * format fails, because options cannot express the plan of the snapshot.
  */
 class InitialSnapshotProvider extends StreamSourceProvider with DataSourceRegister {
 

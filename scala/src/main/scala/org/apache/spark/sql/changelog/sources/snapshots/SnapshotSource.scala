@@ -23,8 +23,8 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * SnapshotSource: the changes of a batch query's result, by comparing each snapshot with the
  * previous one.
  *
- * Each trigger takes a snapshot. A snapshot stays beside the checkpoint until the next one is
- * processed, so a repeated batch has the same changes. An offset is the number of a snapshot. A
+ * Each trigger takes a snapshot. A snapshot stays beside the checkpoint until the next snapshot
+ * is processed, so a repeated batch has equal changes. An offset is the number of a snapshot. A
  * snapshot equal to the previous one creates no offset.
  *
  * @param query
@@ -41,7 +41,10 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   /** The last processed snapshot before the previous commit. */
   private val processed = new AtomicLong(0)
 
-  /** Returns the snapshot to read up to: a new one, or the one taken when the query started. */
+  /**
+   * Returns the last snapshot to read: a new snapshot, or the snapshot from the start of the
+   * query.
+   */
   private var latest: () => Option[LongOffset] = () => take()
 
   override def schema: StructType = withChangeType(columns)
@@ -56,8 +59,8 @@ class SnapshotSource(session: SparkSession, query: String, folder: Path, columns
   override def deserializeOffset(json: String): AnyOffset = LongOffset(json.toLong)
 
   /**
-   * Takes a snapshot, and keeps it if it differs from the previous one. Returns the number of the
-   * last kept snapshot.
+   * Takes a snapshot, and keeps it unless it equals the previous snapshot. Returns the number of
+   * the last kept snapshot.
    */
   private def take(): Option[LongOffset] = {
     val last = snapshots.maxOption.getOrElse(0L)
