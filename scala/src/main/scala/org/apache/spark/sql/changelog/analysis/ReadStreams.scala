@@ -37,6 +37,13 @@ import org.apache.spark.sql.changelog.plans.{
 /**
  * Reads the streams of a query below `to_changelog` as changelogs, and each source once.
  *
+ * {{{
+ *   ToChangelog                    ToChangelog streaming
+ *   +- Aggregate           =>      +- Aggregate
+ *      +- stream                      +- FromChangelog, inserts only
+ *                                        +- stream
+ * }}}
+ *
  * Runs when the function is called, and again when more of the query below is resolved.
  */
 object ReadStreams {

@@ -134,8 +134,8 @@ object CheckExecutable {
 object CheckSubqueries {
   def apply(plan: LogicalPlan): Unit = {
     plan match {
-      // Spark joins the subquery with the input of a neighboring correlated subquery, where the
-      // columns of the outer query are missing.
+      // Spark joins the subquery with the input of a neighboring correlated subquery, where
+      // columns read by the subquery are missing.
       case join: Join if join.missingInput.nonEmpty =>
         throw InferenceErrors.subqueryNotSupported(plan, "a predicate beside a correlated one")
       case _ =>

@@ -37,8 +37,8 @@ import org.apache.spark.sql.changelog.plans.FromChangelog
 private[optimizer] object KeepCalls {
 
   /**
-   * Replaces the calls of a subquery over a stream with placeholders. Runs after the rules for
-   * the whole query.
+   * Replaces the calls of a subquery over a stream with placeholders, before the last phase of
+   * Spark's optimizer.
    */
   def hide(subquery: Subquery): Subquery =
     if (!FromChangelog.streamsIn(subquery)) subquery

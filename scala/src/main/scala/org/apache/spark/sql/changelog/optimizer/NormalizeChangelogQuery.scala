@@ -32,7 +32,6 @@ import org.apache.spark.sql.changelog.plans.{ChangelogStatic, FromChangelog, ToC
  *   - Hints become properties of operators and of join sides.
  *   - Static rows are inserted once, unless a join only looks them up.
  *   - Join inputs keep an upsert key, and lose null filters implied by the join.
- *   - Inner joins on one key become one join.
  *   - A source emits only columns with a reader, so operators store nothing else.
  *   - Columns become nullable if their inputs are. Spark's rules for `INTERSECT ALL` and
  *     similar nodes forget this, and correct it only later.

@@ -19,7 +19,7 @@ import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
  * @param late
  *   rows before the watermark
  * @param taskMs
- *   the duration of the tasks, including operators in the same stage
+ *   the total duration of the tasks, including operators in the same stage
  */
 final case class OperatorNumbers(
     rowsIn: Option[Long],

@@ -43,8 +43,8 @@ case class ToChangelog(
   override protected def notStarted: AnalysisException = ChangelogErrors.changesNotStarted()
 
   /**
-   * Returns the columns of the result. A new column is nullable, because a target's older rows
-   * are retracted without a value.
+   * Returns the columns of the result, nullable in a stream. A row stored before a column was
+   * added is retracted without a value of the column.
    */
   def columns: Seq[Attribute] =
     if (streaming) child.output.map(_.withNullability(true)) else child.output

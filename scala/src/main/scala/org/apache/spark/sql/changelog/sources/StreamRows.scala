@@ -98,7 +98,7 @@ object ArrivalDependence {
   case object LooksUp extends ArrivalDependence
 
   /**
-   * Rows of a stream are joined with an untracked table as of their arrival.
+   * Rows of a stream are joined with an unfollowed table as of their arrival.
    *
    * @param table
    *   the relation of the table

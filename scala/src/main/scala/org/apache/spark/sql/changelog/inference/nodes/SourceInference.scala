@@ -14,10 +14,11 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
 /**
  * Infers the changes of sources: `from_changelog`, and insert-only streams.
  *
- * A feed with before images omits them for a consumer that finds the old row by the feed's key. A
- * feed without before images is normalized: the operator stores the last row of each key for
- * retractions. Normalization does not depend on the consumer. Even if no operator needs before
- * images, a repeated row must not be emitted again, and a delete must carry the deleted row.
+ * A feed with before images emits both images of an update. For a consumer that finds the old row
+ * by the feed's key, the feed omits before images. A feed without before images is normalized:
+ * the operator stores the last row of each key for retractions. Normalization does not depend on
+ * the consumer. Even if no operator needs before images, a repeated row must not be emitted
+ * again, and a delete must carry the deleted row.
  */
 object SourceInference extends NodeInference {
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {

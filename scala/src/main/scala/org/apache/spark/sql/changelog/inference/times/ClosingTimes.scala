@@ -31,8 +31,9 @@ import org.apache.spark.sql.changelog.plans._
  * }}}
  *
  * An operator drops late rows by an event time of its own. If input rows can still change then,
- * the result might become silently wrong. Such a node has no closing time. Operators above a join
- * with waiting rows have a delayed watermark, and emit held rows later: see [[WatermarkDelay]].
+ * the result might become silently wrong. The node then has no closing time. Operators above a
+ * join with waiting rows have a delayed watermark, and emit held rows later: see
+ * [[WatermarkDelay]].
  */
 private[inference] object ClosingTimes {
 

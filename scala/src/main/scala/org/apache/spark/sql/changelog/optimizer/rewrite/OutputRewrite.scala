@@ -203,7 +203,7 @@ private[optimizer] object OutputRewrite {
  *
  * {{{
  *   aggregate                 the groups
- *   rank                      the slot, or the key within the partition
+ *   rank                      the slot, or keys that contain the partition
  *   normalized source         the key
  *   join of single rows       every upsert key that contains the join key
  *   projection, filter        the keys of the input, as far as preserved

@@ -76,7 +76,10 @@ private[optimizer] class RewriteNodes(
     case _ => node
   }
 
-  /** Returns the shuffle columns of a shared part: its smallest key, which most readers need. */
+  /**
+   * Returns the shuffle columns of a shared part: the smallest key, or every column. Most readers
+   * need this distribution, and an operator with a key already has it.
+   */
   private def placedBy(node: AnnotatedPlan, rows: LogicalPlan): Seq[Attribute] = {
     val hashed = rows.output.filter(column => RowOrdering.isOrderable(column.dataType))
     node.upsertKeys.sortBy(_.size).find(_.subsetOf(rows.outputSet)) match {

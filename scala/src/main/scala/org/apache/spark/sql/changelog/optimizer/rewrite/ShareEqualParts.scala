@@ -98,7 +98,7 @@ private[optimizer] object ShareEqualParts {
 
   /**
    * Returns the hint of each node. Hints do not show in the canonical form, so they are compared
-   * separately. Sources may be read in different ways.
+   * separately. Plans below sources are not compared.
    */
   private def hints(plan: LogicalPlan): Seq[Any] =
     SkewedSide.of(plan).map(_.places(plan)) +: (plan match {

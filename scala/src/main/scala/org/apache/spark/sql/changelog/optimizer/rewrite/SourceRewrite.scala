@@ -31,7 +31,6 @@ import org.apache.spark.sql.changelog.sources.records.DeadLetters
  *   +- rows                              +- Project [..., kindOf(op) AS _row_kind]
  *                                           +- rows
  * }}}
- * Rows of a snapshot have positions below those of all changes.
  *
  * Rows of a snapshot have positions below the positions of changes.
  */

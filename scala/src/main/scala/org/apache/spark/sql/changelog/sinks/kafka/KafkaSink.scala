@@ -30,7 +30,7 @@ import org.apache.spark.sql.changelog.sources.KafkaBrokers
  * }}}
  *
  * A batch has at most one record per key, and the records of a key are in order. Delivery is
- * at-least-once, because Kafka offers Spark no transaction for a batch. After a failure, a
+ * at-least-once: Spark's Kafka sink cannot write a batch exactly once. After a failure, a
  * repeated batch repeats its records, before any later batch. The newest record of each key is
  * therefore still correct. Consumers that count records can deduplicate by the header
  * [[KafkaSink.BatchHeader]].
