@@ -40,8 +40,8 @@ import org.apache.spark.sql.changelog.plans.ToChangelog
 class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   private def refused(reason: String) = EvolutionErrors.notPossible(from.toString, reason)
 
-  private val begun = new StoppedQuery(caller, from, refused)
-  private val record = begun.record
+  private val stopped = new StoppedQuery(caller, from, refused)
+  private val record = stopped.record
 
   /** A session with the predecessor's recorded settings. */
   private val session = caller.cloneSession()
@@ -75,11 +75,11 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
         s"${operator.shown} would begin anew, and what is older than the watermark has been forgotten")
     }
   }
-  private val snapshots = new CheckSnapshots(begun, known, refused)
+  private val snapshots = new CheckSnapshots(stopped, known, refused)
   snapshots.checkNew(written)
   private val allRead = reads.all
   snapshots.checkThere(allRead)
-  new CheckFilesThere(session, begun, refused)(allRead)
+  new CheckFilesThere(session, stopped, refused)(allRead)
   new CheckArrivalDependence(record, changedRecord, kept, refused)(reads)
 
   /**
@@ -95,7 +95,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    */
   def prepare(into: Path, held: Option[DataFrame], noted: Boolean = true): Unit = {
     held.foreach(_ => checkTakesBack())
-    new EvolvedCheckpoint(session, begun, changedRecord, kept, known, into)
+    new EvolvedCheckpoint(session, stopped, changedRecord, kept, known, into)
       .write(held.map(inColumns), noted)
   }
 

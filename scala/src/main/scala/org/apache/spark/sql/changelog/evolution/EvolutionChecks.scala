@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.sources.{ArrivalDependence, StreamRows}
  */
 private[evolution] class CheckFilesThere(
     session: SparkSession,
-    begun: StoppedQuery,
+    stopped: StoppedQuery,
     refused: String => AnalysisException) {
   import FirstBatchReads.Read
 
@@ -39,9 +39,9 @@ private[evolution] class CheckFilesThere(
   def apply(reads: Seq[Read]): Unit = for {
     case Read.OfStream(stream) <- reads
     source <- SourceBatches.sourceOf(stream) if SourceBatches.readsFiles(source)
-    place <- begun.placeOf(stream)
+    place <- stopped.placeOf(stream)
   } {
-    val entries = SourceBatches.filesGiven(session, begun.folderOf(place))
+    val entries = SourceBatches.filesGiven(session, stopped.folderOf(place))
     val gone = entries.groupBy(_.getParent).flatMap { case (folder, files) =>
       val there = namesIn(folder)
       files.filterNot(file => there(file.getName))
@@ -145,7 +145,7 @@ private[evolution] class CheckArrivalDependence(
  *   the error, given the reason
  */
 private[evolution] class CheckSnapshots(
-    begun: StoppedQuery,
+    stopped: StoppedQuery,
     sources: KnownSources,
     refused: String => AnalysisException) {
   import FirstBatchReads.Read
@@ -185,7 +185,7 @@ private[evolution] class CheckSnapshots(
     InitialSnapshotData.rowsOf(stream).nonEmpty
 
   private def isCopied(stream: LogicalPlan): Boolean =
-    begun.placeOf(stream).flatMap(begun.endOf(_).flatten).exists(InitialSnapshotData.isCopied)
+    stopped.placeOf(stream).flatMap(stopped.endOf(_).flatten).exists(InitialSnapshotData.isCopied)
 }
 
 /**

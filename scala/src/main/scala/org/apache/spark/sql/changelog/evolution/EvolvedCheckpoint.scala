@@ -29,14 +29,14 @@ import org.apache.spark.sql.changelog.state.PagedStateProvider
  */
 private[evolution] class EvolvedCheckpoint(
     session: SparkSession,
-    begun: StoppedQuery,
+    stopped: StoppedQuery,
     record: QueryRecord,
     kept: ReusableState,
     known: KnownSources,
     into: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
-  private val staged = new StagedCheckpoint(session, begun.checkpoint, into)
-  private val first = begun.batch + 1
+  private val staged = new StagedCheckpoint(session, stopped.checkpoint, into)
+  private val first = stopped.batch + 1
 
   /**
    * @param held
@@ -50,7 +50,7 @@ private[evolution] class EvolvedCheckpoint(
     val begins = record.operators.filterNot(kept.contains).flatMap(_.ids)
     val state = new Path(folder, "state")
     val empty =
-      new EmptyState(session, begun.stateConf, state, first, begun.numPartitions)(begins)
+      new EmptyState(session, stopped.stateConf, state, first, stopped.numPartitions)(begins)
     held.foreach(_.write.parquet(InheritedState.resultIn(folder).toString))
     InheritedState
       .file(folder, hadoopConf)
@@ -67,15 +67,15 @@ private[evolution] class EvolvedCheckpoint(
    * Returns the origin with the last batch: the target has exactly the rows after the last batch.
    */
   private def originHeld: Seq[QueryOrigin] =
-    begun.logs.queryId.map(QueryOrigin(_, Some(begun.batch))).toSeq
+    stopped.logs.queryId.map(QueryOrigin(_, Some(stopped.batch))).toSeq
 
   /**
    * Returns all earlier queries as origins. The first batch emits every row, and the target must
    * not have rows of an earlier query.
    */
   private def originsGone: Seq[QueryOrigin] = {
-    val earlier = QueryOrigin.read(begun.checkpoint, hadoopConf).map(_.queryId)
-    (begun.logs.queryId ++ earlier).map(QueryOrigin(_, None)).toSeq
+    val earlier = QueryOrigin.read(stopped.checkpoint, hadoopConf).map(_.queryId)
+    (stopped.logs.queryId ++ earlier).map(QueryOrigin(_, None)).toSeq
   }
 
   /**
@@ -84,13 +84,13 @@ private[evolution] class EvolvedCheckpoint(
    */
   private def writeLogs(logs: StreamLogs, empty: Map[Long, Seq[Seq[String]]]): Unit = {
     val sources = record.readings.map(known.before(_))
-    logs.begin(begun.batch, begun.offsetsOf(sources.map(_ => None)))
+    logs.begin(stopped.batch, stopped.offsetsOf(sources.map(_ => None)))
     // Time and watermark stand still for the first batch, because the rows were emitted before.
-    logs.begin(first, begun.offsetsOf(sources))
-    val stateIds = begun.stateIds.map { before =>
+    logs.begin(first, stopped.offsetsOf(sources))
+    val stateIds = stopped.stateIds.map { before =>
       kept.numbers.map { case (number, old) => number -> before(old) } ++ empty
     }
-    logs.endAs(begun.batch, begun.logs, stateIds)
+    logs.endAs(stopped.batch, stopped.logs, stateIds)
   }
 
   private def copySources(): Unit =

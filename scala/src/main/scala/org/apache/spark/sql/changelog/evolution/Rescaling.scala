@@ -50,29 +50,29 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   // Tasks may have another default file system.
   private def qualified(path: Path): Path = path.getFileSystem(hadoopConf).makeQualified(path)
 
-  private val begun = new StoppedQuery(session, qualified(from), refused(_))
-  if (begun.numPartitions == numPartitions) refuse("it has so many already")
+  private val stopped = new StoppedQuery(session, qualified(from), refused(_))
+  if (stopped.numPartitions == numPartitions) refuse("it has so many already")
 
-  if (!begun.hasReadableState)
-    refuse(s"its state is kept by ${begun.stateProvider}, whose files only that knows")
+  if (!stopped.hasReadableState)
+    refuse(s"its state is kept by ${stopped.stateProvider}, whose files only that knows")
 
-  private val rescaled: LoggedBatch = begun.offsets
+  private val rescaled: LoggedBatch = stopped.offsets
     .inPartitions(numPartitions)
-    .getOrElse(refuse(s"the settings of batch ${begun.batch} aren't known"))
+    .getOrElse(refuse(s"the settings of batch ${stopped.batch} aren't known"))
 
-  private val state = begun.state
+  private val state = stopped.state
   private val stored = new StoredOperators(state, hadoopConf)
 
   private val operators: Seq[MovedOperator] = {
     val all =
-      try stored.all(begun.batch)
+      try stored.all(stopped.batch)
       catch { case NonFatal(error) => refuse(s"metadata in $state can't be read: $error") }
-    begun.record.operators.foreach { operator =>
+    stopped.record.operators.foreach { operator =>
       if (!operator.ids.forall(id => all.exists(_.id == id)))
         refuse(s"state of ${operator.shown} is missing in $state")
     }
     all.map { operator =>
-      val ours = begun.record.operators.find(_.ids.contains(operator.id))
+      val ours = stopped.record.operators.find(_.ids.contains(operator.id))
       ours.fold(ofSpark(operator))(record => ofOurs(operator, record.shown))
     }
   }
@@ -99,7 +99,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       operator.name,
       store.name,
       stored.columnsOf(operator, store),
-      begun.offsets.settings)
+      stopped.offsets.settings)
     if (operator.hasColumnFamilies || !operator.stores.forall(placement(_).isKnown))
       refuse(s"Spark does not say where entries of its operator ${operator.name} belong")
     MovedOperator(
@@ -125,14 +125,14 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
    *   the new distribution of each operator's state
    */
   def write(into: Path): Seq[OperatorSpread] = {
-    val staged = new StagedCheckpoint(session, begun.checkpoint, qualified(into))
+    val staged = new StagedCheckpoint(session, stopped.checkpoint, qualified(into))
     staged.make { folder =>
       // The query keeps the id, so sinks still recognize the query's batches.
       val same = Seq("metadata", "sources", "offsets", "commits", QueryOrigin.Place)
       same.foreach(name => staged.copy(name, name))
       val moved = operators.map(move(_, staged, new Path(folder, "state")))
-      val settings = begun.record.settings + (Rescaling.Partitions -> numPartitions.toString)
-      new QueryRecordFile(folder, hadoopConf).write(begun.record.copy(settings = settings))
+      val settings = stopped.record.settings + (Rescaling.Partitions -> numPartitions.toString)
+      new QueryRecordFile(folder, hadoopConf).write(stopped.record.copy(settings = settings))
       writeLast(staged, new StreamLogs(session, folder), moved)
       operators.zip(moved).map { case (operator, stores) =>
         OperatorSpread(operator.shown, operator.partitions, stores.map(_.entries).sum)
@@ -145,13 +145,13 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       staged: StagedCheckpoint,
       logs: StreamLogs,
       moved: Seq[Seq[MovedState.Moved]]): Unit = {
-    Seq("offsets", "commits").foreach(log => staged.delete(s"$log/${begun.batch}"))
-    logs.begin(begun.batch, rescaled)
-    val stateIds = begun.stateIds.map { _ =>
+    Seq("offsets", "commits").foreach(log => staged.delete(s"$log/${stopped.batch}"))
+    logs.begin(stopped.batch, rescaled)
+    val stateIds = stopped.stateIds.map { _ =>
       val ofStores = moved.map(_.map(_.stateIds).transpose)
       operators.map(_.stored.id).zip(ofStores).toMap
     }
-    logs.endAs(begun.batch, begun.logs, stateIds)
+    logs.endAs(stopped.batch, stopped.logs, stateIds)
   }
 
   private def move(
@@ -159,7 +159,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       staged: StagedCheckpoint,
       into: Path): Seq[MovedState.Moved] = {
     val id = operator.stored.id
-    val state = new MovedState(session, begun.stateConf, this.state, into, begun.batch + 1)
+    val state = new MovedState(session, stopped.stateConf, this.state, into, stopped.batch + 1)
     staged.copy(s"state/$id/_metadata", s"state/$id/_metadata")
     staged.delete(s"state/$id/_metadata/metadata")
     new StoredOperators(into, hadoopConf).write(operator.stored, operator.partitions)
@@ -167,7 +167,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       // The schema of the store is beside its first partition.
       val first = stored.folderOf(operator.stored, store)
       staged.copy(s"state/$first/_metadata", s"state/$first/_metadata")
-      val stateIds = begun.stateIds.map(_(id).map(_(index)))
+      val stateIds = stopped.stateIds.map(_(id).map(_(index)))
       val moved = state(operator, store, stored.columnsOf(operator.stored, store), stateIds)
       if (moved.misplaced > 0) {
         refuse(

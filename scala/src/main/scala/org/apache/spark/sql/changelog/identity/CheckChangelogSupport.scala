@@ -86,10 +86,10 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
         "the query has begun, as changelog/plan.json says")
     }
     if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
-      val takenOver =
+      val inherited =
         InheritedState.file(checkpoint, hadoopConf).find().map(InheritedState.fromJson)
       // Only the first batch reads snapshots.
-      val first = takenOver.fold(0L)(_.batch)
+      val first = inherited.fold(0L)(_.batch)
       if (logs.lastBegun.contains(first) && file.exists)
         CheckSameQuery.snapshots(checkpoint.toString, file.read(), current)
     }

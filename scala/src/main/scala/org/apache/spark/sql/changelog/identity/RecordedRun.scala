@@ -40,7 +40,7 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
     SourceNames.byNumber(batch.query, current.streams.zip(begun.streams).toMap)
 
   /** The inherited state, if this is the first batch after an evolution. */
-  lazy val takenOver: Option[InheritedState] =
+  lazy val inheritedState: Option[InheritedState] =
     if (batch.batchId == 0) None
     else {
       InheritedState
@@ -52,7 +52,9 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
 
   /** Returns the folder with the target's rows, if the target is not filled from scratch. */
   def heldRows: Option[String] =
-    takenOver.filter(_.hasResult).map(_ => InheritedState.resultIn(batch.checkpoint).toString)
+    inheritedState
+      .filter(_.hasResult)
+      .map(_ => InheritedState.resultIn(batch.checkpoint).toString)
 
   /** Rejects a query different from the record, and applies the recorded settings. */
   def begin(): Unit = {

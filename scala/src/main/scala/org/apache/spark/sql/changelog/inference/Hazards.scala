@@ -29,19 +29,19 @@ private[inference] object Hazards {
   def apply(node: AnnotatedPlan): Seq[String] =
     if (node.state.isEmpty) Nil
     else {
-      Seq(growth(node), oneTask(node), computedAgain(node), noEquality(node)).flatten.map {
+      Seq(growth(node), oneTask(node), recomputation(node), noEquality(node)).flatten.map {
         hazard => s"${DescribeNode.short(node.plan)} $hazard"
       }
     }
 
   /** Returns the hazards of the reader's mode. */
   def ofReader(root: AnnotatedPlan): Seq[String] = root.plan match {
-    case reader: ToChangelog if reader.mode == OutputMode.Retract && makesOldRows(root) =>
+    case reader: ToChangelog if reader.mode == OutputMode.Retract && createsBeforeImages(root) =>
       root.children.head.upsertKeys
         .map(root.children.head.ordered)
         .find { key =>
           val upsert = reader.copy(mode = OutputMode.Upsert, key = key)
-          !sendsOldRows(InferChangelogMode(upsert))
+          !emitsBeforeImages(InferChangelogMode(upsert))
         }
         .map { key =>
           s"nobody but the reader asks for -U: one that replaces rows by ${DescribeNode.key(key)} does " +
@@ -51,11 +51,12 @@ private[inference] object Hazards {
     case _ => Nil
   }
 
-  private def makesOldRows(node: AnnotatedPlan): Boolean =
-    node.state.nonEmpty && node.mode.symbols.contains("UB") || node.children.exists(makesOldRows)
+  private def createsBeforeImages(node: AnnotatedPlan): Boolean =
+    node.state.nonEmpty && node.mode.symbols.contains("UB") ||
+      node.children.exists(createsBeforeImages)
 
-  private def sendsOldRows(node: AnnotatedPlan): Boolean =
-    node.mode.symbols.contains("UB") || node.children.exists(sendsOldRows)
+  private def emitsBeforeImages(node: AnnotatedPlan): Boolean =
+    node.mode.symbols.contains("UB") || node.children.exists(emitsBeforeImages)
 
   private def growth(node: AnnotatedPlan): Option[String] = {
     val growing = node.state.zipWithIndex.collect {
@@ -120,13 +121,13 @@ private[inference] object Hazards {
     case _ => None
   }
 
-  private def computedAgain(node: AnnotatedPlan): Option[String] = {
+  private def recomputation(node: AnnotatedPlan): Option[String] = {
     val strategy = node.strategy.getOrElse("")
-    if (strategy.startsWith(AggregateState.ComputedAgain)) {
+    if (strategy.startsWith(AggregateState.Recomputed)) {
       Some(
         "computes all of a group again for each change in it. Sums, counts, averages, min, max " +
           "and DISTINCT of those are not computed so")
-    } else if (strategy == RecomputeInference.OfTouched) {
+    } else if (strategy == RecomputeInference.RecomputeTouched) {
       Some(
         "computes all of a partition again for each change in it, so large ones make batches slow")
     } else None

@@ -68,7 +68,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
       run.foreach(_.begin())
       val rewritten = rewrite(plan, run)
       run.foreach(run => run.rewrittenTo(RewrittenOperators.in(rewritten, run.sources)))
-      run.filter(_.takenOver.isDefined).fold(rewritten)(_ => FirstBatchOnState(rewritten))
+      run.filter(_.inheritedState.isDefined).fold(rewritten)(_ => FirstBatchOnState(rewritten))
     }
   }
 
@@ -99,7 +99,7 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     else {
       CheckExecutable(annotated)
       val watch = root.watched.map(new WatchNodes(_, annotated))
-      val nodes = new RewriteNodes(ids, takesOver(annotated, run), watch)
+      val nodes = new RewriteNodes(ids, inherits(annotated, run), watch)
       val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
       val numbers = operators.map(found => found.node -> found.ids)
@@ -113,15 +113,15 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /** Returns whether a node starts with inherited state, if the query inherits state. */
-  private def takesOver(
+  private def inherits(
       root: AnnotatedPlan,
       run: Option[RecordedRun]): Option[RewrittenNode => Boolean] =
     for {
       run <- run
-      takenOver <- run.takenOver
+      inherited <- run.inheritedState
     } yield {
       val fingerprints = new Fingerprints(root, run.sources)
-      found => found.givesRows && fingerprints(found.node).exists(takenOver.parts)
+      found => found.givesRows && fingerprints(found.node).exists(inherited.parts)
     }
 
   /** Returns the rows in the target of a query that inherits state. */

@@ -80,7 +80,7 @@ case class SinkInput(
 
   /** Rejects a known key that would lose rows or leave rows behind. */
   private def check(key: Seq[String]): Unit =
-    if (source.nonEmpty && isKnownWhole(key)) {
+    if (source.nonEmpty && isUnchangedFromQuery(key)) {
       if (!knownKeys.exists(_.forall(key.contains))) {
         throw SinkErrors.keyNotUnique(sink, key, knownKeys)
       }
@@ -109,7 +109,7 @@ case class SinkInput(
   private def here(column: Attribute): Boolean = AttributeSet(columns).contains(column)
 
   /** Whether the columns come unchanged from the query. */
-  private def isKnownWhole(key: Seq[String]): Boolean =
+  private def isUnchangedFromQuery(key: Seq[String]): Boolean =
     columns.filter(column => key.contains(column.name)).forall { column =>
       source.exists(_.outputSet.contains(column))
     }

@@ -99,7 +99,7 @@ private[inference] final case class AggregateState(
     tables)
 
   private def strategy: String =
-    if (needsRows) AggregateState.ComputedAgain
+    if (needsRows) AggregateState.Recomputed
     else if (calls.isEmpty) "groups only"
     else {
       val kept = Seq(
@@ -135,6 +135,6 @@ private[inference] final case class AggregateState(
 }
 
 private[inference] object AggregateState {
-  val ComputedAgain = "rows of the group, computed again"
+  val Recomputed = "rows of the group, computed again"
   val SplitDistinct = "split distinct values"
 }

@@ -27,7 +27,7 @@ import org.apache.spark.sql.changelog.{ModifyKindSet, OutputMode}
  * passes a row. Neither stores rows older than the watermark.
  */
 object RecomputeInference extends NodeInference {
-  private[inference] val OfTouched = "recompute touched partitions"
+  private[inference] val RecomputeTouched = "recompute touched partitions"
 
   override def appliesTo(plan: LogicalPlan): Boolean = plan match {
     case _: Window | _: WindowGroupLimit | GroupedMap(_) => true
@@ -58,7 +58,7 @@ object RecomputeInference extends NodeInference {
     case plan if WindowStack.sharesRows(plan) =>
       Decision(
         Seq(Demand.takesBack(plan)),
-        Some(s"$OfTouched, over the rows of the window below"))
+        Some(s"$RecomputeTouched, over the rows of the window below"))
     case plan =>
       keepRows(
         node,
@@ -98,7 +98,7 @@ object RecomputeInference extends NodeInference {
     val key = partitions.head.map(DescribeNode.expression) ++ row
     Decision(
       node.children.map(_ => Demand.takesBack(node.plan)),
-      Some(OfTouched),
+      Some(RecomputeTouched),
       Seq(StateTable("rows", key, "count", bound)))
   }
 

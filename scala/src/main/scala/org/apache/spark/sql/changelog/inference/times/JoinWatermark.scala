@@ -131,25 +131,25 @@ object JoinWatermark {
 private[inference] object JoinClosingTimes {
 
   def apply(join: Join, left: Seq[ClosingTime], right: Seq[ClosingTime]): Seq[ClosingTime] = {
-    val meeting = new Meeting(join)
+    val bounds = new MatchBounds(join)
     def pairs = for (l <- left; r <- right) yield (l, r)
     join.joinType match {
       case _: InnerLike =>
-        pairs.flatMap { case (l, r) => meeting.untilRight(l, r) ++ meeting.untilLeft(r, l) } ++
+        pairs.flatMap { case (l, r) => bounds.untilRight(l, r) ++ bounds.untilLeft(r, l) } ++
           pairs.map { case (l, r) => l.and(r) }
-      case RightOuter => pairs.flatMap { case (l, r) => meeting.untilLeft(r, l) }
+      case RightOuter => pairs.flatMap { case (l, r) => bounds.untilLeft(r, l) }
       case FullOuter =>
         for {
           (l, r) <- pairs
-          untilRight <- meeting.untilRight(l, r)
-          untilLeft <- meeting.untilLeft(r, l)
-        } yield meeting.asOne(untilRight, untilLeft)
-      case _ => pairs.flatMap { case (l, r) => meeting.untilRight(l, r) }
+          untilRight <- bounds.untilRight(l, r)
+          untilLeft <- bounds.untilLeft(r, l)
+        } yield bounds.asOne(untilRight, untilLeft)
+      case _ => pairs.flatMap { case (l, r) => bounds.untilRight(l, r) }
     }
   }
 
   /** The bounds set by a join's condition on event times of matching rows. */
-  private final class Meeting(join: Join) {
+  private final class MatchBounds(join: Join) {
     private val equi = EquiJoin(join)
 
     /** Returns the time when a left row and its possible right matches are final. */

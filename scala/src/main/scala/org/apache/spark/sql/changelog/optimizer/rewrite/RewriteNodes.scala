@@ -28,7 +28,7 @@ import org.apache.spark.sql.changelog.plans._
  *                                     +- SharedReading part 1
  * }}}
  *
- * @param takesOver
+ * @param inherits
  *   in the first batch on inherited state: whether a node inherits state, and emits its whole
  *   result
  * @param watch
@@ -36,7 +36,7 @@ import org.apache.spark.sql.changelog.plans._
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
-    takesOver: Option[RewrittenNode => Boolean],
+    inherits: Option[RewrittenNode => Boolean],
     watch: Option[WatchNodes]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
@@ -65,13 +65,13 @@ private[optimizer] class RewriteNodes(
       val last = rewritten.collectFirst { case operator: KeepsState => operator }
       val found = RewrittenNode(node, operatorIds, last.exists(KnownResult(node, _)))
       operators += found
-      if (takesOver.exists(_(found))) last.foreach(StoredResult.mark(_))
+      if (inherits.exists(_(found))) last.foreach(StoredResult.mark(_))
     }
     watch.fold(rewritten)(_(node, rewritten))
   }
 
   private def marked(node: AnnotatedPlan): AnnotatedPlan = node.plan match {
-    case source: FromChangelog if takesOver.isDefined =>
+    case source: FromChangelog if inherits.isDefined =>
       node.copy(plan = source.copy(child = SourceRows(source.child)))
     case _ => node
   }
