@@ -26,7 +26,7 @@ import org.apache.spark.sql.changelog.plans.RowTtl
  *
  * {{{
  *   ROW_TTL(o, '3d', c, '12h')   of two tables
- *   ROW_TTL('3d')                of all that the hint stands on
+ *   ROW_TTL('3d')                of the whole query below the hint
  *
  *   UnresolvedHint ROW_TTL, [o, 3d]               Project
  *   +- Project                                    +- Join

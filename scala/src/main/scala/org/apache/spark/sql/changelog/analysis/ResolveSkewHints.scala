@@ -88,7 +88,7 @@ object ResolveSkewHints extends Rule[LogicalPlan] {
  *   SKEW('b', 'auction', 1007)                              one value
  *   SKEW('b', 'auction', (1007, 1008))                      several
  *   SKEW('b', ('auction', 'day'), ((1007, 1), (1008, 2)))   of several columns
- *   SKEW('b', 'auction')                                    whichever they are
+ *   SKEW('b', 'auction')                                    every value
  * }}}
  *
  * On a data frame the hint begins with the columns.

@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.{ChangelogMode, OutputMode}
  * {{{
  *   ToChangelog upsert (cnt)                    [I,UA,D]
  *   +- ChangelogAggregate [cnt] [count(1)]      [I,UA,D]     the reader replaces rows by key
- *      +- ChangelogAggregate [word] [count(1)]  [I,UB,UA]    the aggregate above takes rows back
+ *      +- ChangelogAggregate [word] [count(1)]  [I,UB,UA]    the aggregate above needs before images
  *         +- ChangelogSource                    [I]
  * }}}
  *

@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.sinks.{ChangelogSink, ChangelogSinkProvider, SinkOptions}
 
-/** `writeStream.format("changelog-table")`: keeps a table that knows MERGE current. */
+/** `writeStream.format("changelog-table")`: keeps a table current that supports MERGE. */
 class TableSinkProvider extends ChangelogSinkProvider("changelog-table") {
   override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =
     new TableSink(options)
