@@ -111,7 +111,7 @@ final class WatchedChanges extends Serializable {
   /** Returns and clears the rows of the finished batch, by node position, with their columns. */
   def take(): Seq[(Int, Seq[Attribute], Seq[InternalRow])] = synchronized {
     val taken = places.toSeq.map { case (place, Place(columns, noted)) =>
-      // A task that ran twice has recorded its rows twice.
+      // A repeated task has recorded rows twice.
       val byTask = noted.value.asScala.toMap
       (place, columns, byTask.toSeq.sortBy(_._1).flatMap(_._2))
     }

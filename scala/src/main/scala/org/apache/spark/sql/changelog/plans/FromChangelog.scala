@@ -64,10 +64,10 @@ object InputMode {
  * @param duplicates
  *   the reaction to a second row of a key
  * @param reader
- *   the name of the function that parses records by nodes below; None for plain rows
+ *   the name of the function that parses records below; empty for plain rows
  * @param snapshot
- *   the column that distinguishes snapshot rows of the first batch from changes; None without a
- *   snapshot
+ *   the column that distinguishes snapshot rows of the first batch from changes, if the source
+ *   has a snapshot
  */
 case class FromChangelog(
     kind: Option[Expression],

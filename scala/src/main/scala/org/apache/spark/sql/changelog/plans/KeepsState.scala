@@ -64,7 +64,7 @@ object StateTable {
 
 /**
  * Marks operators, logical or physical, that inherit the state of an earlier query. In the first
- * batch of the new query, a marked operator emits all rows of its result as inserts.
+ * batch of the new query, a marked operator emits the whole result as inserts.
  */
 object StoredResult {
   private val tag = TreeNodeTag[Unit]("changelogStoredResult")

@@ -76,6 +76,6 @@ case class SkipRows(count: Expression, child: LogicalPlan) extends OrderPreservi
 
 /**
  * SourceOfPlan: a data source with the rows of a plan. Two are equal if their plans are equal.
- * Other data sources are compared by identity, because each instance may have its own rows.
+ * Further data sources are compared by identity, because each instance may have separate rows.
  */
 trait SourceOfPlan

@@ -10,7 +10,8 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.plans.OperatorNumber.{Count, Ratio}
 
 /**
- * The numbers of a stateful node in one batch of a running query, and the size of its state.
+ * The numbers of a stateful node in one batch of a running query, and the size of the node's
+ * state.
  *
  * @param rowsIn
  *   the changes received, if counted
@@ -68,7 +69,7 @@ object OperatorNumbers {
 
   /**
    * Combines the numbers of a node with several operators, the lowest first. The first operator
-   * receives the node's input, and the last one emits its output.
+   * receives the node's input, and the last operator emits the node's output.
    */
   def together(operators: Seq[OperatorNumbers]): Option[OperatorNumbers] =
     operators.lastOption.map { last =>

@@ -50,7 +50,7 @@ case class Rank(
 }
 
 /**
- * Keeps the rows of each partition whose rank lies within bounds, and emits the changes of these
+ * Keeps the rows of each partition with a rank within bounds, and emits the changes of the kept
  * rows.
  *
  * @param outputKind
@@ -66,7 +66,7 @@ case class ChangelogRank(
     extends UnaryNode
     with KeepsState {
 
-  /** The columns of a row, without its kind and its rank. */
+  /** The columns of a row, without kind and rank. */
   def columns: Seq[Attribute] = RowKind.without(ranking.inputKind, child.output)
 
   override def output: Seq[Attribute] = (columns ++ ranking.number) :+ outputKind

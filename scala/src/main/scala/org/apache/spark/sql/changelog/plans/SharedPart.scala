@@ -50,7 +50,7 @@ case class SharedReading(
  *
  * Spark uses an empty relation here. Spark's optimizer would remove the readers of an empty
  * relation: a union would lose an input, and columns would lose their ids. The optimizer leaves
- * this unknown node in place, so a query has an equal plan in every batch.
+ * an unknown node in place. A query then has an equal plan in every batch.
  */
 case class IdleSource(override val output: Seq[Attribute]) extends LeafNode {
 

@@ -71,7 +71,7 @@ case class Skew(
  * @param values
  *   the hot values of the columns, in the join key's types; empty for all values
  * @param salts
- *   the salts over which rows with these values are spread
+ *   the salts for rows with hot values
  */
 final case class SkewedSide(
     isLeft: Boolean,

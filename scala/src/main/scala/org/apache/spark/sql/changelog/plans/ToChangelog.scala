@@ -67,7 +67,7 @@ case class ToChangelog(
 }
 
 /**
- * A node that needs `start()` if its rows arrive in batches.
+ * A node that needs `start()` if rows arrive in batches.
  *
  * Spark rejects a plan at the lowest stream, with an advice for Spark's own queries. The correct
  * advice depends on the nodes above the stream, so the nodes replace the error.
