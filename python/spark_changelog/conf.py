@@ -98,96 +98,95 @@ class ChangelogConf:
     unmatched_retraction = Entry(
         "spark.sql.changelog.unmatchedRetraction",
         str,
-        "What to do when a change takes back a row that was never given: 'ignore' counts it in "
-        "the metric numUnmatchedRetractions, 'warn' also logs it once per task, 'fail' stops the "
-        "query before the batch is committed.",
+        "What to do with a retraction of a row never inserted. 'ignore' counts the retraction in "
+        "the metric numUnmatchedRetractions, 'warn' also logs a warning once per task, and "
+        "'fail' stops the query before the batch is committed.",
     )
     aggregate_head_size = Entry(
         "spark.sql.changelog.aggregate.headSize",
         int,
-        "How many of a group's best values min and max keep in the group's own record when "
-        "values can be taken back. Other values are kept one record each and read only when the "
-        "best ones are used up.",
+        "The number of best values of a group that min and max store in the group's own record, "
+        "over rows that can change. Each other value has a record of its own, read only after "
+        "retractions of all these best values.",
     )
     state_partitions = Entry(
         "spark.sql.changelog.state.partitions",
         _number,
-        "In how many partitions a query keeps its state, and by how many it shuffles changes. "
-        "Where this is not set, spark.sql.shuffle.partitions says it; where that isn't either, "
-        "there are as many as the application has cores when the query starts, if their number "
-        "is fixed. A query that has started keeps its number until its state is spread over "
-        "another.",
+        "The number of partitions for the state of a query and for the shuffle of its changes. "
+        "The default is the value of spark.sql.shuffle.partitions, if set. Otherwise the default "
+        "is the number of cores of the application at the start of the query, if this number is "
+        "fixed. A started query keeps its number until it is rescaled.",
         optional=True,
     )
     state_ttl = Entry(
         "spark.sql.changelog.state.ttl",
         str,
-        "How long a stateful operator remembers what nothing has changed, such as '36h'. What is "
-        "older is forgotten as if it had never been given, counted in the metric "
-        "numExpiredStateRows: a group that changes afterwards starts anew, and its old row is "
-        "not taken back. 0 keeps everything. State that a watermark bounds is not concerned. "
-        "A query can change the length, but not between 0 and another value, after it started.",
+        "The time after which a stateful operator forgets unchanged state, such as '36h'. A "
+        "later change to forgotten state counts as new: a group starts again, and its old row is "
+        "not retracted. The metric numExpiredStateRows counts forgotten entries. 0 keeps "
+        "everything. Watermark-bounded state ignores this setting. A started query can change "
+        "the length, but not switch between 0 and another value.",
     )
     views_lease = Entry(
         "spark.sql.changelog.views.lease",
         str,
-        "How long a process that writes a view may be held up until another one may take it for "
-        "killed, and write the view in its place. It says six times in that time that it still "
-        "writes. Longer than any pause of a process, as for garbage collection.",
+        "The time after which another process may take over a view, if the process that writes "
+        "the view does not renew its lease. The writing process renews the lease six times in "
+        "this time. Choose a time longer than any pause of a process, such as garbage "
+        "collection.",
     )
     views_state = Entry(
         "spark.sql.changelog.views.state",
         str,
         "When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL "
         "compute only the rows, at the cost of a batch query. The next incremental refresh "
-        "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view that "
-        "can't be recomputed, or has another refresh policy than AUTO, always computes its "
-        "state early. A view keeps the setting of the session that created it.",
+        "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view always "
+        "computes its state early if it cannot be recomputed, or has another refresh policy than "
+        "AUTO. A view keeps the value of the session that created it.",
     )
     aggregate_distinct_split = Entry(
         "spark.sql.changelog.aggregate.distinctSplit.enabled",
         _boolean,
-        "Whether the distinct values of a group are spread over all partitions, so that a group "
-        "with very many of them is not the work of one task. Costs a second, small shuffle. A "
-        "query that has started keeps the setting it started with.",
+        "Whether to spread the distinct values of a group over all partitions, so that no task "
+        "has all values of a large group. Costs a second, small shuffle. A query keeps the value "
+        "it started with.",
     )
     join_spread = Entry(
         "spark.sql.changelog.join.spread.enabled",
         _boolean,
-        "Whether a join without an equality of its sides is the work of all tasks: the rows of "
-        "one side are divided among as many as there are partitions, up to "
-        "spark.sql.changelog.skew.ways, and each of them keeps a copy of the other side's rows. "
-        "Not in a full join. A query that has started keeps the setting it started with.",
+        "Whether all tasks work on a join without an equality between the sides. The rows of one "
+        "side are divided among the partitions, at most spark.sql.changelog.skew.ways of them, "
+        "and each of these has a copy of the other side's rows. Not for full joins. A query "
+        "keeps the value it started with.",
     )
     rank_two_level = Entry(
         "spark.sql.changelog.rank.twoLevel.enabled",
         _boolean,
-        "Whether a rank without PARTITION BY, or a LIMIT, over rows that change or go is the "
-        "work of all tasks: each finds the first rows of some, and one task the first of those. "
-        "Up to the 1000th row, and not where rows are forgotten for their age. A query that has "
-        "started keeps the setting it started with.",
+        "Whether all tasks work on a rank without PARTITION BY, or on a LIMIT, over rows that "
+        "can change. Each task finds the first of its rows, and one task the first of the "
+        "results. Applies up to the 1000th row, and not with a TTL. A query keeps the value it "
+        "started with.",
     )
     skew_ways = Entry(
         "spark.sql.changelog.skew.ways",
         int,
-        "In how many parts a join divides the rows of each key that a hint SKEW names; of the "
-        "other side's rows with that key there is a copy for each. A query that has started "
-        "keeps the setting it started with.",
+        "The number of parts into which a join divides the rows of each key named by a hint "
+        "SKEW. The other side's rows of that key are copied to every part. A query keeps the "
+        "value it started with.",
     )
     share_equal_parts = Entry(
         "spark.sql.changelog.shareEqualParts.enabled",
         _boolean,
-        "Whether parts of a query that are equal, such as a common table expression that is read "
-        "several times, are computed once per batch and kept once, if they keep state. Costs a "
-        "shuffle of their changes. A query that has started must keep the setting it started "
-        "with.",
+        "Whether equal parts of a query, such as a common table expression with several readers, "
+        "are computed once per batch, with one state. Costs a shuffle of the changes. A started "
+        "query must keep this value.",
     )
     join_rows_at_once = Entry(
         "spark.sql.changelog.join.rowsAtOnce",
         int,
-        "How many changed rows of one join key a join holds in memory, of each side. Where a "
-        "batch changes more of them, they are joined some at a time; each time the stored rows "
-        "of the key are read once more.",
+        "The number of changed rows per side and join key that a join holds in memory. A batch "
+        "with more changed rows of a key is joined in parts, and each part reads the stored rows "
+        "of the key again.",
     )
 
     def __init__(self, spark: SparkSession) -> None:
