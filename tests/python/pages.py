@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: the spark-changelog authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the code of pages in ``docs/`` by section, for tests to run."""
+"""Reads the code of pages in ``docs/`` by section, for tests to run.
+
+A fence with a title, such as ``python title="Not run here"``, is shown and not run.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,18 @@ def sections(page: str) -> dict[str, Section]:
         section = Section([(match[1], match[2]) for match in FENCE.finditer(body)])
         if section.of("python") or section.of("sql"):
             found[heading] = section
+    return found
+
+
+def transcript(page: str) -> list[tuple[list[str], str | None]]:
+    """Return the statements of each SQL block of a page, with the output shown below."""
+    blocks = FENCE.findall((ROOT / "docs" / f"{page}.md").read_text())
+    found: list[tuple[list[str], str | None]] = []
+    for language, code in blocks:
+        if language == "sql":
+            found.append(([text.strip() for text in code.split(";") if text.strip()], None))
+        elif language == "text" and found and found[-1][1] is None:
+            found[-1] = (found[-1][0], code.strip())
     return found
 
 

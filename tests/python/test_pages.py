@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_changelog as changelog
-from pages import Section, sections, write
+from pages import Section, sections, transcript, write
 from processes import ROOT
 from spark_changelog.testing import ChangelogError, Feed, check, check_query
 
@@ -26,6 +27,12 @@ TUTORIAL = sections("tutorial")
 COOKBOOK = sections("cookbook")
 RUNBOOKS = sections("runbooks")
 TESTING = sections("testing-your-queries")
+WAREHOUSE = sections("guides/cdc-to-warehouse")
+DEDUPLICATE = sections("guides/deduplicate")
+MERGE = sections("guides/from-foreachbatch")
+
+# Pages with statements that run one after the other, in a database of their own.
+TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows"]
 
 
 @pytest.fixture
@@ -63,10 +70,55 @@ def rows(spark: SparkSession, table: str) -> set[tuple[Any, ...]]:
 
 def test_every_section_with_code_is_run_here() -> None:
     source = Path(__file__).read_text()
-    pages = {"TUTORIAL": TUTORIAL, "COOKBOOK": COOKBOOK, "RUNBOOKS": RUNBOOKS, "TESTING": TESTING}
+    pages = {
+        "TUTORIAL": TUTORIAL,
+        "COOKBOOK": COOKBOOK,
+        "RUNBOOKS": RUNBOOKS,
+        "TESTING": TESTING,
+        "WAREHOUSE": WAREHOUSE,
+        "DEDUPLICATE": DEDUPLICATE,
+        "MERGE": MERGE,
+    }
     for name, page in pages.items():
-        for heading in page:
-            assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
+        for heading, section in page.items():
+            if section.of("python") or name != "DEDUPLICATE":
+                assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
+
+
+def test_every_guide_is_run_here() -> None:
+    source = Path(__file__).read_text()
+    for path in (ROOT / "docs" / "guides").glob("*.md"):
+        assert f'"guides/{path.stem}"' in source, f"{path.name} is run by no test"
+
+
+@pytest.mark.parametrize("page", TRANSCRIPTS)
+def test_the_statements_of_a_guide(spark: SparkSession, page: str) -> None:
+    spark.sql("CREATE DATABASE guide")
+    spark.sql("USE guide")
+    try:
+        for statements, expected in transcript(page):
+            answers = [spark.sql(statement).collect() for statement in statements]
+            if expected is not None:
+                shown = "\n".join("  ".join(map(str, row)) for row in answers[-1])
+                assert shown == expected
+        for view in spark.sql("SHOW MATERIALIZED VIEWS").collect():
+            assert changelog.verify(view["name"], spark=spark).count() == 0
+    finally:
+        for view in spark.sql("SHOW MATERIALIZED VIEWS").collect():
+            spark.sql(f"DROP MATERIALIZED VIEW {view['name']}")
+        spark.sql("USE default")
+        spark.sql("DROP DATABASE guide CASCADE")
+
+
+def test_the_sql_quickstart_is_the_example_that_a_suite_runs() -> None:
+    example = re.sub(r"(?m)^--.*$", "", (ROOT / "examples" / "views.sql").read_text())
+    blocks = transcript("quickstart-sql")
+    statements = [statement for block, _ in blocks for statement in block]
+    assert statements == [text.strip() for text in example.split(";") if text.strip()]
+    suite = ROOT / "tests/scala/org/apache/spark/sql/changelog/views/ExampleViewsSuite.scala"
+    for _, expected in blocks:
+        for line in (expected or "").splitlines():
+            assert f'"{" ".join(line.split())}"' in suite.read_text()
 
 
 def printed(section: Section) -> list[str]:
@@ -110,7 +162,7 @@ def test_from_a_database_to_a_warehouse(spark: SparkSession, tmp_path: Path) -> 
     write(orders, "1", event("c", "null", order), "no event")
     write(customers, "1", event("c", "null", ada))
     url = f"jdbc:derby:{tmp_path}/warehouse;create=true"
-    names = COOKBOOK["From a database to a warehouse"].run_python(
+    names = WAREHOUSE["The job"].run_python(
         order_events=spark.readStream.text(str(orders)),
         customer_events=spark.readStream.text(str(customers)),
         url=url,
@@ -134,21 +186,6 @@ def test_from_a_database_to_a_warehouse(spark: SparkSession, tmp_path: Path) -> 
     ]
 
 
-def test_a_board_of_the_best(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE scores (game STRING, player STRING, score INT) USING parquet")
-    scores = "('go', 'Ada', 1), ('go', 'Ben', 2), ('go', 'Cyd', 3), ('go', 'Dan', 4)"
-    spark.sql(f"INSERT INTO scores VALUES {scores}")
-    for statement in COOKBOOK["A board of the best"].statements():
-        spark.sql(statement)
-    assert {row[1] for row in rows(spark, "board")} == {"Ben", "Cyd", "Dan"}
-    spark.sql("INSERT INTO scores VALUES ('go', 'Ada', 9), ('go', 'Dan', 1)")
-    changelog.refresh("board", spark=spark)
-    assert rows(spark, "board") == {("go", "Ada", 9), ("go", "Cyd", 3), ("go", "Dan", 4)}
-    assert changelog.verify("board", spark=spark).count() == 0
-    spark.sql("DROP MATERIALIZED VIEW board")
-    spark.sql("DROP TABLE scores")
-
-
 def test_a_dimension_that_comes_late(
     spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
 ) -> None:
@@ -170,13 +207,37 @@ def test_the_last_row_of_each_key(
     spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
 ) -> None:
     readings = changes_of("readings", "device STRING, at INT, celsius INT")
-    section = COOKBOOK["The last row of each key, or the first"]
+    section = DEDUPLICATE["The newest row of each key, over a stream"]
     names = section.run_python(readings=readings, changelog=changelog)
     query = keep(names["warm"], "warm")
     write(tmp_path / "readings", "1", "a,1,40", "b,1,50", "c,5,60")
     write(tmp_path / "readings", "2", "a,2,20", "c,4,10")
     query.processAllAvailable()
     assert rows(spark, "warm") == {("b", 1, 50), ("c", 5, 60)}
+
+
+def test_a_job_of_foreach_batch_in_its_new_form(
+    spark: SparkSession, tmp_path: Path, changes_of: Callable[..., DataFrame], keep: Any
+) -> None:
+    names = MERGE["After"].run_python(
+        order_changes=changes_of(
+            "orders", "op STRING, id INT, customer_id INT, amount INT, lsn INT"
+        ),
+        customer_changes=changes_of(
+            "customers", "op STRING, customer_id INT, country STRING, lsn INT"
+        ),
+        changelog=changelog,
+        F=F,
+    )
+    query = keep(names["revenue"], "moved")
+    write(tmp_path / "orders", "1", "c,7,1,30,10", "c,8,2,5,11")
+    write(tmp_path / "customers", "1", "c,1,NO,8", "c,2,SE,9")
+    query.processAllAvailable()
+    assert rows(spark, "moved") == {("NO", 30, 1), ("SE", 5, 1)}
+    write(tmp_path / "orders", "2", "d,8,2,5,12", "u,7,1,40,13")
+    write(tmp_path / "customers", "2", "u,1,DK,14")
+    query.processAllAvailable()
+    assert rows(spark, "moved") == {("DK", 40, 1)}
 
 
 def ago(minutes: int) -> str:
@@ -275,3 +336,11 @@ def test_the_scala_of_the_page_is_that_of_a_suite() -> None:
     suite = "tests/scala/io/sparkchangelog/testkit/ChangelogChecksSuite.scala"
     body = page[page.index('  test("a city') : page.index("}\n```\n\n`checkChangelog")]
     assert body in (ROOT / suite).read_text()
+
+
+def test_the_scala_quickstart_is_a_test_of_a_suite() -> None:
+    page = (ROOT / "docs" / "quickstart-scala.md").read_text()
+    program = re.search(r"```scala\n(.*?)```", page, re.DOTALL)
+    assert program is not None
+    suite = "tests/scala/io/sparkchangelog/testkit/ChangelogChecksSuite.scala"
+    assert indent(program[1], "    ") in (ROOT / suite).read_text()

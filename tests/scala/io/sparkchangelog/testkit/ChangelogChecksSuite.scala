@@ -3,7 +3,11 @@
 
 package io.sparkchangelog.testkit
 
+import java.nio.file.Files
+
 import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.sql.Row
 
 import org.apache.spark.sql.changelog.testing.ChangelogSession
 
@@ -73,5 +77,28 @@ class ChangelogChecksSuite extends AnyFunSuite with ChangelogSession with Change
     checkChangelog(text)
     assert(failure(text.replace("CHANGELOG_NON", "OTHER_NON")).startsWith("expected OTHER_NON"))
     assert(failure(text.replace("rand()", "fare")).startsWith("not refused with"))
+  }
+
+  test("the program of the Scala quickstart keeps a table current") {
+    val inbox = Files.createTempDirectory("orders")
+    val checkpoint = Files.createTempDirectory("checkpoint")
+    val schema = "op STRING, id INT, customer STRING, amount INT"
+    spark.readStream.schema(schema).csv(inbox.toString).createOrReplaceTempView("raw")
+
+    val totals = spark.sql("""
+      SELECT * FROM to_changelog(TABLE(
+        SELECT customer, sum(amount) AS total
+        FROM from_changelog(TABLE(raw), change_type => 'op', key => array('id'))
+        GROUP BY customer))""")
+    val writer = totals.writeStream.format("changelog-memory").queryName("totals")
+    val query = writer.option("checkpointLocation", checkpoint.toString).start()
+
+    Files.writeString(inbox.resolve("1.csv"), "+I,1,Ada,30\n+I,2,Ben,20\n")
+    query.processAllAvailable()
+    Files.writeString(inbox.resolve("2.csv"), "-U,1,Ada,30\n+U,1,Ada,50\n-D,2,Ben,20\n")
+    query.processAllAvailable()
+    spark.table("totals").show()
+    query.stop()
+    assert(spark.table("totals").collect().toSeq == Seq(Row("Ada", 50L)))
   }
 }
