@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_changelog
+from pages import FENCE, sections
 from processes import ROOT, run_script
 
 MODULES = ["spark_changelog"] + [
@@ -60,6 +61,13 @@ def test_the_readme_example_is_short() -> None:
 
 def test_the_readme_example(jar: Path, tmp_path: Path) -> None:
     assert run_script(readme_example(), jar, tmp_path).strip() == readme_output().strip()
+
+
+def test_the_sql_of_the_readme_is_that_of_the_tutorial() -> None:
+    tutorial = sections("tutorial")["The same in SQL"]
+    readme = FENCE.findall((ROOT / "README.md").read_text())
+    assert readme[0] == ("sql", tutorial.of("sql")[0])
+    assert readme[1] == ("text", tutorial.of("text")[0])
 
 
 def test_every_operator_has_a_page() -> None:
