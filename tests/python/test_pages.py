@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import spark_changelog as changelog
 from pages import Section, sections, transcript, write
 from processes import ROOT
+from spark_changelog.run import STATUS_COLUMNS
 from spark_changelog.testing import ChangelogError, Feed, check, check_query
 
 TUTORIAL = sections("tutorial")
@@ -108,6 +109,15 @@ def test_the_statements_of_a_guide(spark: SparkSession, page: str) -> None:
             spark.sql(f"DROP MATERIALIZED VIEW {view['name']}")
         spark.sql("USE default")
         spark.sql("DROP DATABASE guide CASCADE")
+
+
+def test_the_statements_of_monitoring(spark: SparkSession) -> None:
+    (operators, _), (views, _) = transcript("monitoring")
+    assert spark.sql(operators[0]).columns[:2] == ["query", "node"]
+    columns = ", ".join(f"{name} STRING" for name in STATUS_COLUMNS.split(", "))
+    spark.sql(f"CREATE TABLE default.views_status ({columns}) USING parquet")
+    assert spark.sql(views[0]).collect() == []
+    spark.sql("DROP TABLE default.views_status")
 
 
 def test_the_sql_quickstart_is_the_example_that_a_suite_runs() -> None:
