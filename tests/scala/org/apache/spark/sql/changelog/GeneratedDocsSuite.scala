@@ -41,8 +41,8 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       generated,
       "# Configuration",
       "",
-      "Settings of a session, as in `SET spark.sql.changelog.state.ttl = '36h'`. A running query keeps the values",
-      "it was started with.",
+      "For everyone who looks up a setting. Set it for a session, as in `SET spark.sql.changelog.state.ttl = '36h'`. A",
+      "running query keeps the values from its start.",
       "",
       "| Setting | Default | Meaning | Since |",
       "|---|---|---|---|") ++ ChangelogConf.entries.map(row)
@@ -75,8 +75,9 @@ class GeneratedDocsSuite extends AnyFunSuite with GoldenFiles {
       generated,
       "# Error conditions",
       "",
-      "Mistakes in a query are raised when it is analyzed or started, bad rows while it runs. Words in",
-      "*italics* stand for what the error names.") ++ sections
+      "For everyone who has met an error: each condition with its text. A mistake in a query fails at the analysis or at",
+      "the start, a bad row while the query runs. Words in *italics* stand for the names and values in the error. The",
+      "[FAQ](faq.md) is sorted by symptom, and [runbooks](runbooks.md) list the steps for incidents.") ++ sections
     checkGolden("docs/errors.md", page.mkString("", "\n", "\n"))
   }
 

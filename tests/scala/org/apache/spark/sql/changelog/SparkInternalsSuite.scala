@@ -193,11 +193,11 @@ private object SparkInternalsSuite {
   private val Head = Seq(
     "# Spark's internals",
     "",
-    "What the engine uses of Spark beyond expressions and plans, and so what another version of Spark may break. What is most likely to",
-    "be otherwise there goes through the package `compat`: constructors and functions with many parameters, classes that gain abstract",
-    "methods, rules that are called by themselves, how a batch is planned, formats of files. `SparkInternalsSuite` fails where such a",
-    "thing is imported anywhere else, and where the lists below grow unsaid. Before they do: has something that is here already what is",
-    "needed? `SPARK_GENERATE_GOLDEN_FILES=1 dev/sbt 'testOnly *SparkInternalsSuite'` writes them anew. What other versions of Spark would",
-    "need stands in [Versions of Spark](spark-versions.md).",
+    "For developers of spark-changelog: the internal classes of Spark that the engine uses beyond expressions and plans. Another version",
+    "of Spark may break these uses. Uses likely to break go through the package `compat`: constructors and functions with many parameters,",
+    "classes with new abstract methods, directly called rules, the planning of a batch, and file formats. `SparkInternalsSuite` fails if",
+    "other packages import such a class, or if the lists below grow. Before you add a name, look for a listed class with the same use.",
+    "`SPARK_GENERATE_GOLDEN_FILES=1 dev/sbt 'testOnly *SparkInternalsSuite'` writes the lists. [Versions of Spark](spark-versions.md)",
+    "lists the needs of other versions.",
     "")
 }
