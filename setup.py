@@ -32,7 +32,10 @@ def read_version() -> str:
 def read_readme(version: str) -> str:
     """Return the README, with links to the repository if ``PROJECT_URL`` is set."""
     text = (ROOT / "README.md").read_text()
-    return re.sub(r"]\((?!http|#)", f"]({HOME}/blob/v{version}/", text) if HOME else text
+    if not HOME:
+        return text
+    text = re.sub(r"(!\[[^]]*])\((?!http)", rf"\1({HOME}/raw/v{version}/", text)
+    return re.sub(r"]\((?!http|#)", f"]({HOME}/blob/v{version}/", text)
 
 
 def lines_of_spark() -> list[str]:

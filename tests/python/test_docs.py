@@ -70,6 +70,15 @@ def test_the_sql_of_the_readme_is_that_of_the_tutorial() -> None:
     assert readme[1] == ("text", tutorial.of("text")[0])
 
 
+def test_the_index_and_the_site_list_every_page() -> None:
+    docs = ROOT / "docs"
+    index, site = (docs / "index.md").read_text(), (ROOT / "mkdocs.yml").read_text()
+    for path in docs.rglob("*.md"):
+        page = path.relative_to(docs).as_posix()
+        assert page == "index.md" or f"]({page}" in index, f"{page} is not in the index"
+        assert f": {page}\n" in site, f"{page} is not on the site"
+
+
 def test_every_operator_has_a_page() -> None:
     inference = ROOT / "scala/src/main/scala/org/apache/spark/sql/changelog/inference"
     names = re.findall(r'"(Changelog\w+)"', (inference / "DescribeNode.scala").read_text())

@@ -31,9 +31,10 @@ TESTING = sections("testing-your-queries")
 WAREHOUSE = sections("guides/cdc-to-warehouse")
 DEDUPLICATE = sections("guides/deduplicate")
 MERGE = sections("guides/from-foreachbatch")
+MOVING = sections("moving")
 
 # Pages with statements that run one after the other, in a database of their own.
-TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows"]
+TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows", "moving"]
 
 
 @pytest.fixture
@@ -79,10 +80,11 @@ def test_every_section_with_code_is_run_here() -> None:
         "WAREHOUSE": WAREHOUSE,
         "DEDUPLICATE": DEDUPLICATE,
         "MERGE": MERGE,
+        "MOVING": MOVING,
     }
     for name, page in pages.items():
         for heading, section in page.items():
-            if section.of("python") or name != "DEDUPLICATE":
+            if section.of("python") or name not in ("DEDUPLICATE", "MOVING"):
                 assert f'{name}["{heading}"]' in source, f"{heading} of {name} is run by no test"
 
 
@@ -248,6 +250,35 @@ def test_a_job_of_foreach_batch_in_its_new_form(
     write(tmp_path / "customers", "2", "u,1,DK,14")
     query.processAllAvailable()
     assert rows(spark, "moved") == {("DK", 40, 1)}
+
+
+def test_a_job_of_flink(spark: SparkSession, tmp_path: Path) -> None:
+    def event(op: str, before: str, after: str) -> str:
+        return f'{{"op": "{op}", "before": {before}, "after": {after}}}'
+
+    topic, url = tmp_path / "topic", f"jdbc:derby:{tmp_path}/moved;create=true"
+    first = '{"id": 1, "customer": "Ada", "amount": "30.00"}'
+    write(topic, "1", event("c", "null", first))
+    names = MOVING["From Flink SQL"].run_python(
+        topic=spark.readStream.text(str(topic)),
+        url=url,
+        folder=tmp_path,
+        changelog=changelog,
+        F=F,
+    )
+    query: StreamingQuery = names["query"]
+
+    def totals() -> list[tuple[str, ...]]:
+        query.processAllAvailable()
+        read = spark.read.format("jdbc").option("url", url).option("dbtable", "totals").load()
+        return [(row[0], f"{row[1]:.2f}") for row in read.collect()]
+
+    assert totals() == [("Ada", "30.00")]
+    write(topic, "2", event("u", first, first.replace("30.00", "50.00")))
+    assert totals() == [("Ada", "50.00")]
+    write(topic, "3", event("d", first.replace("30.00", "50.00"), "null"))
+    assert totals() == []
+    query.stop()
 
 
 def ago(minutes: int) -> str:
