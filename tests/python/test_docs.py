@@ -55,6 +55,10 @@ def readme_output() -> str:
     return block[1]
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
 def test_the_readme_example_is_short() -> None:
     assert len([line for line in readme_example().splitlines() if line.strip()]) <= 20
 
