@@ -34,7 +34,7 @@ MERGE = sections("guides/from-foreachbatch")
 MOVING = sections("moving")
 
 # Pages with statements that run one after the other, in a database of their own.
-TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows", "moving"]
+TRANSCRIPTS = ["guides/deduplicate", "guides/top-n", "guides/windows", "moving", "planning"]
 
 
 @pytest.fixture
