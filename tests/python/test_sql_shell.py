@@ -105,7 +105,7 @@ def test_views_outlive_the_sql_shell(jar: Path, tmp_path: Path) -> None:
         catalog="hive",
     )
     assert lines[:3] == ["3", "Oslo\t2", "Rome\t1"]
-    assert any("taken back 2.00 h after their last change" in line for line in lines[3:])
+    assert any("retracted 2.00 h after the last change" in line for line in lines[3:])
     lines = sql(
         jar,
         tmp_path,

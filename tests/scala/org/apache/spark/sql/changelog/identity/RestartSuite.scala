@@ -117,9 +117,9 @@ class RestartSuite extends AnyFunSuite with ChangelogSession {
     assert(others.keys.toSeq.sorted.map(settings) == Seq("false", "EXCEPTION", "UTC"), settings)
   }
 
-  test("what may hurt is told when a query begins, and not when it begins again") {
+  test("the first start of a query logs its risks, and a restart does not") {
     val query = life()
-    def told = LoggedWarnings("What may hurt, of a query that starts") {
+    def told = LoggedWarnings("Risks of the started query") {
       query.run(query.changes("SELECT g, count(*) FROM t_changes GROUP BY g"))
     }
     assert(told.size == 1)

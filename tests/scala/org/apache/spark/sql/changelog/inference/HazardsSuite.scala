@@ -11,7 +11,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.testing._
 
-/** What EXPLAIN and a start say may hurt, and for each of it what does not. */
+/** The risks shown by EXPLAIN and logged at a start, and for each risk a query without it. */
 class HazardsSuite extends AnyFunSuite with ChangelogSession {
   override protected lazy val spark: SparkSession =
     ChangelogSession.start(conf = ChangelogSession.Quick)
@@ -31,7 +31,7 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
       .createOrReplaceTempView("fixed")
   }
 
-  /** What may hurt of a query, but for what only its reader can change. */
+  /** Returns the risks of a query. */
   private def warnings(sql: String): Seq[String] = {
     views()
     val text = spark.sql(s"EXPLAIN CHANGELOG $sql").head().getString(0)
@@ -39,7 +39,7 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
   }
 
   private def ofNodes(sql: String): Seq[String] =
-    warnings(sql).filterNot(_.startsWith("nobody but the reader"))
+    warnings(sql).filterNot(_.startsWith("only the reader"))
 
   private def hurts(sql: String)(said: String*): Unit = {
     val found = ofNodes(sql)
@@ -53,9 +53,9 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
 
   test("groups of what only comes are kept for ever, unless something bounds them") {
     hurts(s"$groups rides GROUP BY city")(
-      "ChangelogAggregate [city] keeps groups by (city) for ever, of input that only grows. " +
-        "An event time with a watermark among the groups, or spark.sql.changelog.state.ttl, bounds that")
-    hurts("SELECT DISTINCT city FROM rides")("keeps groups by (city) for ever")
+      "ChangelogAggregate [city] keeps groups by (city) without bound, over insert-only input. " +
+        "To bound the state, group by an event time with a watermark, or set spark.sql.changelog.state.ttl")
+    hurts("SELECT DISTINCT city FROM rides")("keeps groups by (city) without bound")
     // the groups of a table are no more than it has rows
     isFine(s"$groups t GROUP BY city")
     isFine(s"$groups u GROUP BY city")
@@ -67,8 +67,8 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
 
   test("the side of a join whose rows only come is kept for ever, unless time bounds it") {
     hurts("SELECT * FROM rides JOIN t ON rides.id = t.id")(
-      "keeps left rows by (id, batch) for ever, of input that only grows. " +
-        "A condition on event times of both sides")
+      "keeps left rows by (id, batch) without bound, over insert-only input. " +
+        "To bound the state, join on event times of both sides")
     hurts("SELECT * FROM t LEFT JOIN rides ON rides.id = t.id")("keeps right rows by (id, batch)")
     hurts("SELECT * FROM rides a JOIN rides b ON a.id = b.id")(
       "left rows by (id, batch) and right")
@@ -82,29 +82,29 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
   test("one task keeps all rows where nothing distributes them") {
     val best =
       "SELECT * FROM (SELECT id, row_number() OVER (%s ORDER BY fare) AS r FROM %s) WHERE r < 9"
-    hurts(best.format("", "t"))("ChangelogRank row_number [] keeps all its rows in one task")
+    hurts(best.format("", "t"))("ChangelogRank row_number [] keeps all rows in one task")
     isFine(best.format("PARTITION BY city", "t"))
     isFine(best.format("", "rides"))
     hurts("SELECT min(fare) FROM t")(
-      "ChangelogAggregate [] keeps all its rows in one task, as it has no groups")
+      "ChangelogAggregate [] keeps all rows in one task, because it has no groups")
     isFine("SELECT min(fare) FROM rides")
     isFine("SELECT sum(fare), count(*) FROM t")
     isFine("SELECT city, min(fare) FROM t GROUP BY city")
     val distinct = "SELECT count(DISTINCT fare) FROM t"
-    hurts(distinct)("ChangelogAggregate [] keeps all its rows in one task")
+    hurts(distinct)("ChangelogAggregate [] keeps all rows in one task")
     spark.conf.set(ChangelogConf.DISTINCT_SPLIT_ENABLED.key, true)
     try isFine(distinct)
     finally spark.conf.unset(ChangelogConf.DISTINCT_SPLIT_ENABLED.key)
   }
 
   test("a group is computed again for each change where its function asks for that") {
-    hurts("SELECT city, median(fare) FROM t GROUP BY city")("computes all of a group again")
+    hurts("SELECT city, median(fare) FROM t GROUP BY city")("recomputes a whole group")
     isFine("SELECT city, avg(fare), max(fare), count(DISTINCT id) FROM t GROUP BY city")
     val window = "SELECT id, sum(fare) OVER (PARTITION BY city) AS s FROM t"
-    hurts(window)("ChangelogWindow [city] computes all of a partition again")
+    hurts(window)("ChangelogWindow [city] recomputes a whole partition")
     hurts("SELECT id, sum(fare) OVER () AS s FROM t")(
       "in one task",
-      "computes all of a partition again")
+      "recomputes a whole partition")
     isFine("SELECT city, sum(fare) FROM t GROUP BY city")
   }
 
@@ -125,8 +125,8 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
       isFine(best)
       isFine("SELECT * FROM t ORDER BY fare LIMIT 10 OFFSET 2")
       hurts("SELECT * FROM t a RIGHT JOIN t b ON a.fare < b.fare")(
-        "each change is compared with all rows of the other side, and left rows are kept 3 times, " +
-          "once for each part of right rows")
+        "each change is compared with all rows of the other side, and left rows are stored 3 times, " +
+          "once for each part of the right rows")
       hurts("SELECT * FROM t a FULL JOIN t b ON a.fare < b.fare")("one task keeps all rows")
       for ((setting, sql) <- Seq(
           ChangelogConf.RANK_TWO_LEVEL_ENABLED -> best,
@@ -139,14 +139,14 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
   }
 
   test("old rows that nobody but the reader asks for are told of") {
-    def advice(sql: String) = warnings(sql).filter(_.startsWith("nobody but the reader"))
+    def advice(sql: String) = warnings(sql).filter(_.startsWith("only the reader"))
     val totals = "SELECT city, sum(fare) AS total FROM t GROUP BY city"
     // the aggregate itself must take old rows of the table back
     assert(advice(totals).isEmpty)
     assert(
       advice("SELECT city, count(*) AS n FROM rides GROUP BY city") == Seq(
-        "nobody but the reader asks for -U: one that replaces rows by (city) does without, " +
-          "with mode => 'upsert'"))
+        "only the reader needs -U: if the reader can replace rows by (city), " +
+          "use mode => 'upsert'"))
     assert(advice(
       "SELECT * FROM to_changelog(TABLE(SELECT city, count(*) FROM rides GROUP BY city), 'upsert')").isEmpty)
     // none of these do less if they send less
@@ -177,9 +177,9 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     finally query.stop()
   }
 
-  test("a start says what may hurt, once") {
-    val warned = LoggedWarnings("What may hurt")(run(s"$groups rides GROUP BY city"))
-    assert(warned.size == 1 && warned.head.contains("keeps groups by (city) for ever"), warned)
-    assert(LoggedWarnings("What may hurt")(run("SELECT city FROM rides")).isEmpty)
+  test("a start logs the risks once") {
+    val warned = LoggedWarnings("Risks")(run(s"$groups rides GROUP BY city"))
+    assert(warned.size == 1 && warned.head.contains("keeps groups by (city) without bound"), warned)
+    assert(LoggedWarnings("Risks")(run("SELECT city FROM rides")).isEmpty)
   }
 }

@@ -43,7 +43,7 @@ class InferChangelogModeSuite extends InferenceTest {
     val inner = find(outer.children.head, "ChangelogAggregate")
     assert(
       inner.reasons.head ==
-        "sends -U because ChangelogAggregate [cnt] must take the old row back")
+        "sends -U because ChangelogAggregate [cnt] must retract the old row")
     assert(inner.required == BeforeAndAfter && inner.requiredKey.isEmpty)
     val source = find(root, "ChangelogSource")
     assert(source.required == NoUpdate && source.reasons.isEmpty)

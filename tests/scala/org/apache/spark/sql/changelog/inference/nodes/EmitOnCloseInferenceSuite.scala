@@ -50,7 +50,7 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
     assert(held.reasons == Seq("a row is emitted when the watermark has passed ts"))
     assert(
       find(root, "ChangelogSource").reasons ==
-        Seq("sends -U because ChangelogEmitOnClose [ts] must take the old row back"))
+        Seq("sends -U because ChangelogEmitOnClose [ts] must retract the old row"))
   }
 
   test("a row without a match is final when no match can come any more") {

@@ -49,7 +49,7 @@ class JoinInferenceSuite extends InferenceTest {
     }
     assert(
       waits("b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR") ==
-        Seq("rows wait for matches: operators above have the watermark 1.00 h later"))
+        Seq("rows wait for matches: operators above get the watermark 1.00 h later"))
     assert(waits("b.ts = a.ts").isEmpty)
     assert(waits("b.ts > DATE '2020-01-01'").isEmpty)
   }

@@ -98,7 +98,7 @@ class RankInferenceSuite extends InferenceTest {
       top("(SELECT c, id, min(v) AS n FROM e GROUP BY c, id)", "n ASC")).foreach { sql =>
       val root = infer(sql, Upsert)
       assert(rank(root).strategy.contains("retract"), sql)
-      assert(rank(root).reasons.last == "keeps all rows: an update can make a row worse")
+      assert(rank(root).reasons.last == "keeps all rows: an update can worsen a row's rank")
       assert(find(root, "ChangelogAggregate").mode.toString == "[I,UB,UA]")
     }
   }
@@ -109,7 +109,7 @@ class RankInferenceSuite extends InferenceTest {
     assert(rank(root).strategy.contains("retract"))
     assert(
       rank(
-        root).reasons.last == "keeps all rows: a row that is deleted makes room for the next one")
+        root).reasons.last == "keeps all rows: a delete moves the next row up")
     assert(rank(root).state.map(_.table) == Seq("head", "rows"))
   }
 
@@ -127,7 +127,7 @@ class RankInferenceSuite extends InferenceTest {
     assert(rank(filtered).strategy.contains("retract"))
     val regrouped = top("(SELECT id % 2 AS c, id, count(*) AS n FROM e GROUP BY id)", "n DESC")
     assert(rank(
-      infer(regrouped)).reasons.last == "keeps all rows: no key of the input holds the partition")
+      infer(regrouped)).reasons.last == "keeps all rows: no key of the input contains the partition columns")
   }
 
   test("with rank numbers slots are replaced, so old rows are needed by any other key") {

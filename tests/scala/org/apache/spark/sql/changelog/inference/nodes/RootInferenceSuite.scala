@@ -18,7 +18,7 @@ class RootInferenceSuite extends InferenceTest {
     declareTables()
     val root = infer("SELECT * FROM t")
     assert(root.mode.toString == "[I,UB,UA,D]" && root.required == BeforeAndAfter)
-    assert(root.reasons == Seq("sends -U because the reader takes all four row kinds"))
+    assert(root.reasons == Seq("sends -U because the reader accepts all four row kinds"))
   }
 
   test("an upsert reader without a key gets the query's smallest") {

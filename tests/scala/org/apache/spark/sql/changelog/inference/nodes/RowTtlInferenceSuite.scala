@@ -22,7 +22,7 @@ class RowTtlInferenceSuite extends InferenceTest {
     assert(node.children.head.mode.sendsUpdateBefore)
     assert(
       node.state.map(_.toString) ==
-        Seq("rows: (time, row) → count, taken back 1.00 h after their last change"))
+        Seq("rows: (time, row) → count, retracted 1.00 h after the last change"))
     checkRefused("CHANGELOG_CONSUMER_CANNOT_TAKE_CHANGES", Map("kinds" -> "delete")) {
       inferHinted("e", Append)
     }

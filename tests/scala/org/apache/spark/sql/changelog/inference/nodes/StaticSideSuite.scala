@@ -54,7 +54,7 @@ class StaticSideSuite extends InferenceTest {
     assert(find(inner, "ChangelogSource").mode.toString == "[I,UB,UA,D]")
     assert(
       find(inner, "ChangelogJoin").reasons.head ==
-        "sends -U because ChangelogJoin Inner must see the old row to know which pairs it had")
+        "sends -U because ChangelogJoin Inner needs the old row to retract its pairs")
     val outer = infer(s"SELECT oid, rate FROM ${lookup.format("LEFT")}", Upsert)
     assert(find(outer, "ChangelogSource").mode.toString == "[I,UA,D]")
   }

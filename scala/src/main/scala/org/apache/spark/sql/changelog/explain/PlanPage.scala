@@ -20,7 +20,7 @@ import org.apache.spark.sql.changelog.status.RunningQuery
 private[changelog] object PlanPage {
 
   def apply(trees: Seq[ExplainNode]): String =
-    page("How the changes of a query are kept", content(trees))
+    page("The plan of a changelog query", content(trees))
 
   def apply(query: RunningQuery): String = page(s"Query ${query.title}", content(query))
 

@@ -29,7 +29,7 @@ private[explain] object PlanPicture {
     }
       viewBox={
       s"0 0 $width $height"
-    } role="img" aria-label="The plan of a query that keeps changes"
+    } role="img" aria-label="The plan of a changelog query"
       font-family={PlanBox.Font} font-size={s"${PlanBox.FontSize}"}>
       <style>{Unparsed(PlanColour.style)}</style>
       <defs>

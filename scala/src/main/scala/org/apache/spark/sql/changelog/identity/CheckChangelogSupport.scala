@@ -64,7 +64,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     val warnings = query.collect { case output: ChangelogOutput => output.explained.allWarnings }
     if (warnings.flatten.nonEmpty) {
       logWarning(
-        s"What may hurt, of a query that starts:\n${warnings.flatten.distinct.mkString("\n")}")
+        s"Risks of the started query:\n${warnings.flatten.distinct.mkString("\n")}")
     }
   }
 

@@ -54,9 +54,9 @@ object CheckExecutable {
     case filter: TemporalFilter =>
       watermarkObstacle(
         filter.child,
-        "leave the watermark out, for the condition bounds the rows")
+        "omit the watermark, because the condition bounds the rows")
     case hint: RowTtl =>
-      watermarkObstacle(hint.child, "leave the watermark out, for the hint bounds the rows")
+      watermarkObstacle(hint.child, "omit the watermark, because the hint bounds the rows")
     case rank: Rank =>
       unsortable(rank.partitionBy.map(e => e -> DescribeNode.expression(e)))
     case window: Window =>
@@ -65,7 +65,7 @@ object CheckExecutable {
     case _: AppendColumns => None
     case GroupedMap(map) => groupsObstacle(map)
     case plan if GroupedMap.resultOf(plan).isDefined => None
-    case _ => Some("there is no operator for it")
+    case _ => Some("no operator runs the node")
   }
 
   /** State and retractions find a row by texts, and the comparison needs a known collation. */
@@ -76,8 +76,8 @@ object CheckExecutable {
     (inputs ++ outputs)
       .find(_.dataType.existsRecursively(_ == IndeterminateStringType))
       .map { column =>
-        s"its column ${column.name} is a text made of texts of several collations, and it is not " +
-          "known how that is compared; say so by COLLATE, as in a || b COLLATE UTF8_BINARY"
+        s"the text column ${column.name} combines several collations, and has no collation to " +
+          "compare values with; set one with COLLATE, as in a || b COLLATE UTF8_BINARY"
       }
   }
 
@@ -92,7 +92,7 @@ object CheckExecutable {
    */
   private def watermarkObstacle(child: LogicalPlan, remedy: String): Option[String] =
     child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
-      s"it has rows come and go by the time, also where the watermark on $column has passed; $remedy"
+      s"rows appear or disappear with the time, even after the watermark on $column has passed; $remedy"
     }
 
   /** A watermark would drop retractions by ROW_TTL as late rows. */
@@ -100,14 +100,14 @@ object CheckExecutable {
     if (!watermark.exists(_.isInstanceOf[RowTtl])) None
     else {
       Some(
-        "rows below it leave by the hint ROW_TTL, also where the watermark has passed; " +
-          "leave the watermark out, for the hint bounds the rows")
+        "the hint ROW_TTL below deletes rows, even after the watermark has passed; " +
+          "omit the watermark, because the hint bounds the rows")
     }
 
   private def groupsObstacle(map: GroupedMap): Option[String] = {
     val mixed = map.groups.transpose.find(_.map(_.dataType).distinct.size > 1).map { columns =>
       val types = columns.map(column => s"${column.name}, of type ${column.dataType.sql}")
-      s"it groups one input by ${types.mkString(", and the other by ")}"
+      s"the groups of the inputs differ: one by ${types.mkString(", the other by ")}"
     }
     mixed.orElse(unsortable(map.groups.head.map(e => e -> DescribeNode.expression(e))))
   }
@@ -116,7 +116,7 @@ object CheckExecutable {
   private def unsortable(groups: Seq[(Expression, String)]): Option[String] =
     groups.collectFirst {
       case (group, name) if !RowOrdering.isOrderable(group.dataType) =>
-        s"it groups by $name, of type ${group.dataType.sql}, whose values have no order"
+        s"the node groups by $name, and values of type ${group.dataType.sql} have no order"
     }
 
   private def inputNames(node: AnnotatedPlan): Seq[String] = node.children.size match {
@@ -166,9 +166,9 @@ private[changelog] object SignedMetrics {
   /** Returns the reason why a metric is not computable over changes, or None. */
   def obstacle(metrics: CollectMetrics): Option[String] =
     calls(metrics).find(call => signed(call, Literal(RowKind.Insert)).isEmpty).map { call =>
-      s"it measures ${DescribeNode.expression(call)}, and over rows that change only count and sum, " +
-        "without DISTINCT, can be told batch by batch; select such a metric in a query of its own, " +
-        "or observe the output of to_changelog, whose rows only come"
+      s"the metric ${DescribeNode.expression(call)} has no difference per batch: over changing rows, " +
+        "only count and sum without DISTINCT have one. Compute the metric in a separate query, or " +
+        "observe the output of to_changelog, which is insert-only"
     }
 
   /** Returns the metrics of `CollectMetrics`, computed over changes. */

@@ -44,8 +44,8 @@ private[inference] object Hazards {
           !emitsBeforeImages(InferChangelogMode(upsert))
         }
         .map { key =>
-          s"nobody but the reader asks for -U: one that replaces rows by ${DescribeNode.key(key)} does " +
-            "without, with mode => 'upsert'"
+          s"only the reader needs -U: if the reader can replace rows by ${DescribeNode.key(key)}, " +
+            "use mode => 'upsert'"
         }
         .toSeq
     case _ => Nil
@@ -71,8 +71,8 @@ private[inference] object Hazards {
       case _ if growing.isEmpty => None
       case plan =>
         Some(
-          s"keeps ${growing.mkString(" and ")} for ever, of input that only grows. " +
-            s"${bound(plan)}, or spark.sql.changelog.state.ttl, bounds that")
+          s"keeps ${growing.mkString(" and ")} without bound, over insert-only input. " +
+            s"To bound the state, ${bound(plan)}, or set spark.sql.changelog.state.ttl")
     }
   }
 
@@ -88,9 +88,9 @@ private[inference] object Hazards {
 
   private def bound(plan: LogicalPlan): String = plan match {
     case _: Join | _: TemporalJoin =>
-      "A condition on event times of both sides, with watermarks"
-    case _: Aggregate => "An event time with a watermark among the groups"
-    case _ => "An event time with a watermark among what it is partitioned by"
+      "join on event times of both sides, with watermarks"
+    case _: Aggregate => "group by an event time with a watermark"
+    case _ => "partition by an event time with a watermark"
   }
 
   private def oneTask(node: AnnotatedPlan): Option[String] = {
@@ -104,7 +104,7 @@ private[inference] object Hazards {
       case _: Rank | _: Aggregate => None
       case plan => partitions(plan).filter(_.isEmpty).map(_ => "partitions")
     }
-    what.map(parts => s"keeps all its rows in one task, as it has no $parts")
+    what.map(parts => s"keeps all rows in one task, because it has no $parts")
   }
 
   private def keepsSeveral(node: AnnotatedPlan): Boolean = {
@@ -125,11 +125,12 @@ private[inference] object Hazards {
     val strategy = node.strategy.getOrElse("")
     if (strategy.startsWith(AggregateState.Recomputed)) {
       Some(
-        "computes all of a group again for each change in it. Sums, counts, averages, min, max " +
-          "and DISTINCT of those are not computed so")
+        "recomputes a whole group for each change in the group. Sums, counts, averages, min, " +
+          "max and their DISTINCT forms avoid a recompute")
     } else if (strategy == RecomputeInference.RecomputeTouched) {
       Some(
-        "computes all of a partition again for each change in it, so large ones make batches slow")
+        "recomputes a whole partition for each change in the partition, so large partitions slow " +
+          "down batches")
     } else None
   }
 
@@ -143,11 +144,11 @@ private[inference] object Hazards {
       case Some(spread) =>
         val (one, other) = if (spread.isLeft) ("left", "right") else ("right", "left")
         s"joins without an equality: each change is compared with all rows of the other side, and $other " +
-          s"rows are kept ${spread.ways} times, once for each part of $one rows. " +
-          "A condition left.x = right.x spares that"
+          s"rows are stored ${spread.ways} times, once for each part of the $one rows. " +
+          "A condition left.x = right.x avoids both"
       case None =>
-        "joins without an equality: one task keeps all rows, and compares each change with all of " +
-          "them. A condition left.x = right.x distributes them"
+        "joins without an equality: one task keeps all rows, and compares each change with all " +
+          "rows. A condition left.x = right.x distributes the rows"
     })
   }
 }

@@ -53,8 +53,8 @@ object InferenceErrors {
 
   def nodeNotSupported(
       plan: LogicalPlan,
-      reason: String = "it is not known what it does to rows that change",
-      advice: String = "Apply it before from_changelog, or to the output of to_changelog.")
+      reason: String = "the effect of the node on changing rows is not known",
+      advice: String = "Apply the node before from_changelog, or to the output of to_changelog.")
       : AnalysisException =
     analysis(
       "CHANGELOG_NODE_NOT_SUPPORTED",

@@ -63,7 +63,7 @@ final case class ExplainNode(
     val shown = if (verbose) this else folded
     shown.append(text, depth = 0)
     val warnings = shown.allWarnings
-    if (warnings.nonEmpty) text.append("\nWhat may hurt:\n")
+    if (warnings.nonEmpty) text.append("\nRisks:\n")
     warnings.foreach(warning => text.append(s"! $warning\n"))
     text.toString
   }

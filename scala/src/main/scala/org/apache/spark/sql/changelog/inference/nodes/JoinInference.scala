@@ -148,7 +148,7 @@ object JoinInference extends NodeInference {
       side.kinds.update && !side.upsertKeys.exists(own.subsetOf(_))
     }
     if (mayFail && !node.kinds.delete) {
-      Some(s"${node.name} must see the old row to know that its condition no longer holds")
+      Some(s"${node.name} needs the old row to retract pairs that no longer match")
     } else {
       None
     }
@@ -174,7 +174,7 @@ object LookupJoinInference extends NodeInference {
       throw InferenceErrors.consumerCannotTakeChanges(
         plan,
         inputs.head,
-        "Join with the table itself, without lookup, for rows that follow its changes.")
+        "For rows that follow the changes of the table, join with the table without lookup.")
     }
     ModifyKindSet.InsertOnly
   }
@@ -191,8 +191,8 @@ object LookupJoinInference extends NodeInference {
     val decision = JoinState(join, EquiJoin(join), left, right, isLookup = true)
       .decision(Seq(Demand.nothing, asked))
     decision.copy(reasons = decision.reasons :+
-      "each left row is joined once, with the right rows after its batch; the query's result over " +
-      "all rows may be another")
+      "each left row is joined once, with the right rows after its batch; the batch query may " +
+      "return another result")
   }
 }
 
@@ -219,7 +219,7 @@ object TemporalJoinInference extends NodeInference {
   }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
-    Some(s"${node.name} emits the old row where a version changes")
+    Some(s"${node.name} emits the old row if a version changes")
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val join = node.plan.asInstanceOf[TemporalJoin]
@@ -233,7 +233,7 @@ object TemporalJoinInference extends NodeInference {
         .map(column => s"a watermark on ${column.name}")
         .getOrElse(StateTable.unbounded))
     val strategy =
-      if (node.kinds.isInsertOnly) "look up the version once it is certain"
+      if (node.kinds.isInsertOnly) "look up the version once it is final"
       else "look up the version by time"
     val reasons =
       if (node.kinds.isInsertOnly) {

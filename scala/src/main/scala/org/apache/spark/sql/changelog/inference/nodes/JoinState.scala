@@ -108,7 +108,7 @@ final case class JoinState(
     if (delay == 0) None
     else {
       val length = Utils.msDurationToString(delay)
-      Some(s"rows wait for matches: operators above have the watermark $length later")
+      Some(s"rows wait for matches: operators above get the watermark $length later")
     }
   }
 

@@ -107,7 +107,7 @@ object Demand {
 
   /** Returns the demand of an operator without stored old versions of input rows. */
   def takesBack(consumer: LogicalPlan): Demand =
-    bothImages(s"${DescribeNode.short(consumer)} must take the old row back")
+    bothImages(s"${DescribeNode.short(consumer)} must retract the old row")
 }
 
 /** Decision: a node's demands on the inputs, and the node's description in EXPLAIN. */

@@ -70,7 +70,7 @@ object RankInference extends NodeInference {
         Seq(Demand.nothing),
         Some(RankStrategy.FirstCome.toString),
         Seq(StateTable("counts", partition, "rows so far", StateTable.unbounded)),
-        Seq("the input only inserts, and any rows will do: the first ones stay"))
+        Seq("insert-only input, and ranks without an order: the first rows to arrive stay"))
     } else if (waitsForWatermark(rank, node.kinds)) {
       val column = keepsEarliest(rank).mkString
       Decision(
@@ -80,7 +80,7 @@ object RankInference extends NodeInference {
           StateTable(
             "earliest",
             partition,
-            "row, or that it has been emitted",
+            "row, or a mark that the row was emitted",
             partitionBound(rank))),
         Seq(s"a row is emitted when the watermark on $column has passed it"))
     } else if (node.child.kinds.isInsertOnly) {
@@ -88,7 +88,7 @@ object RankInference extends NodeInference {
         Seq(Demand.nothing),
         Some(RankStrategy.AppendFast.toString),
         Seq(best),
-        Seq("the input only inserts: a row beyond the last rank never comes back"))
+        Seq("insert-only input: a row beyond the last rank never becomes visible again"))
     } else {
       updateFastKey(rank, node.child) match {
         case Right(key) =>
@@ -98,13 +98,13 @@ object RankInference extends NodeInference {
                 .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
             Some(RankStrategy.UpdateFast.toString),
             Seq(best),
-            Seq("an update can only make a row better: a row beyond the last rank is not missed"))
+            Seq("an update can only improve a row's rank: rows beyond the last rank are not needed"))
         case Left(why) =>
           Decision(
             Seq(Demand.takesBack(rank)),
             Some(RankStrategy.Retract.toString),
             Seq(
-              head("first rows", "the last rank and some"),
+              head("first rows", "some rows beyond the last rank"),
               StateTable("rows", partition :+ "row", "count", StateTable.unbounded)),
             levels(rank).toSeq :+ s"keeps all rows: $why")
       }
@@ -164,11 +164,11 @@ object RankInference extends NodeInference {
   private def updateFastKey(rank: Rank, input: InferredNode): Either[String, AttributeSet] = {
     val partition = AttributeSet(rank.partitionBy)
     if (input.kinds.delete) {
-      Left("a row that is deleted makes room for the next one")
+      Left("a delete moves the next row up")
     } else if (rank.function == RankFunction.DenseRank) {
-      Left("when a value is left by its last row, the next value takes its rank")
+      Left("when the last row of a value disappears, the next value takes the rank")
     } else if (!rank.orderBy.forall(Monotonicity.onlyImproves(input, _))) {
-      Left("an update can make a row worse")
+      Left("an update can worsen a row's rank")
     } else {
       val keys = input.upsertKeys.filter(partition.subsetOf(_))
       keys.find(input.objection(_).isEmpty) match {
@@ -178,7 +178,7 @@ object RankInference extends NodeInference {
             keys
               .flatMap(input.objection(_))
               .headOption
-              .getOrElse("no key of the input holds the partition"))
+              .getOrElse("no key of the input contains the partition columns"))
       }
     }
   }

@@ -128,7 +128,7 @@ object RecursionInference extends NodeInference {
     node.children.map(_ => Demand.takesBack(node.plan)),
     Some("recompute everything"),
     Seq(StateTable("rows", Seq("input", "row"), "count", StateTable.unbounded)),
-    Seq("a batch that changes an input runs the recursion over all old and over all new rows"))
+    Seq("each batch with changes runs the recursion over all old rows and over all new rows"))
 }
 
 /**
@@ -159,7 +159,7 @@ object StockStatefulInference extends NodeInference {
       case _: Generate =>
         throw InferenceErrors.nodeNotSupported(
           plan,
-          "a function that reads a table would see the rows of one batch only",
+          "a function over a table would see only the rows of one batch",
           advice(plan))
       case _ => ModifyKindSet.InsertOnly
     }
@@ -168,12 +168,12 @@ object StockStatefulInference extends NodeInference {
   private def advice(plan: LogicalPlan): String = plan match {
     case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
         _: TransformWithStateInPySpark | _: Deduplicate | _: DeduplicateWithinWatermark =>
-      "Apply it to the stream before from_changelog, or write the query below it as SQL that " +
-        "takes changes."
+      "Apply the node to the stream before from_changelog, or write the node as SQL that accepts " +
+        "changes."
     case _ =>
       "Compute row by row instead, with a function of the row (udf, pandas_udf, map, a table " +
         "function of columns), or group by group, with applyInPandas, applyInArrow or mapGroups, " +
-        "which take changes; or apply it to the stream before from_changelog."
+        "which accept changes. Or apply the node to the stream before from_changelog."
   }
 
   /**

@@ -51,8 +51,8 @@ object SourceInference extends NodeInference {
           reasons = Seq(if (source.snapshot.isEmpty) {
             "keeps the last row of each key: the feed has no before images"
           } else {
-            "keeps the last row of each key: the first batch begins with a snapshot, which the feed may " +
-              "tell again"
+            "keeps the last row of each key: the first batch begins with a snapshot, and the feed may " +
+              "repeat its rows"
           }))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
         // An update may change the key, so before images are omitted only after netting by key.
@@ -87,7 +87,7 @@ object RootInference extends NodeInference {
       throw InferenceErrors.consumerCannotTakeChanges(
         root,
         input,
-        "Use mode => 'retract' or mode => 'upsert', whose readers take changes.")
+        "Use mode => 'retract' or mode => 'upsert'; readers of both accept changes.")
     }
     val halvesArrive =
       inputDemand(root, input).on(input.kinds).kind == BeforeAndAfter && !input.pairsUpdates
@@ -101,7 +101,7 @@ object RootInference extends NodeInference {
 
   /** Returns the reader's demand on the root. */
   def readerDemand(root: ToChangelog, input: InferredNode): Demand = root.mode match {
-    case OutputMode.Retract => Demand.bothImages("the reader takes all four row kinds")
+    case OutputMode.Retract => Demand.bothImages("the reader accepts all four row kinds")
     case OutputMode.Append => Demand.nothing
     case OutputMode.Upsert =>
       sinkKey(root, input).map(replacesBy).getOrElse(Demand.nothing)

@@ -59,10 +59,10 @@ object StatelessInference extends NodeInference {
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
     (node.plan, ProjectKeys.inputKey(node.plan, key)) match {
-      case (_: CollectMetrics, _) => Some(s"${node.name} takes old rows off what it measures")
+      case (_: CollectMetrics, _) => Some(s"${node.name} must subtract old rows from its metrics")
       case (_, Some(inputKey)) => node.child.objection(inputKey)
       case (_, None) =>
-        Some(s"${node.name} does not pass on the key ${DescribeNode.key(key)} as it is")
+        Some(s"${node.name} does not return the key ${DescribeNode.key(key)} unchanged")
     }
 
   override def decide(node: InferredNode, demand: Demand): Decision =
@@ -71,7 +71,7 @@ object StatelessInference extends NodeInference {
       reasons = node.plan match {
         case _: Sort => Seq("dropped: a changelog has no order")
         case _: CollectMetrics if node.kinds.changesRows =>
-          Seq("measures by how much each batch moves its counts and sums")
+          Seq("measures the difference that each batch makes to counts and sums")
         case _ => Nil
       })
 }
@@ -100,7 +100,7 @@ object FilterInference extends NodeInference {
     node.plan match {
       case filter: Filter if filter.condition.references.subsetOf(key) =>
         node.child.objection(key)
-      case _ => Some(s"${node.name} must see the old row to know that it leaves")
+      case _ => Some(s"${node.name} needs the old row to retract rows that no longer pass")
     }
 
   override def decide(node: InferredNode, demand: Demand): Decision = Decision(Seq(demand))
@@ -211,7 +211,7 @@ private[changelog] object StaticSide {
           case _ => false
         })
         if (looksUpByKey || comesOutOnce) side.objection(sideKey)
-        else Some(s"${node.name} must see the old row to know which pairs it had")
+        else Some(s"${node.name} needs the old row to retract its pairs")
       case None => Some(s"${node.name} has other keys than its changing input")
     }
   }
@@ -224,7 +224,7 @@ private[changelog] object StaticSide {
     Decision(
       node.children.map(side => if (side.isStatic) Demand.nothing else asked),
       strategy = Some("look up the static side"),
-      reasons = Seq("the static side is read again in each batch; its changes take nothing back"))
+      reasons = Seq("each batch reads the static side again; changes of the static side retract nothing"))
   }
 
   private def changing(node: InferredNode): InferredNode =

@@ -39,23 +39,23 @@ object TemporalFilterInference extends NodeInference {
   }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
-    Some(s"${node.name} must see the old row to know that it leaves")
+    Some(s"${node.name} needs the old row to retract rows that no longer pass")
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val conditions = node.plan.asInstanceOf[TemporalFilter].conditions
     val (come, others) = conditions.partition(TemporalCondition.comes)
     val (leave, either) = others.partition(TemporalCondition.leaves)
     val comes =
-      if (come.isEmpty) None else Some("rows come when the time is such that " + texts(come))
+      if (come.isEmpty) None else Some(s"rows appear once ${texts(come)} becomes true")
     val leaves =
       if (leave.isEmpty) None
-      else Some("rows leave when the time is no longer such that " + texts(leave))
+      else Some(s"rows disappear once ${texts(leave)} becomes false")
     val comeAndLeave =
       if (either.isEmpty) None
-      else Some("rows come and leave as the time makes it " + texts(either))
+      else Some(s"rows appear and disappear as time changes ${texts(either)}")
     Decision(
       Seq(Demand.takesBack(node.plan)),
-      Some("wait for the next time at which a row comes or leaves"),
+      Some("wait for the next time a row appears or disappears"),
       Seq(StateTable("rows", Seq("time", "row"), "count, shown", "the time")),
       comes.toSeq ++ leaves ++ comeAndLeave)
   }
@@ -78,20 +78,20 @@ object RowTtlInference extends NodeInference {
     inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = true))
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
-    Some(s"${node.name} must see the old row to know that it is no longer there")
+    Some(s"${node.name} needs the old row to know whether the row has expired")
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val ttl = Utils.msDurationToString(node.plan.asInstanceOf[RowTtl].ttl)
     Decision(
       Seq(Demand.takesBack(node.plan)),
-      Some("wait for the next time at which a row leaves"),
+      Some("wait for the next time a row expires"),
       Seq(
         StateTable(
           "rows",
           Seq("time", "row"),
           "count",
-          s"taken back $ttl after their last change")),
-      Seq(s"rows leave $ttl after they came or were changed last"))
+          s"retracted $ttl after the last change")),
+      Seq(s"rows expire $ttl after the last change"))
   }
 }
 
@@ -145,7 +145,7 @@ object EmitOnCloseInference extends NodeInference {
   private def changing(node: InferredNode): (InferredNode, String) =
     node.plan match {
       case _: FromChangelog | _: LeafNode =>
-        node -> "none of its columns that the query reads is an event time with a watermark"
+        node -> "no column read by the query is an event time with a watermark"
       case _ =>
         node.children.find(ClosingTimes(_).isEmpty) match {
           case Some(child) => changing(child)
@@ -155,14 +155,14 @@ object EmitOnCloseInference extends NodeInference {
 
   private def reason(plan: LogicalPlan): String = plan match {
     case _: Join =>
-      "its condition does not say until when a row can find, or lose, a match: set the event times " +
-        "of both sides, as columns, against each other"
+      "the join condition does not limit the time in which a row can find or lose a match: compare " +
+        "the event times of both sides, as columns, in the condition"
     case _: Rank | _: Window | _: WindowGroupLimit =>
-      "a later row of a partition changes what comes of the earlier ones: partition by the event " +
-        "time, or a window of it"
-    case _: Aggregate => "it does not group by the event time that tells when its input is final"
-    case _: Project => "it leaves out the event time that tells when its input is final"
-    case _: Union => "its inputs do not have their event times in the same columns"
-    case _ => "it is not known which event times its rows depend on"
+      "a later row of a partition changes the results of earlier rows: partition by the event " +
+        "time, or by a window of the event time"
+    case _: Aggregate => "the aggregate does not group by the event time of the input"
+    case _: Project => "the node omits the event time of the input"
+    case _: Union => "the inputs do not have the event times in the same columns"
+    case _ => "the event times that the rows depend on are not known"
   }
 }
