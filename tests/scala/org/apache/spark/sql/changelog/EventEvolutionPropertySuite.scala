@@ -76,7 +76,7 @@ class EventEvolutionPropertySuite extends EvolutionProperties(numSeeds = 4) {
           program,
           edits(random.nextInt(edits.size)),
           at,
-          foreseen = CannotGoOn("what is older than the watermark has been forgotten"))
+          foreseen = CannotGoOn("state older than the watermark is gone"))
     }
   }
 

@@ -383,15 +383,15 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
       assert(error.getMessageParameters.get("reason").startsWith(reason))
       assert(!Files.exists(into))
     }
-    refused("no batch of it is done")
+    refused("no batch of the query is done")
     val running = query.start(query.changes(sums))
     running.processAllAvailable()
-    refused("the query it is of is running")
+    refused("the query is running")
     running.stop()
     val (done, begun) =
       (query.checkpoint.resolve("offsets/0"), query.checkpoint.resolve("offsets/1"))
     Files.copy(done, begun)
-    refused("batch 1 was begun")
+    refused("batch 1 has started")
     Files.delete(begun)
     val home = new Path(query.checkpoint.toUri)
     checkError("CHANGELOG_CHECKPOINT_EXISTS") {
@@ -429,7 +429,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val counts = "SELECT g, count(*) AS n FROM timed GROUP BY g"
     life.run(changes(counts))
     refused(life, changes(counts.replace("AS n", "AS n, max(id) AS m")))(
-      "what is older than the watermark has been forgotten")
+      "state older than the watermark is gone")
     assert(
       evolution(life, changes(counts.replace("AS n", "+ 1 AS n"))).operators.forall(_.isKept))
   }
@@ -450,10 +450,10 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val further = looked.replace("r.w", "r.w, o.v")
     Seq(further, s"SELECT w, count(*) AS n FROM ($looked) GROUP BY w").foreach { changed =>
       refused(query, query.changes(changed))("ChangelogLookupJoin")
-      refused(query, query.changes(changed))("with the table of lookup as it is now")
+      refused(query, query.changes(changed))("with the current table of lookup")
     }
     val held = spark.sql("SELECT 1 AS id, 10 AS w")
-    refused(query, query.changes(further), Some(held))("would begin anew")
+    refused(query, query.changes(further), Some(held))("would start again")
 
     // the state of a query with lookup is not known for that of another
     val counts = s"SELECT w, count(*) AS n FROM ($looked) GROUP BY w"
@@ -470,7 +470,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val query = begun(counts)
     val most = query.changes(counts.replace("AS n", "AS n, max(v) AS m"))
     refused(query, most)("ChangelogRowTtl")
-    refused(query, most)("rows that have left by ROW_TTL would come back")
+    refused(query, most)("rows deleted by ROW_TTL would return")
     val large = query.changes(s"$counts HAVING count(*) > 1")
     assert(evolution(query, large).operators.map(_.state) == Seq("kept", "kept"))
 
@@ -487,7 +487,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val conf = Map("spark.sql.changelog.state.ttl" -> "36h")
     val query = begun(sums, conf)
     refused(query, query.changes(sums.replace("AS s", "AS s, max(v) AS m"), conf))(
-      "what it has forgotten by a TTL would come back")
+      "rows forgotten by a TTL would return")
     val without = query.changes(s"$sums HAVING sum(v) > 8")
     assert(evolution(query, without).operators.exists(_.state == "rebuilt"))
     val plain = begun(sums)
@@ -504,7 +504,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
         val query = begun(sql)
         val further = query.changes(sql.replace("id,", "id, v,"))
         refused(query, further)("names")
-        refused(query, further)("once more, as it is now")
+        refused(query, further)("would join the current rows of")
       }
       val counts = s"SELECT name, count(*) AS n FROM ($named) GROUP BY name"
       val query = begun(counts)
@@ -536,7 +536,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
         s"SELECT * FROM to_changelog(TABLE(SELECT $columns FROM t JOIN names d ON t.g = d.g))")
     }
     query.run(changes("id, name"))
-    refused(query, changes("id, v, name"))("once more, as it is now")
+    refused(query, changes("id, v, name"))("would join the current rows of")
   }
 
   test("a target that only takes inserts can't go on") {
@@ -567,7 +567,7 @@ class EvolutionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
             "SELECT * FROM STREAM named IDENTIFIED BY feed_one), '_op')))")
       }
       query.run(changes("id, v"))
-      refused(query, changes("id, v, k"))("its sources have names of their own")
+      refused(query, changes("id, v, k"))("a source of the query has a name of its own")
     } finally spark.sql("DROP TABLE named")
   }
 }

@@ -248,19 +248,19 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
 
   test("what can't go on in other partitions is refused, and nothing is made") {
     val query = life()
-    refused(query, "no batch of it is done")
+    refused(query, "no batch of the query is done")
     val running = query.start(query.changes(sums))
     running.processAllAvailable()
     refused(query, "is running")
     running.stop()
-    refused(query, "so many already", partitions = 2)
-    refused(query, "one at least", partitions = 0)
+    refused(query, "already has as many", partitions = 2)
+    refused(query, "at least one partition", partitions = 0)
     val placement = query.checkpoint.resolve("state/0/_metadata/placement")
     val text = Files.readString(placement)
     Files.writeString(placement, "{")
-    refused(query, "can't be read")
+    refused(query, "cannot be read")
     Files.delete(placement)
-    refused(query, "nothing tells where entries of")
+    refused(query, "is not recorded in")
     query.add(t, later.head: _*)
     query.run(query.changes(sums))
     assert(Files.readString(placement) == text)
@@ -273,7 +273,7 @@ class RescalingSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val commit = query.checkpoint.resolve("commits/1")
     val done = Files.readAllBytes(commit)
     Files.delete(commit)
-    refused(query, "batch 1 was begun and is not done")
+    refused(query, "batch 1 has started and is not done")
     Files.write(commit, done)
 
     val taken = Files.createDirectories(query.anotherCheckpoint().resolve("some")).getParent

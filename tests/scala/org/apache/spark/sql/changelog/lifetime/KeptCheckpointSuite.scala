@@ -104,10 +104,10 @@ class KeptCheckpointSuite extends AnyFunSuite with ChangelogSession with ErrorCh
   /** What keeps some from becoming others. */
   private val Bounded: Map[String, String] =
     Seq("sessions", "running window", "windows that are over")
-      .map(_ -> "what is older than the watermark has been forgotten")
+      .map(_ -> "state older than the watermark is gone")
       .toMap ++ Map(
-      "rows that leave" -> "rows that have left by ROW_TTL would come back",
-      "lookup join" -> "with the table of lookup as it is now")
+      "rows that leave" -> "rows deleted by ROW_TTL would return",
+      "lookup join" -> "with the current table of lookup")
 
   private def slug(name: String): String = name.replaceAll("\\W+", "-")
 

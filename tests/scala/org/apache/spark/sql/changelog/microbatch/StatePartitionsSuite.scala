@@ -67,7 +67,7 @@ class StatePartitionsSuite extends AnyFunSuite with ChangelogSession {
         .head()
         .getString(0)
         .linesIterator
-        .exists(_.contains(s"is kept in $cores partitions, one for each core"))
+        .exists(_.contains(s"state in $cores partitions, one for each core"))
     val session = life.session()
     assert(!reason(session))
     session.conf.unset(Shuffles)

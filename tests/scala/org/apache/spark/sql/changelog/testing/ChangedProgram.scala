@@ -166,7 +166,7 @@ final case class ChangedProgram(
         case error: SparkThrowable if error.getCondition == Condition =>
           Some(error.getMessageParameters.get("reason"))
       }
-    (if (run.hasBegun) foreseen else CannotGoOn("no batch of it is done")).check(refusal, said)
+    (if (run.hasBegun) foreseen else CannotGoOn("no batch of the query is done")).check(refusal, said)
     if (refusal.isEmpty) {
       run.step(Step(Map.empty[String, Seq[Change]]))
       if (foreseen == KeepsAll) checkNothingRead(run.progress)

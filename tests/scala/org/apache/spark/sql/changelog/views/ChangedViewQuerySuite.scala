@@ -25,7 +25,7 @@ class ChangedViewQuerySuite extends AnyFunSuite with RevenueView {
       assert(fates.map(_.getString(1)) == Seq("kept", "kept"), fates)
       assert(
         fates.map(_.getString(2)) ==
-          Seq("goes on as it is", "all its rows are read from its state"),
+          Seq("continues unchanged", "the first batch reads the result from the state"),
         fates)
       val above =
         run(

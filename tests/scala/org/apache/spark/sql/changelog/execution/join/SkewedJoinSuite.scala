@@ -197,7 +197,7 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
     def joined(hint: String, kind: String = ""): String =
       s"SELECT /*+ $hint */ b.id FROM b $kind JOIN i ON b.k = i.k"
     refuses(joined("SKEW"), "parameters", "()")
-    refuses(joined("SKEW('x', 'k')"), "name", "'x'", "a table that is read there")
+    refuses(joined("SKEW('x', 'k')"), "name", "'x'", "a table of the SELECT")
     refuses(joined("SKEW('b', 'x', 1)"), "name", "'x'", "columns id, k, v")
     refuses(joined("SKEW('b', 7)"), "columns", "7")
     refuses(joined("SKEW('b', 'k', i.name)"), "values", "i.name")
@@ -206,7 +206,7 @@ class SkewedJoinSuite extends AnyFunSuite with ChangelogSession with ErrorChecks
       "values",
       "named_struct('col1', 1, 'col2', 2, 'col3', 3)")
     refuses(joined("SKEW('b', 'k', 'many')"), "values", "'many'", "of type INT")
-    refuses(joined("SKEW('b', 'v', 1)"), "columns", "(v)", "has them among its equal columns")
+    refuses(joined("SKEW('b', 'v', 1)"), "columns", "(v)", "compares the columns for equality")
     refuses(joined("SKEW('b', 'k', 1)", "FULL"), "columns", "(k)", "no match")
     refuses(joined("SKEW('i', 'k', 1)", "LEFT"), "columns", "(k)", "no match")
     refuses(joined("SKEW('b', 'k', 1)", "RIGHT"), "columns", "(k)", "no match")

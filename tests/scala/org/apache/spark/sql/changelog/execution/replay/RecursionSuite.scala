@@ -91,7 +91,7 @@ class RecursionSuite extends AnyFunSuite with ChangelogSession with ErrorChecks 
     val text = spark.sql(s"EXPLAIN CHANGELOG $walk SELECT * FROM r").head().getString(0)
     assert(
       text.contains("ChangelogRecursion [id, 0]  [I,UB,UA,D]  strategy=recompute everything"))
-    assert(text.contains("runs the recursion over all old and over all new rows"))
+    assert(text.contains("runs the recursion over all old rows and over all new rows"))
   }
 
   test("a recursion that would not give the same again is refused") {

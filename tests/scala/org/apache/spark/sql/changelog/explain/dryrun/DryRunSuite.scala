@@ -230,8 +230,8 @@ class DryRunSuite extends AnyFunSuite with ChangelogSession with ErrorChecks {
     def refused(sample: String, sql: String, reason: String) =
       checkError("CHANGELOG_DRY_RUN_WITHOUT_ROWS", "reason" -> reason)(
         statement(s"EXPLAIN CHANGELOG DRY RUN OVER $sample $sql"))
-    refused("5 ROWS", "SELECT * FROM rides", "its sources have none yet")
-    refused("''", "SELECT * FROM rides", "the text has none")
+    refused("5 ROWS", "SELECT * FROM rides", "the sources have no rows yet")
+    refused("''", "SELECT * FROM rides", "the text has no changes")
     refused("5 ROWS", "SELECT 1 AS one", "the query reads no changes")
   }
 

@@ -83,7 +83,7 @@ class WhySuite extends ViewTest {
     val alone = averages.replace("city, avg", "avg")
     val found = why(s"SELECT * FROM ($alone) WHERE a = 1")
     assert(found.find(_.node == "rides").get.count == 5)
-    assert(found.exists(_.note.contains("told apart without a")))
+    assert(found.exists(_.note.contains("compared without a")))
   }
 
   test("expressions are followed, and rows that are equal stand together") {
@@ -123,7 +123,7 @@ class WhySuite extends ViewTest {
         Seq("b IT"))
     val anti =
       why("SELECT * FROM rides LEFT ANTI JOIN cities ON rides.city = cities.city WHERE id = 5")
-    assert(anti.exists(_.note == "no row of its right side meets the condition"))
+    assert(anti.exists(_.note == "no row of the right side meets the condition"))
     assert(anti.last.node == "cities" && anti.last.count == 0)
     val all = "SELECT * FROM (SELECT id, country FROM rides CROSS JOIN cities) WHERE id = 1"
     assert(behind(all, "rides") == Seq("a 5 1") && behind(all, "cities").size == 3)
@@ -165,12 +165,12 @@ class WhySuite extends ViewTest {
     val random = why("SELECT * FROM (SELECT id, rand() AS r FROM rides) WHERE id = 1")
     assert(random.last.node == "Project" && random.last.note.startsWith("not traced further"))
     val maps = why("SELECT * FROM (SELECT id, map('a', city) AS m FROM rides) WHERE id = 1")
-    assert(maps.exists(_.note == "rows are told apart without m, which can't be compared"))
+    assert(maps.exists(_.note == "rows are compared without m, whose values have no equality"))
     assert(maps.last.rows == Seq("a 5 1"))
     val lateral = why("SELECT id, x FROM rides, LATERAL (SELECT fare + 1 AS x)")
     assert(lateral.exists(step => step.note.startsWith("not traced further")), lateral)
     val filtered = why("SELECT id FROM rides WHERE city IN (SELECT city FROM cities)")
-    assert(filtered.exists(_.note == "the rows that its subquery reads are not traced"))
+    assert(filtered.exists(_.note == "the rows read by the subquery are not traced"))
     assert(filtered.last.rows == Seq("a 2 3", "a 5 1", "b 7 2"))
     val many = spark.sql("WHY SELECT count(*) FROM range(1000)").collect()
     assert(many.last.getLong(2) == 1000 && many.count(_.getLong(2) == 1000) == 100)

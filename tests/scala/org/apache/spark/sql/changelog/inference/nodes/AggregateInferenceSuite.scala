@@ -55,7 +55,7 @@ class AggregateInferenceSuite extends InferenceTest {
     assert(find(infer(sql), "ChangelogAggregate").strategy.contains("plain buffers"))
     changelog("t", "a INT, v INT", All)
     val agg = find(infer(sql), "ChangelogAggregate")
-    assert(agg.strategy.contains("rows of the group, computed again"))
+    assert(agg.strategy.contains("recompute touched groups"))
     assert(agg.state.last == StateTable("rows", Seq("a", "row"), "count", "unbounded"))
   }
 
@@ -85,7 +85,7 @@ class AggregateInferenceSuite extends InferenceTest {
       "max_by(a, a % 2) FROM t").foreach { of =>
       val agg =
         find(infer(s"SELECT $of GROUP BY session_window(ts, '1 hour')"), "ChangelogAggregate")
-      assert(agg.strategy.contains("rows of the group, computed again"))
+      assert(agg.strategy.contains("recompute touched groups"))
       assert(agg.state.map(_.value) == Seq("count"))
     }
   }

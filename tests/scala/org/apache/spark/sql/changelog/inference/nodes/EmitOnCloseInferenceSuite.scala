@@ -29,15 +29,15 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
   }
 
   private val unboundedJoin =
-    "its condition does not say until when a row can find, or lose, a match: set the event times " +
-      "of both sides, as columns, against each other"
+    "the join condition does not limit the time in which a row can find or lose a match: compare " +
+      "the event times of both sides, as columns, in the condition"
 
   private val untimed =
-    "none of its columns that the query reads is an event time with a watermark"
+    "no column read by the query is an event time with a watermark"
 
   private val laterRow =
-    "a later row of a partition changes what comes of the earlier ones: partition by the event " +
-      "time, or a window of it"
+    "a later row of a partition changes the results of earlier rows: partition by the event " +
+      "time, or by a window of the event time"
 
   test("rows that change are held until the watermark has passed their event time") {
     declareTables()
@@ -103,7 +103,7 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
     refused(
       best("w", "ts, v"),
       "Project",
-      "it leaves out the event time that tells when its input is final")
+      "the node omits the event time of the input")
   }
 
   // rows of it change until five minutes after their time

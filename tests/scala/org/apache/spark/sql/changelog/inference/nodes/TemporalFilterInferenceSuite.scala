@@ -32,9 +32,9 @@ class TemporalFilterInferenceSuite extends InferenceTest {
       val root = infer(s"SELECT * FROM e WHERE $condition")
       find(root, "ChangelogTemporalFilter").reasons.map(_.takeWhile(_ != '(').trim)
     }
-    assert(of("at <= now() OR id > 3") == Seq("rows come when the time is such that"))
-    assert(of("at > now() OR id > 3") == Seq("rows leave when the time is no longer such that"))
-    assert(of("d <> current_date()") == Seq("rows come and leave as the time makes it"))
+    assert(of("at <= now() OR id > 3") == Seq("rows appear once"))
+    assert(of("at > now() OR id > 3") == Seq("rows disappear once"))
+    assert(of("d <> current_date()") == Seq("rows appear and disappear as time changes"))
     assert(of("at > now() AND (id > 3 OR d < current_date())").size == 2)
     for (other <- Seq("coalesce(at > now(), true)", "(at > now()) = (id > 3)"))
       checkRefused("CHANGELOG_PASSING_TIME", Map.empty)(infer(s"SELECT * FROM e WHERE $other"))

@@ -35,8 +35,8 @@ object CheckNearestBy extends (LogicalPlan => Unit) {
           case join @ NearestBy() if FromChangelog.streamsIn(join) =>
             throw InferenceErrors.nodeNotSupported(
               join,
-              "Spark tells the rows of its left side apart by random numbers",
-              "Join with the nearest rows of each by JOIN LATERAL (SELECT ... ORDER BY ... LIMIT n).")
+              "Spark identifies the rows of the left side by random numbers",
+              "Find the nearest rows of each row with JOIN LATERAL (SELECT ... ORDER BY ... LIMIT n).")
           case _ =>
         }
       case _ =>

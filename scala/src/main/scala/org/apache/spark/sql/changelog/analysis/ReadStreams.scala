@@ -73,7 +73,7 @@ object ReadStreams {
     .foreach(throw _)
 
   private val Misplaced =
-    "it is for tables: let it stand on the SELECT that reads from_changelog, or above a watermark"
+    "the hint is for tables: put it on the SELECT that reads from_changelog, or above a watermark"
 
   /**
    * Corrects references to common table expressions that were streams, and are changelogs now.

@@ -57,7 +57,7 @@ object ResolveRowTtl extends Rule[LogicalPlan] {
           throw invalid(
             "name",
             s"'${name.mkString(".")}'",
-            s"the SELECT it stands in reads $read")
+            s"the SELECT with the hint reads $read")
         }
     }
 

@@ -77,7 +77,7 @@ object ResolveSkewHints extends Rule[LogicalPlan] {
           s"'${name.mkString(".")}'",
           s"it must be one of the columns $columns" +
             (if (tables.isEmpty) ""
-             else s", or a table that is read there: ${tables.mkString(", ")}"))
+             else s", or a table of the SELECT: ${tables.mkString(", ")}"))
     }
 }
 
@@ -142,7 +142,7 @@ private[changelog] object SkewHint {
       throw invalid(
         "values",
         values.sql,
-        if (numColumns == 1) "at least one is expected, or none at all for whichever they are"
+        if (numColumns == 1) "at least one value is expected; omit the argument to spread every value"
         else s"each must have a part for each of $numColumns columns, as in ((7, 1), (8, 2))")
     }
     read.map(_.map(constant))

@@ -104,7 +104,7 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
       done.filter(batch => batch >= last - 1 && !begun(batch)).maxOption.foreach { batch =>
         throw CheckpointFileErrors.logIncomplete(
           file("offsets", batch).toString,
-          s"that batch is done, as ${file("commits", batch)} says")
+          s"the batch is done according to ${file("commits", batch)}")
       }
       Seq(last - 1, last).filter(begun).foreach(readOffsets)
       done.maxOption.foreach(readCommit)
@@ -113,9 +113,9 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
 
   private def readOffsets(batch: Long): Unit =
     NamingFile(file("offsets", batch)) { _ =>
-      val logged = logs.offsets(batch).getOrElse(throw new IllegalStateException("it has gone"))
+      val logged = logs.offsets(batch).getOrElse(throw new IllegalStateException("the file is missing"))
       logged.inOrder.foreach { offsets =>
-        require(offsets.nonEmpty, "it has no offsets")
+        require(offsets.nonEmpty, "the batch has no offsets")
         offsets.flatten.foreach(NamingFile.checkJson)
       }
     }

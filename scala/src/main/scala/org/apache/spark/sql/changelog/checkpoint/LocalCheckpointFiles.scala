@@ -133,7 +133,7 @@ private object LocalChecksum {
    */
   def check(file: File): Unit = {
     if (file.isFile && file.length == 0) {
-      throw CheckpointFileErrors.fileDamaged(file.getPath, "it is empty")
+      throw CheckpointFileErrors.fileDamaged(file.getPath, "the file is empty")
     }
     val place = placeOf(file)
     if (place.exists && place.lastModified + ClockTolerance >= file.lastModified) {
@@ -144,8 +144,8 @@ private object LocalChecksum {
       if (!isKnown || !sums(file, header.getInt(4)).sameElements(expected)) {
         throw CheckpointFileErrors.fileDamaged(
           file.getPath,
-          "its checksum is not that of what is in it",
-          s"If it was changed on purpose, delete $place.")
+          "the checksum does not match the content",
+          s"If the file was changed on purpose, delete $place.")
       }
     }
   }

@@ -66,7 +66,7 @@ private[changelog] object NamingFile {
       case NonFatal(e) =>
         throw CheckpointFileErrors.fileDamaged(
           file.toString,
-          s"reading it fails with ${e.toString.takeWhile(_ != '\n')}",
+          s"reading the file fails with ${e.toString.takeWhile(_ != '\n')}",
           cause = e)
     }
 

@@ -33,7 +33,7 @@ object RocksDBFiles {
           .continually(entries.getNextEntry)
           .takeWhile(_ != null)
           .find(_.getName == Listing)
-          .getOrElse(throw new IllegalStateException(s"there is no $Listing in it"))
+          .getOrElse(throw new IllegalStateException(s"the archive has no $Listing"))
         Files.copy(entries, listed, StandardCopyOption.REPLACE_EXISTING)
       }
       val version = RocksDBCheckpointMetadata.readFromFile(listed.toFile)

@@ -37,7 +37,7 @@ final class StoredOperators(state: Path, hadoopConf: Configuration) {
     val folders = if (files.exists(state)) files.listStatus(state).toSeq else Nil
     val numbers = folders.flatMap(_.getPath.getName.toLongOption)
     if (known.size < numbers.size)
-      throw new FileNotFoundException("that of an operator is missing")
+      throw new FileNotFoundException("the metadata of an operator is missing")
     known.map(new StoredOperator(_))
   }
 

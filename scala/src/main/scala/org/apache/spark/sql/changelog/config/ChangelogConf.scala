@@ -58,10 +58,9 @@ object ChangelogConf {
   val COMBINE_VALUES: ConfigEntry[String] = Setting("spark.sql.changelog.aggregate.combineValues")
     .internal()
     .doc(
-      "Whether changes of one group and value are combined where they are read, for min and max " +
-        "that take values back and for DISTINCT over rows that only come: 'always', 'never' " +
-        "(each change is shuffled once), or 'auto', which looks at every sixteenth batch whether " +
-        "values repeat so much that it pays.")
+      "Whether to combine the changes of one group and value before the shuffle, for min and max " +
+        "over changing rows and for DISTINCT over insert-only rows: 'always', 'never' (each change " +
+        "is shuffled once), or 'auto', which decides from the repetitions in every sixteenth batch.")
     .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
@@ -113,8 +112,8 @@ object ChangelogConf {
   val SPREADING_SALTS: ConfigEntry[Option[String]] = Setting("spark.sql.changelog.spreadingSalts")
     .internal()
     .doc(
-      "The salts among which a query divides rows that one task would have. They are chosen when it " +
-        "starts, by the number of its partitions, and stay if that changes.")
+      "The salts that divide the rows of a single task. The first start of a query chooses the salts " +
+        "by the number of partitions, and a query keeps its salts.")
     .version("0.1.0")
     .stringConf
     .createOptional

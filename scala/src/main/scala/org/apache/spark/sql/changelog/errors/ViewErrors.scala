@@ -147,7 +147,7 @@ object ViewErrors {
 
   def notIncremental(view: String, query: String, obstacles: Seq[String]): AnalysisException = {
     val reasons =
-      if (obstacles.isEmpty) "it reads no stream, and no table that is followed"
+      if (obstacles.isEmpty) "the query reads neither a stream nor a followed table"
       else obstacles.mkString("; ")
     analysis(
       "CHANGELOG_VIEW_NOT_INCREMENTAL",

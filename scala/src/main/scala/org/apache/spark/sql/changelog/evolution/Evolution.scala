@@ -72,7 +72,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
   if (changed.exists(_.isInstanceOf[EventTimeWatermark])) {
     changedRecord.operators.find(!kept.contains(_)).foreach { operator =>
       throw refused(
-        s"${operator.shown} would begin anew, and what is older than the watermark has been forgotten")
+        s"${operator.shown} would start again, and state older than the watermark is gone")
     }
   }
   private val snapshots = new CheckSnapshots(stopped, known, refused)
@@ -101,7 +101,7 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
 
   private def checkTakesBack(): Unit = changed.collect {
     case root: ToChangelog if root.mode == OutputMode.Append =>
-      throw refused("a target that takes inserts only can't be told which of its rows go")
+      throw refused("a target that takes inserts only cannot remove rows that left the result")
   }
 
   /** Returns the rows of the target in the columns of the query. New columns are NULL. */
@@ -177,8 +177,8 @@ object StatePlan {
     val now = is.map { operator =>
       if (kept.contains(operator)) {
         val use =
-          if (kept.emits(operator)) "all its rows are read from its state"
-          else "goes on as it is"
+          if (kept.emits(operator)) "the first batch reads the result from the state"
+          else "continues unchanged"
         StatePlan(operator.shown, "kept", use)
       } else StatePlan(operator.shown, "rebuilt", origin(operator, is, kept))
     }
@@ -193,7 +193,7 @@ object StatePlan {
     val below = operator.part.map(_.operators).getOrElse(Nil)
     val emitting = all.filter(other => kept.emits(other) && other.ids.exists(below.contains))
     if (emitting.isEmpty) "the sources, from their beginning"
-    else emitting.map(_.shown).mkString("the rows of ", " and ", ", and sources beside them")
+    else emitting.map(_.shown).mkString("the rows of ", " and ", ", and further sources")
   }
 }
 

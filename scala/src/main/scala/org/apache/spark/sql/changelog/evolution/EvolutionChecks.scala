@@ -48,7 +48,7 @@ private[evolution] class CheckFilesThere(
     }
     gone.headOption.foreach { file =>
       throw refused(
-        s"${gone.size} of ${entries.size} files that would be read once more are gone, such as $file")
+        s"${gone.size} of ${entries.size} files to read again are missing, such as $file")
     }
   }
 
@@ -92,7 +92,7 @@ private[evolution] class CheckArrivalDependence(
     if (was.operators.exists(_.hasTtl)) {
       is.operators.filterNot(kept.contains).find(_.hasTtl).foreach { operator =>
         throw refused(
-          s"${operator.shown} would begin anew, and what it has forgotten by a TTL would come back; " +
+          s"${operator.shown} would start again, and rows forgotten by a TTL would return; " +
             "change the query without spark.sql.changelog.state.ttl")
       }
     }
@@ -100,11 +100,11 @@ private[evolution] class CheckArrivalDependence(
 
   private def reason(why: ArrivalDependence, node: LogicalPlan): String = why match {
     case ArrivalDependence.ExpiresByAge =>
-      s"${shown(node)} would begin anew, and rows that have left by ROW_TTL would come back; $WayOut"
+      s"${shown(node)} would start again, and rows deleted by ROW_TTL would return; $WayOut"
     case ArrivalDependence.LooksUp =>
-      s"${shown(node)} would begin anew, and join rows once more, with the table of lookup as it is now"
+      s"${shown(node)} would start again, and join rows with the current table of lookup"
     case ArrivalDependence.ReadsUntrackedTable(table) =>
-      s"rows would meet ${FollowedTables.describe(table)} once more, as it is now, for its changes are not followed; " +
+      s"rows would join the current rows of ${FollowedTables.describe(table)}, whose changes are not followed; " +
         WayOut
   }
 
@@ -128,7 +128,7 @@ private[evolution] class CheckArrivalDependence(
   private val Table = "^ *s\\d+: ((?:table|files) .*)".r
 
   private val WayOut =
-    "an operator above that keeps its rows, such as an aggregate, can go on where nothing below it is changed"
+    "an operator above with stored rows, such as an aggregate, can continue if nothing below the operator changes"
 }
 
 /**
@@ -163,8 +163,8 @@ private[evolution] class CheckSnapshots(
         def isKnown(stream: LogicalPlan) = sources.before(streams.indexOf(stream)).nonEmpty
         if (feeds.exists(isKnown) && !snapshots.forall(isKnown)) {
           throw refused(
-            "a feed that has been read begins with another snapshot, or has got one, whose rows would come " +
-              "after newer ones of the feed; leave the snapshot as it was")
+            "a feed already read begins with another snapshot, or gets a snapshot, whose rows would arrive " +
+              "after newer rows of the feed; keep the snapshot argument")
         }
     }
     ()
@@ -177,7 +177,7 @@ private[evolution] class CheckSnapshots(
   def checkThere(reads: Seq[Read]): Unit = reads.foreach {
     case Read.OfStream(stream) if isSnapshot(stream) && isCopied(stream) =>
       throw refused(
-        "a snapshot would be read once more of which a copy was made, and that was kept for the first batch only")
+        "a snapshot would be read again, but a copy was made, and the copy was for the first batch only")
     case _ =>
   }
 

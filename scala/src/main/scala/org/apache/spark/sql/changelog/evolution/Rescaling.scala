@@ -51,14 +51,14 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   private def qualified(path: Path): Path = path.getFileSystem(hadoopConf).makeQualified(path)
 
   private val stopped = new StoppedQuery(session, qualified(from), refused(_))
-  if (stopped.numPartitions == numPartitions) refuse("it has so many already")
+  if (stopped.numPartitions == numPartitions) refuse("the state already has as many partitions")
 
   if (!stopped.hasReadableState)
-    refuse(s"its state is kept by ${stopped.stateProvider}, whose files only that knows")
+    refuse(s"only the state store provider ${stopped.stateProvider} can read the files of the state")
 
   private val rescaled: LoggedBatch = stopped.offsets
     .inPartitions(numPartitions)
-    .getOrElse(refuse(s"the settings of batch ${stopped.batch} aren't known"))
+    .getOrElse(refuse(s"the settings of batch ${stopped.batch} are not known"))
 
   private val state = stopped.state
   private val stored = new StoredOperators(state, hadoopConf)
@@ -66,7 +66,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   private val operators: Seq[MovedOperator] = {
     val all =
       try stored.all(stopped.batch)
-      catch { case NonFatal(error) => refuse(s"metadata in $state can't be read: $error") }
+      catch { case NonFatal(error) => refuse(s"metadata in $state cannot be read: $error") }
     stopped.record.operators.foreach { operator =>
       if (!operator.ids.forall(id => all.exists(_.id == id)))
         refuse(s"state of ${operator.shown} is missing in $state")
@@ -81,11 +81,11 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     val noted =
       try EntryPlacement.file(state, operator.id, hadoopConf).find().map(EntryPlacement.fromJson)
       catch {
-        case NonFatal(error) => refuse(s"what is said of entries of $shown can't be read: $error")
+        case NonFatal(error) => refuse(s"the placement of entries of $shown cannot be read: $error")
       }
     val placement =
-      noted.getOrElse(refuse(s"nothing tells where entries of $shown belong in $state"))
-    placement.hindrance.foreach(why => refuse(s"of $shown, $why"))
+      noted.getOrElse(refuse(s"the placement of entries of $shown is not recorded in $state"))
+    placement.hindrance.foreach(why => refuse(s"for $shown, $why"))
     MovedOperator(
       operator,
       shown,
@@ -101,7 +101,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
       stored.columnsOf(operator, store),
       stopped.offsets.settings)
     if (operator.hasColumnFamilies || !operator.stores.forall(placement(_).isKnown))
-      refuse(s"Spark does not say where entries of its operator ${operator.name} belong")
+      refuse(s"the partitions of entries of Spark's operator ${operator.name} are not known")
     MovedOperator(
       operator,
       operator.name,
@@ -189,7 +189,7 @@ object Rescaling {
     throw EvolutionErrors.notRescaled(
       checkpoint.toString,
       numPartitions,
-      "a query has one at least")
+      "a query has at least one partition")
   }
 }
 

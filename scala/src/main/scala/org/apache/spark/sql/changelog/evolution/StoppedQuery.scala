@@ -39,13 +39,13 @@ private[evolution] class StoppedQuery(
 
   /** The last batch, which is done. */
   val batch: Long = {
-    val done = batches.lastDone.getOrElse(refuse("no batch of it is done"))
+    val done = batches.lastDone.getOrElse(refuse("no batch of the query is done"))
     batches.lastBegun.filter(_ != done).foreach { begun =>
       refuse(
-        s"batch $begun was begun and is not done; start the query once more as it was, so that it ends")
+        s"batch $begun has started and is not done; start the old query once more, so that the batch ends")
     }
-    if (logs.isActive) refuse("the query it is of is running; stop that first")
-    if (batches.isWithoutState) refuse("its state has not been computed; start it once as it was")
+    if (logs.isActive) refuse("the query is running; stop the query first")
+    if (batches.isWithoutState) refuse("the state has not been computed; start the old query once")
     done
   }
 
@@ -54,7 +54,7 @@ private[evolution] class StoppedQuery(
 
   /** The offsets of the last batch. */
   val offsets: LoggedBatch =
-    logs.offsets(batch).getOrElse(refuse(s"what batch $batch has read isn't known"))
+    logs.offsets(batch).getOrElse(refuse(s"the offsets of batch $batch are not known"))
 
   val record: QueryRecord =
     new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf()).read()
@@ -107,5 +107,5 @@ private[evolution] class StoppedQuery(
   def offsetsOf(sources: Seq[Option[Int]]): LoggedBatch =
     offsets
       .of(sources.map(_.map(source => record.readings.indexOf(source))))
-      .getOrElse(refuse("its sources have names of their own"))
+      .getOrElse(refuse("a source of the query has a name of its own"))
 }

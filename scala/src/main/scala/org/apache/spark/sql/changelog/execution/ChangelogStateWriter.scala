@@ -191,10 +191,10 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     StatefulOperatorCustomSumMetric("numDeletes", "number of deletes emitted"),
     StatefulOperatorCustomSumMetric(
       "numUnmatchedRetractions",
-      "number of retractions of rows never given"),
+      "number of retractions of rows never inserted"),
     StatefulOperatorCustomSumMetric(
       "numExpiredStateRows",
-      "number of state rows forgotten for their age"))
+      "number of state rows expired by the TTL"))
 
   /** Adds the number of input rows, and of output rows by row kind, to Spark's progress. */
   override def getProgress(): StateOperatorProgress = {
@@ -344,9 +344,9 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
           case UnmatchedRetraction.Warn if !warned =>
             warned = true
             logWarning(
-              log"${MDC(LogKeys.OP_TYPE, operator)} was told to take back a row it has " +
-                log"never been given; further ones in this task are only counted in " +
-                log"numUnmatchedRetractions")
+              log"${MDC(LogKeys.OP_TYPE, operator)} got a retraction of a row never " +
+                log"inserted; the metric numUnmatchedRetractions counts further " +
+                log"unmatched retractions of this task")
           case _ =>
         }
       }

@@ -58,8 +58,8 @@ case class ExplainChangelogCommand(query: LogicalPlan, format: ExplainFormat)
   /** Adds the number of state partitions to a plan, if the extension chose the number. */
   def withPartitions(session: SparkSession, root: ExplainNode): ExplainNode =
     StatePartitions.byCores(session).fold(root) { number =>
-      val reason = s"is kept in $number partitions, one for each core, as nothing else is set " +
-        s"(${ChangelogConf.STATE_PARTITIONS.key})"
+      val reason = s"state in $number partitions, one for each core (the default of " +
+        s"${ChangelogConf.STATE_PARTITIONS.key})"
       root.copy(reasons = root.reasons :+ reason)
     }
 }

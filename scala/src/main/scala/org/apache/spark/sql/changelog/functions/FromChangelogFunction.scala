@@ -107,10 +107,10 @@ object FromChangelogFunction {
       throw arguments.invalid("duplicates", s"'$duplicates'", expected)
     if (duplicates != Duplicates.Trust) {
       if (key.isEmpty) {
-        refused("it needs the columns that identify a row, as in key => array('id')")
+        refused("the check needs a key, as in key => array('id')")
       }
       if (input == InputMode.Upsert) {
-        refused("with input => 'upsert' a row takes the place of the one before of its key")
+        refused("with input => 'upsert' a new row replaces the earlier row of its key")
       }
     }
     duplicates
@@ -123,7 +123,7 @@ object FromChangelogFunction {
       input: InputMode): Seq[Attribute] = {
     key.foreach { column =>
       if (changeType.exists(_.exprId == column.exprId)) {
-        throw arguments.invalid("key", column.name, "that column holds the change type")
+        throw arguments.invalid("key", column.name, "the column holds the change type")
       }
       arguments.checkKey(column.name, column.dataType)
     }

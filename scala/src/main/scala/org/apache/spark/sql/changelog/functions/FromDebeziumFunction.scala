@@ -94,7 +94,7 @@ object FromDebeziumFunction {
       throw record.arguments.invalid(
         "message_key",
         "the key of the records",
-        "it is of use only with the key of the table, as in key => array('id')")
+        "message_key requires the key of the table, as in key => array('id')")
     }
     record.messageKey
   }

@@ -57,7 +57,7 @@ private[functions] class FunctionArguments(
       throw invalid(
         argument,
         "TABLE(...) with PARTITION BY, ORDER BY or WITH SINGLE PARTITION",
-        "its rows are taken as they come, as in TABLE(t)")
+        "the function accepts only TABLE(t), without partitioning and order")
     // Spark corrects the nullability of columns only later.
     case table: FunctionTableSubqueryArgumentExpression =>
       SparkRules.updateNullability(table.plan)
@@ -86,7 +86,7 @@ private[functions] class FunctionArguments(
         throw invalid(
           "input",
           "'retract'",
-          "with a snapshot rows are replaced by key: leave it out, or give 'upsert'")
+          "a snapshot requires 'upsert', the default with a snapshot")
       }
       InputMode.Upsert
     }
@@ -98,9 +98,9 @@ private[functions] class FunctionArguments(
       throw ChangelogErrors.nested(
         function,
         ToChangelogFunction.Name,
-        "What to_changelog gives are the changes of its query, which is a table as it is: read that " +
-          "query itself. To run the two apart, write the changes somewhere, as to a topic, a Delta " +
-          s"table or a materialized view, and apply $function to a stream of those.")
+        "to_changelog returns the changes of a query, and the query itself is already a table: read " +
+          "the query without to_changelog. To run two separate queries, write the changes to a topic, a " +
+          s"Delta table or a materialized view, and apply $function to a stream of these changes.")
     case _: FromChangelog =>
       throw ChangelogErrors.nested(
         function,
@@ -174,7 +174,7 @@ private[functions] class FunctionArguments(
   /** Rejects a key column whose type cannot identify a row. */
   def checkKey(name: String, dataType: DataType): Unit =
     if (!UnsafeRowUtils.isBinaryStable(dataType) || !RowOrdering.isOrderable(dataType)) {
-      val expected = "a key needs a type whose equal values have equal bytes, unlike "
+      val expected = "equal values of a key column must have equal bytes, unlike values of type "
       throw invalid("key", name, expected + dataType.sql)
     }
 

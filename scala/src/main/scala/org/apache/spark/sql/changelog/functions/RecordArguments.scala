@@ -58,12 +58,12 @@ private[functions] class RecordArguments(
       catch {
         case NonFatal(error) =>
           val reason = String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")
-          throw arguments.invalid("schema", s"'$text'", s"is not a list of columns: $reason")
+          throw arguments.invalid("schema", s"'$text'", s"the text is not a list of columns: $reason")
       }
     val fields = CharVarcharUtils.replaceCharVarcharWithStringInSchema(parsed).fields.toSeq
     fields.groupBy(_.name.toLowerCase(java.util.Locale.ROOT)).values.find(_.size > 1).foreach {
       twice =>
-        throw arguments.invalid("schema", s"'$text'", s"it names ${twice.head.name} twice")
+        throw arguments.invalid("schema", s"'$text'", s"the column ${twice.head.name} appears twice")
     }
     fields
   }
@@ -74,7 +74,7 @@ private[functions] class RecordArguments(
       throw arguments.invalid(
         "key",
         name,
-        s"it is not among ${fields.map(_.name).mkString(", ")}")
+        s"the columns are ${fields.map(_.name).mkString(", ")}")
     }
     arguments.checkKey(field.name, field.dataType)
     field
@@ -110,7 +110,7 @@ private[functions] class RecordArguments(
         throw arguments.invalid(
           "dead_letter",
           s"'$path'",
-          s"is not a directory that can be written: ${error.getMessage}")
+          s"the path is not a writable directory: ${error.getMessage}")
     }
   }
 
@@ -121,7 +121,7 @@ private[functions] class RecordArguments(
         throw arguments.invalid(
           "on_error",
           s"'$other'",
-          "records that are kept by dead_letter are dropped, so leave on_error out")
+          "with dead_letter, the query drops unreadable records: omit on_error")
       }
     }
     chosen.getOrElse(if (deadLetter.isDefined) OnError.Drop else OnError.Fail)
@@ -162,7 +162,7 @@ private[functions] class RecordArguments(
         throw arguments.invalid(
           "sequence_by",
           names.mkString(", "),
-          "changes are ordered per key, with input => 'upsert'")
+          "sequence_by orders the changes of a key, and requires input => 'upsert'")
       }
       Nil
     } else named.getOrElse(default)
@@ -175,7 +175,7 @@ private[functions] class RecordArguments(
       throw arguments.invalid(
         "metadata",
         names.mkString(", "),
-        "an old row does not tell with which change it came; it is known with input => 'upsert'")
+        "a before image lacks the metadata of its change; metadata requires input => 'upsert'")
     }
     names
   }
@@ -198,7 +198,7 @@ private[functions] class RecordArguments(
         .orElse(metadata(name))
         .getOrElse {
           val expected =
-            "a column of the source, or a field that tells about a record, is expected"
+            "a column of the source, or a metadata field of the record, is expected"
           throw arguments.invalid(argument, name, expected)
         }
     RecordChanges(
@@ -229,7 +229,7 @@ private[functions] class RecordArguments(
     arguments.mapping("encodings").getOrElse(Map.empty).map { case (name, encoding) =>
       val field = fields.find(field => SQLConf.get.resolver(field.name, name)).getOrElse {
         val known = fields.map(_.name).mkString(", ")
-        throw arguments.invalid("encodings", name, s"it is not among $known")
+        throw arguments.invalid("encodings", name, s"the columns are $known")
       }
       val last = encoding.split('.').last
       val known = RecordColumn.Encodings.find(_.equalsIgnoreCase(last)).getOrElse {

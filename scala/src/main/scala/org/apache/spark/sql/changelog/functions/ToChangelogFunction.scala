@@ -28,7 +28,7 @@ object ToChangelogFunction {
   val Name = "to_changelog"
 
   val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Gives the changes of a query's result")(build)
+    FunctionArguments.describe(Name, "Returns the changes of a query's result")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan = {
     val arguments = new FunctionArguments(Name, Seq("mode", "key", "change_type"), expressions)
@@ -40,9 +40,9 @@ object ToChangelogFunction {
     findColumn(arguments.source, changeType).foreach { column =>
       throw ChangelogErrors.columnReserved(
         column.name,
-        "tells the change type of each row it gives",
-        "Let that be called otherwise, as with change_type => 'op'; or, if the column tells the " +
-          "change type of the query's rows, read them with from_changelog first.")
+        "holds the change type of each emitted row",
+        "Use another name for the reserved column, as with change_type => 'op'. If the column of the " +
+          "query holds the change type of its rows, read the rows with from_changelog first.")
     }
     apply(arguments.source, mode, arguments.columns("key"), changeType)
   }
@@ -75,15 +75,15 @@ object ToChangelogFunction {
         throw ChangelogErrors.nested(
           Name,
           Name,
-          "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
+          "Apply to_changelog once, to the whole query. To read changes again, use from_changelog.")
       case _ =>
     }
     query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach {
       column =>
         throw ChangelogErrors.columnReserved(
           column.name,
-          "keeps the kind of each row while it works",
-          s"Select it under another name where it is read, as in SELECT * EXCEPT (${column.name}), " +
+          "holds the row kind of each row",
+          s"Select the column under another name, as in SELECT * EXCEPT (${column.name}), " +
             s"${column.name} AS `${column.name}_1`.")
     }
     val changeType = AttributeReference(changeTypeName, StringType, nullable = false)()
@@ -105,7 +105,7 @@ object LookupFunction {
   val Name = "lookup"
 
   val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Joins each row once, with a table as it is then")(build)
+    FunctionArguments.describe(Name, "Joins each row once, with a table as of the arrival of the row")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan =
     LookupTable(new FunctionArguments(Name, Nil, expressions).source)

@@ -83,7 +83,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
     } else if (logs.lastBegun.isEmpty && file.exists) {
       throw CheckpointFileErrors.logIncomplete(
         new Path(checkpoint, "offsets").toString,
-        "the query has begun, as changelog/plan.json says")
+        "the query has started according to changelog/plan.json")
     }
     if (logs.lastBegun != logs.lastDone && current.snapshots.nonEmpty) {
       val inherited =

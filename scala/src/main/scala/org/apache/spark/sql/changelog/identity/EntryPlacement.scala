@@ -151,7 +151,7 @@ private[changelog] object EntryPlacement {
   def byColumns(shuffledBy: Seq[Expression], key: Seq[Expression], first: Int): EntryPlacement = {
     val found = shuffledBy.map(column => key.indexWhere(_.semanticEquals(column)))
     if (found.contains(-1))
-      unknown("not all columns that its rows are shuffled by are in the key of its state")
+      unknown("the key of the state lacks a column of the shuffle")
     else {
       EntryPlacement(shuffledBy.zip(found).map { case (column, index) =>
         BoundReference(first + index, column.dataType, nullable = true)

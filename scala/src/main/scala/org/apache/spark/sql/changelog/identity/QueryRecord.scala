@@ -129,7 +129,7 @@ private[changelog] object QueryRecord {
     val rest = json.removeField(_._1 == Checksum)
     require(
       json \ Checksum == JString(checksum(rest)),
-      "its checksum is not that of what is in it")
+      "the checksum does not match the content")
     QueryRecord(
       settings.collect { case (key, JString(value)) => key -> value }.toMap,
       sources.collect { case JString(source) => source },

@@ -63,19 +63,19 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
   private def readsRecursion(plan: LogicalPlan): Boolean =
     plan.collectWithSubqueries { case reference: UnionLoopRef => reference }.nonEmpty
 
-  private val Advice = "Keep what the recursion reads as a table, such as a materialized view, " +
-    "and run the recursive query over that in batch."
+  private val Advice = "Store the input of the recursion as a table, such as a materialized view, " +
+    "and run the recursive query over the table in batch."
 
   /** Returns the reason why equal rows might give another result in the next run. */
   private def refusal(loop: UnionLoop): Option[String] = {
     val reads = loop.collectWithSubqueries { case leaf: LeafNode => leaf }
-    if (readsStreams(loop)) Some("a subquery within it reads a table that changes")
-    else if (loop.limit.isDefined) Some("it depends on the order of rows where its LIMIT ends it")
-    else if (!loop.deterministic) Some("it is not deterministic")
+    if (readsStreams(loop)) Some("a subquery within the recursion reads a changing table")
+    else if (loop.limit.isDefined) Some("the LIMIT ends the recursion, so the result depends on the order of rows")
+    else if (!loop.deterministic) Some("the recursion is not deterministic")
     else
       reads
         .collectFirst { case leaf if !isKnown(leaf) => leaf }
-        .map(leaf => s"it reads ${leaf.nodeName}${columns(leaf)}, which may change unseen")
+        .map(leaf => s"the recursion reads ${leaf.nodeName}${columns(leaf)}, whose changes are not known")
   }
 
   private def isKnown(leaf: LeafNode): Boolean = leaf match {

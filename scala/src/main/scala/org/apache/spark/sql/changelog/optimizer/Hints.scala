@@ -212,10 +212,10 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
   private def obstacle(join: Join, isLeft: Boolean): Option[String] = {
     val name = DescribeNode.short(join)
     if (StaticSide.looksUp(join)) {
-      Some(s"one side of $name never changes, and Spark joins it")
+      Some(s"one side of $name never changes, so that Spark runs the join")
     } else if (JoinState.isPreserved(join.joinType, !isLeft)) {
       Some(
-        s"$name also gives rows of the other side that have no match, so there can be no copies of them")
+        s"$name emits the other side's rows without a match, so the join cannot copy the other side")
     } else None
   }
 
@@ -240,7 +240,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     }
 
   private def invalid(value: Literal, dataType: DataType): AnalysisException =
-    SkewHint.invalid("values", value.sql, s"what is joined is of type ${dataType.sql}")
+    SkewHint.invalid("values", value.sql, s"the join key is of type ${dataType.sql}")
 
   /** Removes the hints below a node without a use for hints. */
   private def withoutHints(node: LogicalPlan): LogicalPlan =
@@ -253,8 +253,8 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     if (!skew.isFollowed) {
       throw notFollowed(
         skew,
-        s"no join below ${DescribeNode.short(reader)} has them among its equal columns; " +
-          "let it stand where such a join reads the table, or leave it out")
+        s"no join below ${DescribeNode.short(reader)} compares the columns for equality; " +
+          "put the hint where such a join reads the table, or remove the hint")
     }
 
   private def notFollowed(skew: Skew, why: String): AnalysisException =

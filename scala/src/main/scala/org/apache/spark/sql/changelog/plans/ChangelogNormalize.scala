@@ -115,7 +115,7 @@ case class KeyCheck(key: String, fails: Boolean) extends Logging {
     else if (KeyCheck.warned.add(s"$reader $key")) {
       // Row values do not belong in a log.
       logWarning(
-        s"A source has several rows of one key $key, and each counts. $reader is not warned again.")
+        s"A source has several rows with an equal key $key, and each row counts. $reader gets no further warning.")
     }
 
   /** Reports a duplicate, in an expression of a batch query. */

@@ -180,7 +180,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
           notifyAll()
         }
       } else if (isCommit) {
-        throw new IllegalStateException("Cannot commit what another attempt has taken over")
+        throw new IllegalStateException("Cannot commit a version that another attempt has taken over")
       }
     }
 
@@ -212,8 +212,8 @@ private[state] object PagedStateProvider {
 
   private val HeapFraction = Setting("spark.sql.streaming.stateStore.pages.heapFraction")
     .doc(
-      "How much of an executor's heap, but for 300 MiB, the state of all its partitions may take; what is " +
-        "more goes to files in its local directories. 0 leaves on the heap only what is being written.")
+      "The fraction of an executor's heap, without 300 MiB, for the state of all partitions. The rest goes " +
+        "to files in the executor's local directories. With 0, only state being written is on the heap.")
     .version("0.1.0")
     .doubleConf
     .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")

@@ -80,9 +80,9 @@ private[state] final class StateFileReader(
       case e: SparkRuntimeException => throw e
       case e @ (_: InterruptedIOException | _: ClosedByInterruptException) => throw e
       case e: EOFException =>
-        throw damaged(s"it ends within entry ${numEntries + 1}", e)
+        throw damaged(s"the file ends within entry ${numEntries + 1}", e)
       case e: FSError => throw damaged(e.getMessage, e)
-      case NonFatal(e) => throw damaged(s"reading entry ${numEntries + 1}, ${e.getMessage}", e)
+      case NonFatal(e) => throw damaged(s"entry ${numEntries + 1} cannot be read: ${e.getMessage}", e)
     } finally {
       // the codec's stream holds native memory; with a damaged file, its close may fail
       try input.close()
@@ -130,9 +130,9 @@ private[state] final class StateFileReader(
   private def checkSize(part: String, size: Int, isPossible: Int => Boolean): Unit =
     if (!isPossible(size)) {
       throw damaged(
-        s"the $part of entry ${numEntries + 1} would have $size bytes, which no such row has " +
-          "(spark.sql.streaming.stateStore.rowChecksum.enabled and compression.codec must be " +
-          "what they were when it was written)")
+        s"the $part of entry ${numEntries + 1} has $size bytes, which is impossible for a row; " +
+          "spark.sql.streaming.stateStore.rowChecksum.enabled and compression.codec must have the " +
+          "values with which the file was written")
     }
 
   /** Verifies the checksum at the end, if present. Spark's provider writes no checksum. */
@@ -142,7 +142,7 @@ private[state] final class StateFileReader(
       try readNumber() == StateFiles.ChecksumMark
       catch { case _: EOFException => false }
     if (isOurs && readNumber() != actual) {
-      throw damaged("its checksum is not that of what is in it")
+      throw damaged("the checksum does not match the content")
     }
   }
 
@@ -153,7 +153,7 @@ private[state] final class StateFileReader(
   }
 
   private def readBytes(size: Int, buffer: Array[Byte]): Array[Byte] = {
-    if (size < 0) throw damaged(s"entry ${numEntries + 1} would have $size bytes")
+    if (size < 0) throw damaged(s"entry ${numEntries + 1} has $size bytes, which is impossible")
     var bytes = buffer
     var place = 0
     // allocates in steps, so that a wrong size does not allocate the whole size at once

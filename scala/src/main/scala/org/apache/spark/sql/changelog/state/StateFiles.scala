@@ -104,7 +104,7 @@ private[state] final class StateFiles(
     try manager.open(file)
     catch {
       case e: FileNotFoundException =>
-        throw CheckpointFileErrors.fileDamaged(file.toString, "it is not there", cause = e)
+        throw CheckpointFileErrors.fileDamaged(file.toString, "the file is missing", cause = e)
     }
 
   private def write(path: Path, entries: StateView): Unit = {

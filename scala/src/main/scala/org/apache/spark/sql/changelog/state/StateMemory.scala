@@ -95,14 +95,14 @@ private[state] final class StateMemory(
       if (!isLogged) {
         isLogged = true
         logInfo(
-          log"The heap has no room for all of ${MDC(STATE_STORE_ID, owner)}: it goes to local files")
+          log"The heap is full: state of ${MDC(STATE_STORE_ID, owner)} moves to local files")
       }
       Some(written)
     } catch {
       case e: IOException =>
         isDiskFull = true
         logWarning(
-          log"${MDC(STATE_STORE_ID, owner)} stays on the heap, which has no room for it",
+          log"State of ${MDC(STATE_STORE_ID, owner)} cannot move to local files, and stays on the full heap",
           e)
         None
     }

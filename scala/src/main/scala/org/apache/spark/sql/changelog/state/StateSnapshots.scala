@@ -107,7 +107,7 @@ private[state] final class StateSnapshots(
       case NonFatal(e) =>
         logWarning(
           log"Could not write the snapshot of version ${MDC(LogKeys.VERSION_NUM, version)} of " +
-            log"${MDC(LogKeys.STATE_STORE_ID, storeId)}; it is tried again",
+            log"${MDC(LogKeys.STATE_STORE_ID, storeId)}; a later attempt follows",
           e)
     }
   }

@@ -69,7 +69,7 @@ object ChangelogTab extends Logging {
         tab.ended.watch(query, error => RefreshError(session, error))
       }
     } catch {
-      case NonFatal(error) => logWarning("The tab of changelog queries can't be shown", error)
+      case NonFatal(error) => logWarning("The tab of changelog queries cannot be shown", error)
     }
 }
 

@@ -31,10 +31,10 @@ private[web] class QueriesPage(ended: EndedQueries) extends WebPage("", "Changel
     val queries = RunningPlans.all.filter(_.isActive).sortBy(query => (query.title, query.runId))
     Table.under(
       "Running queries",
-      Seq("query", "lag, at most", "last batch", "begun", "took", "rows read") ++
+      Seq("query", "maximum lag", "last batch", "begun", "took", "rows read") ++
         kinds.flatMap(_.head) ++ Seq("state rows", "state"),
       queries.map(row(_, request)),
-      "None runs.")
+      "No query is running.")
   }
 
   private def row(query: RunningQuery, request: WebRequest): Seq[NodeSeq] = {
@@ -74,7 +74,7 @@ private[web] class QueryPage(ended: EndedQueries) extends WebPage("query", "Chan
       case None =>
         ended.all.find(_.runId == run) match {
           case Some(query) =>
-            val why = query.error.fold("It has ended.")(error => s"It has failed: $error")
+            val why = query.error.fold("The query has ended.")(error => s"The query has failed: $error")
             <h4>{s"Query ${query.name}"}</h4> ++ <p>{why}</p>
           case None => <p>{s"No query has the run $run here."}</p>
         }
@@ -93,21 +93,21 @@ private[web] class ViewsPage(session: () => SparkSession)
         "kind",
         "status",
         "as of",
-        "lag, at most",
+        "maximum lag",
         "last refresh",
         "took",
         "rows read",
         "rows written",
-        "rows taken back",
+        "rows retracted",
         "failure")
     try
       session().withActive {
         val all = new ViewCatalog(session()).listAll().sortBy(_.name.unquotedString)
-        Table.under("Views", heads, all.map(row(_, request)), "There are none.")
+        Table.under("Views", heads, all.map(row(_, request)), "There are no views.")
       }
     catch {
       case NonFatal(error) =>
-        <h4>Views</h4> ++ <p>{s"They can't be listed: ${RefreshError(session(), error)}"}</p>
+        <h4>Views</h4> ++ <p>{s"The views cannot be listed: ${RefreshError(session(), error)}"}</p>
     }
   }
 
@@ -175,10 +175,10 @@ private[web] class ViewPage(session: () => SparkSession)
         "state",
         "rows read",
         "rows written",
-        "rows taken back",
+        "rows retracted",
         "error"),
       RefreshHistory.ofView(session(), view).newest(Shown).map(row),
-      "There were none.")
+      "There are no refreshes yet.")
 
   private def row(record: RefreshRecord): Seq[NodeSeq] = Seq(
     Table.text(Instant.ofEpochMilli(record.started).toString),

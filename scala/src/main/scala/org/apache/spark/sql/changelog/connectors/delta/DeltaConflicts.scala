@@ -17,7 +17,7 @@ private[changelog] object DeltaConflicts extends Logging {
   def passing[T](statement: => T, left: Int = Most): T = Try(statement) match {
     case Success(result) => result
     case Failure(error) if left > 0 && Delta.isMaintenanceConflict(error) =>
-      logInfo(log"A table was changed while it was written; the commit is made again", error)
+      logInfo(log"Another writer changed a table during the write; the commit is repeated", error)
       passing(statement, left - 1)
     case Failure(error) => throw error
   }

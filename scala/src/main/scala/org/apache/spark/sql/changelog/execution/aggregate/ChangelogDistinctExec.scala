@@ -194,7 +194,7 @@ final case class DistinctLayout(
    */
   def placedByValue: EntryPlacement =
     if (!values.forall(value => UnsafeRowUtils.isBinaryStable(value.dataType))) {
-      EntryPlacement.unknown("of its DISTINCT values only what they are compared by is kept")
+      EntryPlacement.unknown("the state has only the comparison form of the DISTINCT values")
     } else {
       val group = placedByGroup.by
       val table =

@@ -68,7 +68,7 @@ private[execution] case class ChangesByTaskExec(
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numSingleChanges" -> SQLMetrics
-      .createMetric(sparkContext, "number of changes that are not combined"))
+      .createMetric(sparkContext, "number of changes not combined"))
 
   override protected def doExecute(): RDD[InternalRow] = {
     val numSingleChanges = longMetric("numSingleChanges")

@@ -105,10 +105,10 @@ case class ChangelogJoinExec(
     super.customStatefulOperatorMetrics ++ Seq(
       StatefulOperatorCustomSumMetric(
         "numMatches",
-        "number of pairs of rows that match, of which one changes"),
+        "number of matching pairs with a changed row"),
       StatefulOperatorCustomSumMetric(
         "numPaddingsRetracted",
-        "number of rows that no longer come out without a match"))
+        "number of rows retracted because a match appeared"))
 
   private lazy val timeBounds: Seq[JoinSideTimeBound] =
     JoinSideTimeBound(leftLayout, rightLayout, condition, batchTime)

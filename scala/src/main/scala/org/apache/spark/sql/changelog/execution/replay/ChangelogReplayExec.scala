@@ -104,7 +104,7 @@ case class ChangelogReplayExec(
     super.customStatefulOperatorMetrics :+
       StatefulOperatorCustomSumMetric(
         "numReplayedPartitions",
-        "number of partitions computed again")
+        "number of recomputed partitions")
 
   override protected def entryTimes: Option[EntryTimes] =
     timesOfKey(layout.key).map(times =>

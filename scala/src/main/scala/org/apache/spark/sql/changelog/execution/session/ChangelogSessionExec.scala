@@ -247,7 +247,7 @@ case class ChangelogSessionExec(
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+
-      StatefulOperatorCustomSumMetric("numMergedSessions", "number of sessions looked at")
+      StatefulOperatorCustomSumMetric("numMergedSessions", "number of sessions read")
 
   override protected def withNewChildInternal(newChild: SparkPlan): ChangelogSessionExec =
     copy(child = newChild)

@@ -71,10 +71,10 @@ case class ChangelogRowTtlExec(
     super.customStatefulOperatorMetrics ++ Seq(
       StatefulOperatorCustomSumMetric(
         ChangelogTemporalFilterExec.RowsLeft,
-        "number of rows that left as time passed"),
+        "number of rows deleted by the row TTL"),
       StatefulOperatorCustomSumMetric(
         ChangelogRowTtlExec.RetractionsOfGone,
-        "number of retractions of rows that had left before"))
+        "number of retractions of rows deleted earlier"))
 
   override protected def notesTimes: Boolean = true
 

@@ -68,10 +68,10 @@ case class ChangelogTemporalFilterExec(
     super.customStatefulOperatorMetrics ++ Seq(
       StatefulOperatorCustomSumMetric(
         ChangelogTemporalFilterExec.RowsCame,
-        "number of rows that came as time passed"),
+        "number of rows that appeared as time passed"),
       StatefulOperatorCustomSumMetric(
         ChangelogTemporalFilterExec.RowsLeft,
-        "number of rows that left as time passed"))
+        "number of rows that disappeared as time passed"))
 
   override protected def changesAt(time: Long): Boolean = nextTime.value <= time
 

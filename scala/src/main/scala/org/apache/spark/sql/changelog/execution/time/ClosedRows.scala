@@ -182,7 +182,7 @@ case class ChangelogEmitOnCloseExec(
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
       ChangelogEmitOnCloseExec.RowsWithoutTime,
-      "number of rows that are not kept because their event time is NULL")
+      "number of rows dropped because the event time is NULL")
 
   /** Returns the watermark of the sources, because the times already include the delays of the operators below. */
   override protected def inputWatermark(origin: Long): Option[Long] =

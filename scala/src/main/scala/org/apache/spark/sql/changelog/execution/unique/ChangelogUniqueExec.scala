@@ -64,7 +64,7 @@ case class ChangelogUniqueExec(
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(
       ChangelogUniqueExec.DuplicatesMetric,
-      "number of rows of a key that has one already")
+      "number of further rows of a key")
 
   override protected def isNoOpWithoutInput: Boolean = true
 

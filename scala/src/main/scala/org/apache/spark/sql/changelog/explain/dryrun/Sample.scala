@@ -93,7 +93,7 @@ private[dryrun] class RowsOfSources(session: SparkSession, count: Int) {
     val rows = ofStreams(streams.flatMap(StreamRows.in).distinct) ++
       tables.map(table => table -> first(session, table))
     val size = rows.map(_._2.size).maxOption.getOrElse(0)
-    if (size == 0) throw ExplainErrors.sampleEmpty("its sources have none yet")
+    if (size == 0) throw ExplainErrors.sampleEmpty("the sources have no rows yet")
     val sampled = rows.map { case (source, rows) =>
       val batches = (0 until size).map(index => rows.slice(index, index + 1))
       source -> Sample.stream(session, source.output, batches)

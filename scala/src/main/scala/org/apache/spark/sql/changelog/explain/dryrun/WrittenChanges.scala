@@ -31,7 +31,7 @@ private[dryrun] class WrittenChanges(session: SparkSession, batches: Seq[Seq[Sam
   def apply(changes: LogicalPlan): LogicalPlan = {
     val sources = NamedSources(changes)
     if (sources.isEmpty) throw ExplainErrors.sampleEmpty("the query reads no changes")
-    if (batches.isEmpty) throw ExplainErrors.sampleEmpty("the text has none")
+    if (batches.isEmpty) throw ExplainErrors.sampleEmpty("the text has no changes")
     val sampled = batches.map(_.groupBy(sourceOf(_, sources)))
     val readings = sources.flatMap { source =>
       val rows = sampled.map(_.getOrElse(source, Nil).map(rowOf(_, source))).toIndexedSeq

@@ -110,7 +110,7 @@ private object TraceRows {
                 trace(child, input, level + 1, ReadName.Unknown)
               }
           case None =>
-            val note = "not traced further: any row of its input may stand behind"
+            val note = "not traced further: every input row may contribute"
             Seq(shown(rows, described(node), wanted, level, Some(note)))
         }
     }
@@ -138,7 +138,7 @@ private object TraceRows {
             val equal = window.partitionSpec.zip(keys.map(_.toAttribute))
             Some(of(rows.behind(window.child, partitions, equal), "all rows of its partition"))
           case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail =>
-            val note = "rows are counted, so all others decide that it is among these"
+            val note = "all input rows decide which rows are within the limit"
             Some(of(wanted, note))
           case generate: Generate if generate.unrequiredChildIndex.isEmpty =>
             Some(of(rows.behind(generate.child, wanted, same(generate.child.output))))
@@ -200,7 +200,7 @@ private object TraceRows {
           Some(Behind(Seq(wanted, rows.behind(right, wanted, Nil, meets))))
         case LeftAnti =>
           val none = rows.keep(Filter(Literal.FalseLiteral, right))
-          Some(Behind(Seq(wanted, none), Some("no row of its right side meets the condition")))
+          Some(Behind(Seq(wanted, none), Some("no row of the right side meets the condition")))
         case _ => None
       }
     }
@@ -209,8 +209,8 @@ private object TraceRows {
       val sides = operation.children.map(side => rows.behind(side, wanted, byPlace(side, wanted)))
       operation match {
         case except: Except if except.isAll =>
-          Behind(sides, Some("each row of its right side takes one of its left away"))
-        case _: Except => Behind(sides, Some("no row of its right side is equal"))
+          Behind(sides, Some("each row of the right side removes one row of the left side"))
+        case _: Except => Behind(sides, Some("the right side has no equal row"))
         case _ => Behind(sides)
       }
     }
@@ -236,12 +236,12 @@ private object TraceRows {
 
   private def subqueryNote(node: LogicalPlan): Option[String] =
     Option.when(node.expressions.exists(SubqueryExpression.hasSubquery))(
-      "the rows that its subquery reads are not traced")
+      "the rows read by the subquery are not traced")
 
   private def comparisonNote(node: LogicalPlan, wanted: LogicalPlan): Option[String] = {
     val others = wanted.output.filterNot(RowsBehind.areComparable(_, node))
     Option.when(others.nonEmpty)(
-      s"rows are told apart without ${others.map(_.name).mkString(", ")}, which can't be compared")
+      s"rows are compared without ${others.map(_.name).mkString(", ")}, whose values have no equality")
   }
 
   /**
@@ -257,7 +257,7 @@ private object TraceRows {
       case other => other.children.size > 1
     }
     Option.when(!mayBeEmpty && rows.isEmpty(input) && !rows.isEmpty(wanted))(
-      "no row of its input was found: computed again, it has given other rows")
+      "no input row was found: a recompute returned other rows")
   }
 
   private def described(node: LogicalPlan): String =

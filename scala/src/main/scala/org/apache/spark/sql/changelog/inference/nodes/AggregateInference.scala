@@ -135,6 +135,6 @@ private[inference] final case class AggregateState(
 }
 
 private[inference] object AggregateState {
-  val Recomputed = "rows of the group, computed again"
+  val Recomputed = "recompute touched groups"
   val SplitDistinct = "split distinct values"
 }

@@ -137,7 +137,7 @@ class InitialSnapshotProvider extends StreamSourceProvider with DataSourceRegist
     shortName(),
     "table",
     "NULL",
-    "a snapshot is read beside a feed, by from_changelog(TABLE(feed), snapshot => TABLE(t), ...) and its like")
+    "a snapshot belongs to a feed, as in from_changelog(TABLE(feed), snapshot => TABLE(t), ...)")
 }
 
 private[snapshots] object InitialSnapshotProvider {

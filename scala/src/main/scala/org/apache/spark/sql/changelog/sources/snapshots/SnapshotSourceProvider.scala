@@ -35,7 +35,7 @@ class SnapshotSourceProvider extends StreamSourceProvider with DataSourceRegiste
         shortName(),
         "query",
         s"'${queryOf(parameters)}'",
-        s"its column $name has the name of the column that tells the change type")
+        s"the column $name has the reserved name of the change type column")
     }
     (shortName(), SnapshotSource.withChangeType(columns))
   }
