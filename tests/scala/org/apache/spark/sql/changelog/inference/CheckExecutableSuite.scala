@@ -81,7 +81,8 @@ class CheckExecutableSuite extends InferenceTest {
     accepts("SELECT map(g, v) AS m, count(*) FROM t GROUP BY 1")
     refuses(
       "SELECT map(g, v) AS m, median(v) FROM t GROUP BY 1",
-      "what" -> "the node groups by _groupingmapsort, and values of type MAP<STRING, INT> have no order")
+      "what" -> ("the node groups by _groupingmapsort, and values of type MAP<STRING, INT> have " +
+        "no order"))
   }
 
   test("functions over groups are accepted, and what is done with their results") {
@@ -109,7 +110,8 @@ class CheckExecutableSuite extends InferenceTest {
     checkRefused(
       "CHANGELOG_NOT_EXECUTABLE_YET",
       Map(
-        "what" -> "the groups of the inputs differ: one by id, of type INT, the other by id, of type BIGINT"))(
+        "what" -> ("the groups of the inputs differ: one by id, of type INT, the other by id, " +
+          "of type BIGINT")))(
       CheckExecutable(inferPlan(map)))
   }
 

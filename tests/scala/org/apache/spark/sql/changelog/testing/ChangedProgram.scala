@@ -86,7 +86,7 @@ final case class ChangedProgram(
       try {
         begin(run)
         var fates = Seq.empty[StatePlan]
-        run.goOnWith(changed, feeds, keepsTarget = false, fails = false, ends = None) {
+        run.continueWith(changed, feeds, keepsTarget = false, fails = false, ends = None) {
           (changes, from, _, _) => fates = evolution(changes, from).operators
         }
         fates
@@ -97,7 +97,7 @@ final case class ChangedProgram(
 
   /** Spreads the state over another number of partitions, if there is any. */
   private def rescale(run: ProgramRun, partitions: Int): Unit = if (run.hasBegun) {
-    run.goOnFrom { (session, from, into) =>
+    run.continueFrom { (session, from, into) =>
       new Rescaling(session, new HadoopPath(from.toUri), partitions)
         .write(new HadoopPath(into.toUri))
       ()
@@ -128,14 +128,15 @@ final case class ChangedProgram(
     var endings = Seq.empty[String]
     val firstRun = firstBatchEnds.map(new EndedRun(_))
     def goOn(prepare: (Evolution, Path, Option[AnyDataFrame]) => Unit): Unit =
-      run.goOnWith(changed, feeds, keepsTarget, fails, firstRun) { (changes, from, into, held) =>
-        if (preparationEnds.isDefined) {
-          val conf = changes.sparkSession.conf
-          EndingFileSystem.conf.foreach { case (key, value) => conf.set(key, value) }
-        }
-        val evolved = evolution(changes, from)
-        said = evolved.operators
-        prepare(evolved, into, held)
+      run.continueWith(changed, feeds, keepsTarget, fails, firstRun) {
+        (changes, from, into, held) =>
+          if (preparationEnds.isDefined) {
+            val conf = changes.sparkSession.conf
+            EndingFileSystem.conf.foreach { case (key, value) => conf.set(key, value) }
+          }
+          val evolved = evolution(changes, from)
+          said = evolved.operators
+          prepare(evolved, into, held)
       }
     def make(evolution: Evolution, into: Path, held: Option[AnyDataFrame]): Unit =
       evolution.prepare(new HadoopPath(into.toUri), held.map(_.asInstanceOf[DataFrame]))
@@ -166,7 +167,8 @@ final case class ChangedProgram(
         case error: SparkThrowable if error.getCondition == Condition =>
           Some(error.getMessageParameters.get("reason"))
       }
-    (if (run.hasBegun) foreseen else CannotGoOn("no batch of the query is done")).check(refusal, said)
+    (if (run.hasBegun) foreseen else CannotGoOn("no batch of the query is done"))
+      .check(refusal, said)
     if (refusal.isEmpty) {
       run.step(Step(Map.empty[String, Seq[Change]]))
       if (foreseen == KeepsAll) checkNothingRead(run.progress)

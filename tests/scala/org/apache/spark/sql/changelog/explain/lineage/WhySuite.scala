@@ -165,7 +165,7 @@ class WhySuite extends ViewTest {
     val random = why("SELECT * FROM (SELECT id, rand() AS r FROM rides) WHERE id = 1")
     assert(random.last.node == "Project" && random.last.note.startsWith("not traced further"))
     val maps = why("SELECT * FROM (SELECT id, map('a', city) AS m FROM rides) WHERE id = 1")
-    assert(maps.exists(_.note == "rows are compared without m, whose values have no equality"))
+    assert(maps.exists(_.note == "rows are compared without m, which have no equality"))
     assert(maps.last.rows == Seq("a 5 1"))
     val lateral = why("SELECT id, x FROM rides, LATERAL (SELECT fare + 1 AS x)")
     assert(lateral.exists(step => step.note.startsWith("not traced further")), lateral)

@@ -29,8 +29,8 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
   }
 
   private val unboundedJoin =
-    "the join condition does not limit the time in which a row can find or lose a match: compare " +
-      "the event times of both sides, as columns, in the condition"
+    "the join condition does not limit the time in which a row can find or lose a match: " +
+      "compare the event times of both sides, as columns, in the condition"
 
   private val untimed =
     "no column read by the query is an event time with a watermark"

@@ -127,7 +127,8 @@ class RankInferenceSuite extends InferenceTest {
     assert(rank(filtered).strategy.contains("retract"))
     val regrouped = top("(SELECT id % 2 AS c, id, count(*) AS n FROM e GROUP BY id)", "n DESC")
     assert(rank(
-      infer(regrouped)).reasons.last == "keeps all rows: no key of the input contains the partition columns")
+      infer(regrouped)).reasons.last ==
+        "keeps all rows: no key of the input contains the partition columns")
   }
 
   test("with rank numbers slots are replaced, so old rows are needed by any other key") {

@@ -36,7 +36,7 @@ object CheckNearestBy extends (LogicalPlan => Unit) {
             throw InferenceErrors.nodeNotSupported(
               join,
               "Spark identifies the rows of the left side by random numbers",
-              "Find the nearest rows of each row with JOIN LATERAL (SELECT ... ORDER BY ... LIMIT n).")
+              "Find the nearest rows with JOIN LATERAL (SELECT ... ORDER BY ... LIMIT n).")
           case _ =>
         }
       case _ =>

@@ -142,7 +142,7 @@ private[changelog] object SkewHint {
       throw invalid(
         "values",
         values.sql,
-        if (numColumns == 1) "at least one value is expected; omit the argument to spread every value"
+        if (numColumns == 1) "a value is expected; omit the argument to spread every value"
         else s"each must have a part for each of $numColumns columns, as in ((7, 1), (8, 2))")
     }
     read.map(_.map(constant))

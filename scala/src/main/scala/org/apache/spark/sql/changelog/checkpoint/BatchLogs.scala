@@ -113,7 +113,8 @@ class CheckBatchLogs(session: SparkSession, checkpoint: Path) {
 
   private def readOffsets(batch: Long): Unit =
     NamingFile(file("offsets", batch)) { _ =>
-      val logged = logs.offsets(batch).getOrElse(throw new IllegalStateException("the file is missing"))
+      val logged =
+        logs.offsets(batch).getOrElse(throw new IllegalStateException("the file is missing"))
       logged.inOrder.foreach { offsets =>
         require(offsets.nonEmpty, "the batch has no offsets")
         offsets.flatten.foreach(NamingFile.checkJson)

@@ -58,9 +58,9 @@ object ChangelogConf {
   val COMBINE_VALUES: ConfigEntry[String] = Setting("spark.sql.changelog.aggregate.combineValues")
     .internal()
     .doc(
-      "Whether to combine the changes of one group and value before the shuffle, for min and max " +
-        "over changing rows and for DISTINCT over insert-only rows: 'always', 'never' (each change " +
-        "is shuffled once), or 'auto', which decides from the repetitions in every sixteenth batch.")
+      "Whether to combine the changes of one group and value before the shuffle, for min and " +
+        "max over changing rows and for DISTINCT over insert-only rows: 'always', 'never' (each " +
+        "change is shuffled once), or 'auto', by the repetitions in every sixteenth batch.")
     .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))
@@ -112,8 +112,8 @@ object ChangelogConf {
   val SPREADING_SALTS: ConfigEntry[Option[String]] = Setting("spark.sql.changelog.spreadingSalts")
     .internal()
     .doc(
-      "The salts that divide the rows of a single task. The first start of a query chooses the salts " +
-        "by the number of partitions, and a query keeps its salts.")
+      "The salts that divide the rows of a single task. The first start of a query chooses the " +
+        "salts by the number of partitions, and a query keeps its salts.")
     .version("0.1.0")
     .stringConf
     .createOptional

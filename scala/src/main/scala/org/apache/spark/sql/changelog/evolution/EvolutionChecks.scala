@@ -104,8 +104,8 @@ private[evolution] class CheckArrivalDependence(
     case ArrivalDependence.LooksUp =>
       s"${shown(node)} would start again, and join rows with the current table of lookup"
     case ArrivalDependence.ReadsUntrackedTable(table) =>
-      s"rows would join the current rows of ${FollowedTables.describe(table)}, whose changes are not followed; " +
-        WayOut
+      s"rows would join the current rows of ${FollowedTables.describe(table)}, whose changes are " +
+        s"not followed; $WayOut"
   }
 
   private def shown(node: LogicalPlan): String = node match {
@@ -128,7 +128,7 @@ private[evolution] class CheckArrivalDependence(
   private val Table = "^ *s\\d+: ((?:table|files) .*)".r
 
   private val WayOut =
-    "an operator above with stored rows, such as an aggregate, can continue if nothing below the operator changes"
+    "an operator above with stored rows, such as an aggregate, can continue if nothing below changes"
 }
 
 /**
@@ -163,8 +163,8 @@ private[evolution] class CheckSnapshots(
         def isKnown(stream: LogicalPlan) = sources.before(streams.indexOf(stream)).nonEmpty
         if (feeds.exists(isKnown) && !snapshots.forall(isKnown)) {
           throw refused(
-            "a feed already read begins with another snapshot, or gets a snapshot, whose rows would arrive " +
-              "after newer rows of the feed; keep the snapshot argument")
+            "a feed already read begins with another snapshot, or gets a snapshot, whose rows would " +
+              "arrive after newer rows of the feed; keep the snapshot argument")
         }
     }
     ()
@@ -177,7 +177,7 @@ private[evolution] class CheckSnapshots(
   def checkThere(reads: Seq[Read]): Unit = reads.foreach {
     case Read.OfStream(stream) if isSnapshot(stream) && isCopied(stream) =>
       throw refused(
-        "a snapshot would be read again, but a copy was made, and the copy was for the first batch only")
+        "a snapshot would be read again, but a copy was made, and only for the first batch")
     case _ =>
   }
 

@@ -54,7 +54,7 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
   if (stopped.numPartitions == numPartitions) refuse("the state already has as many partitions")
 
   if (!stopped.hasReadableState)
-    refuse(s"only the state store provider ${stopped.stateProvider} can read the files of the state")
+    refuse(s"only the provider ${stopped.stateProvider} can read the files of the state")
 
   private val rescaled: LoggedBatch = stopped.offsets
     .inPartitions(numPartitions)
@@ -81,7 +81,8 @@ class Rescaling(session: SparkSession, from: Path, numPartitions: Int) {
     val noted =
       try EntryPlacement.file(state, operator.id, hadoopConf).find().map(EntryPlacement.fromJson)
       catch {
-        case NonFatal(error) => refuse(s"the placement of entries of $shown cannot be read: $error")
+        case NonFatal(error) =>
+          refuse(s"the placement of entries of $shown cannot be read: $error")
       }
     val placement =
       noted.getOrElse(refuse(s"the placement of entries of $shown is not recorded in $state"))

@@ -42,10 +42,10 @@ private[evolution] class StoppedQuery(
     val done = batches.lastDone.getOrElse(refuse("no batch of the query is done"))
     batches.lastBegun.filter(_ != done).foreach { begun =>
       refuse(
-        s"batch $begun has started and is not done; start the old query once more, so that the batch ends")
+        s"batch $begun has started and is not done; start the old query again, to end the batch")
     }
     if (logs.isActive) refuse("the query is running; stop the query first")
-    if (batches.isWithoutState) refuse("the state has not been computed; start the old query once")
+    if (batches.isWithoutState) refuse("the state is not computed yet; start the old query once")
     done
   }
 

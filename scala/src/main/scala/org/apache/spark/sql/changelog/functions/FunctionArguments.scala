@@ -98,9 +98,9 @@ private[functions] class FunctionArguments(
       throw ChangelogErrors.nested(
         function,
         ToChangelogFunction.Name,
-        "to_changelog returns the changes of a query, and the query itself is already a table: read " +
-          "the query without to_changelog. To run two separate queries, write the changes to a topic, a " +
-          s"Delta table or a materialized view, and apply $function to a stream of these changes.")
+        "to_changelog returns the changes of a query, and the query itself is a table: read the " +
+          "query without to_changelog. To run two queries, write the changes to a topic, a Delta " +
+          s"table or a materialized view, and apply $function to a stream of these changes.")
     case _: FromChangelog =>
       throw ChangelogErrors.nested(
         function,

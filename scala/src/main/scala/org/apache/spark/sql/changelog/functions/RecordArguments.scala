@@ -58,12 +58,12 @@ private[functions] class RecordArguments(
       catch {
         case NonFatal(error) =>
           val reason = String.valueOf(error.getMessage).linesIterator.nextOption().getOrElse("")
-          throw arguments.invalid("schema", s"'$text'", s"the text is not a list of columns: $reason")
+          throw arguments.invalid("schema", s"'$text'", s"the text lists no columns: $reason")
       }
     val fields = CharVarcharUtils.replaceCharVarcharWithStringInSchema(parsed).fields.toSeq
     fields.groupBy(_.name.toLowerCase(java.util.Locale.ROOT)).values.find(_.size > 1).foreach {
       twice =>
-        throw arguments.invalid("schema", s"'$text'", s"the column ${twice.head.name} appears twice")
+        throw arguments.invalid("schema", s"'$text'", s"${twice.head.name} appears twice")
     }
     fields
   }

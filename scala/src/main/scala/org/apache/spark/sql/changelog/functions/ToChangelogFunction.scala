@@ -41,8 +41,8 @@ object ToChangelogFunction {
       throw ChangelogErrors.columnReserved(
         column.name,
         "holds the change type of each emitted row",
-        "Use another name for the reserved column, as with change_type => 'op'. If the column of the " +
-          "query holds the change type of its rows, read the rows with from_changelog first.")
+        "Rename the reserved column, as with change_type => 'op'. If the column of the query " +
+          "holds the change type of its rows, read the rows with from_changelog first.")
     }
     apply(arguments.source, mode, arguments.columns("key"), changeType)
   }
@@ -75,7 +75,7 @@ object ToChangelogFunction {
         throw ChangelogErrors.nested(
           Name,
           Name,
-          "Apply to_changelog once, to the whole query. To read changes again, use from_changelog.")
+          "Apply to_changelog once, to the whole query; use from_changelog to read changes again.")
       case _ =>
     }
     query.collect { case node => RowKind.find(node.output) }.flatten.headOption.foreach {
@@ -105,7 +105,7 @@ object LookupFunction {
   val Name = "lookup"
 
   val description: FunctionArguments.Description =
-    FunctionArguments.describe(Name, "Joins each row once, with a table as of the arrival of the row")(build)
+    FunctionArguments.describe(Name, "Joins each row once, with a table as of its arrival")(build)
 
   private def build(expressions: Seq[Expression]): LogicalPlan =
     LookupTable(new FunctionArguments(Name, Nil, expressions).source)

@@ -92,7 +92,7 @@ object CheckExecutable {
    */
   private def watermarkObstacle(child: LogicalPlan, remedy: String): Option[String] =
     child.output.flatMap(EventTime.columnOf(_)).headOption.map { column =>
-      s"rows appear or disappear with the time, even after the watermark on $column has passed; $remedy"
+      s"rows appear or disappear with the time, even after the watermark on $column; $remedy"
     }
 
   /** A watermark would drop retractions by ROW_TTL as late rows. */
@@ -166,9 +166,9 @@ private[changelog] object SignedMetrics {
   /** Returns the reason why a metric is not computable over changes, or None. */
   def obstacle(metrics: CollectMetrics): Option[String] =
     calls(metrics).find(call => signed(call, Literal(RowKind.Insert)).isEmpty).map { call =>
-      s"the metric ${DescribeNode.expression(call)} has no difference per batch: over changing rows, " +
-        "only count and sum without DISTINCT have one. Compute the metric in a separate query, or " +
-        "observe the output of to_changelog, which is insert-only"
+      s"the metric ${DescribeNode.expression(call)} has no difference per batch: over changing " +
+        "rows, only count and sum without DISTINCT have one. Compute the metric in a separate " +
+        "query, or observe the output of to_changelog, which is insert-only"
     }
 
   /** Returns the metrics of `CollectMetrics`, computed over changes. */

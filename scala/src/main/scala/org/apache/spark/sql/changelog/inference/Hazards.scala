@@ -44,8 +44,8 @@ private[inference] object Hazards {
           !emitsBeforeImages(InferChangelogMode(upsert))
         }
         .map { key =>
-          s"only the reader needs -U: if the reader can replace rows by ${DescribeNode.key(key)}, " +
-            "use mode => 'upsert'"
+          "only the reader needs -U: if the reader can replace rows by " +
+            s"${DescribeNode.key(key)}, use mode => 'upsert'"
         }
         .toSeq
     case _ => Nil
@@ -129,8 +129,8 @@ private[inference] object Hazards {
           "max and their DISTINCT forms avoid a recompute")
     } else if (strategy == RecomputeInference.RecomputeTouched) {
       Some(
-        "recomputes a whole partition for each change in the partition, so large partitions slow " +
-          "down batches")
+        "recomputes a whole partition for each change in the partition, so large partitions " +
+          "slow down batches")
     } else None
   }
 

@@ -63,19 +63,19 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
   private def readsRecursion(plan: LogicalPlan): Boolean =
     plan.collectWithSubqueries { case reference: UnionLoopRef => reference }.nonEmpty
 
-  private val Advice = "Store the input of the recursion as a table, such as a materialized view, " +
-    "and run the recursive query over the table in batch."
+  private val Advice = "Store the input of the recursion as a table, such as a materialized " +
+    "view, and run the recursive query over the table in batch."
 
   /** Returns the reason why equal rows might give another result in the next run. */
   private def refusal(loop: UnionLoop): Option[String] = {
     val reads = loop.collectWithSubqueries { case leaf: LeafNode => leaf }
     if (readsStreams(loop)) Some("a subquery within the recursion reads a changing table")
-    else if (loop.limit.isDefined) Some("the LIMIT ends the recursion, so the result depends on the order of rows")
+    else if (loop.limit.isDefined) Some("a LIMIT ends the recursion at rows without an order")
     else if (!loop.deterministic) Some("the recursion is not deterministic")
     else
       reads
         .collectFirst { case leaf if !isKnown(leaf) => leaf }
-        .map(leaf => s"the recursion reads ${leaf.nodeName}${columns(leaf)}, whose changes are not known")
+        .map(leaf => s"changes of ${leaf.nodeName}${columns(leaf)} in the recursion are not known")
   }
 
   private def isKnown(leaf: LeafNode): Boolean = leaf match {

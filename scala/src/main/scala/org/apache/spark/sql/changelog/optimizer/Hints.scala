@@ -215,7 +215,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
       Some(s"one side of $name never changes, so that Spark runs the join")
     } else if (JoinState.isPreserved(join.joinType, !isLeft)) {
       Some(
-        s"$name emits the other side's rows without a match, so the join cannot copy the other side")
+        s"$name emits rows of the other side without a match, and cannot copy these rows")
     } else None
   }
 

@@ -115,7 +115,8 @@ case class KeyCheck(key: String, fails: Boolean) extends Logging {
     else if (KeyCheck.warned.add(s"$reader $key")) {
       // Row values do not belong in a log.
       logWarning(
-        s"A source has several rows with an equal key $key, and each row counts. $reader gets no further warning.")
+        s"A source has several rows with an equal key $key, and each row counts. $reader gets no " +
+          "further warning.")
     }
 
   /** Reports a duplicate, in an expression of a batch query. */

@@ -180,7 +180,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
           notifyAll()
         }
       } else if (isCommit) {
-        throw new IllegalStateException("Cannot commit a version that another attempt has taken over")
+        throw new IllegalStateException("Cannot commit: another attempt has taken over the state")
       }
     }
 
@@ -212,8 +212,9 @@ private[state] object PagedStateProvider {
 
   private val HeapFraction = Setting("spark.sql.streaming.stateStore.pages.heapFraction")
     .doc(
-      "The fraction of an executor's heap, without 300 MiB, for the state of all partitions. The rest goes " +
-        "to files in the executor's local directories. With 0, only state being written is on the heap.")
+      "The fraction of an executor's heap, without 300 MiB, for the state of all partitions. The " +
+        "rest goes to files in the executor's local directories. With 0, only state being " +
+        "written is on the heap.")
     .version("0.1.0")
     .doubleConf
     .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")

@@ -82,7 +82,8 @@ private[state] final class StateFileReader(
       case e: EOFException =>
         throw damaged(s"the file ends within entry ${numEntries + 1}", e)
       case e: FSError => throw damaged(e.getMessage, e)
-      case NonFatal(e) => throw damaged(s"entry ${numEntries + 1} cannot be read: ${e.getMessage}", e)
+      case NonFatal(e) =>
+        throw damaged(s"entry ${numEntries + 1} cannot be read: ${e.getMessage}", e)
     } finally {
       // the codec's stream holds native memory; with a damaged file, its close may fail
       try input.close()
@@ -131,8 +132,8 @@ private[state] final class StateFileReader(
     if (!isPossible(size)) {
       throw damaged(
         s"the $part of entry ${numEntries + 1} has $size bytes, which is impossible for a row; " +
-          "spark.sql.streaming.stateStore.rowChecksum.enabled and compression.codec must have the " +
-          "values with which the file was written")
+          "spark.sql.streaming.stateStore.rowChecksum.enabled and compression.codec must have " +
+          "the values with which the file was written")
     }
 
   /** Verifies the checksum at the end, if present. Spark's provider writes no checksum. */

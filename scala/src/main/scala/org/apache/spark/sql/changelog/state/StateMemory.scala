@@ -102,7 +102,7 @@ private[state] final class StateMemory(
       case e: IOException =>
         isDiskFull = true
         logWarning(
-          log"State of ${MDC(STATE_STORE_ID, owner)} cannot move to local files, and stays on the full heap",
+          log"State of ${MDC(STATE_STORE_ID, owner)} stays on the full heap, without local files",
           e)
         None
     }

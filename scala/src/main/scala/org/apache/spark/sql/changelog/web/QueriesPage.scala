@@ -74,7 +74,8 @@ private[web] class QueryPage(ended: EndedQueries) extends WebPage("query", "Chan
       case None =>
         ended.all.find(_.runId == run) match {
           case Some(query) =>
-            val why = query.error.fold("The query has ended.")(error => s"The query has failed: $error")
+            val why =
+              query.error.fold("The query has ended.")(error => s"The query has failed: $error")
             <h4>{s"Query ${query.name}"}</h4> ++ <p>{why}</p>
           case None => <p>{s"No query has the run $run here."}</p>
         }
@@ -107,7 +108,7 @@ private[web] class ViewsPage(session: () => SparkSession)
       }
     catch {
       case NonFatal(error) =>
-        <h4>Views</h4> ++ <p>{s"The views cannot be listed: ${RefreshError(session(), error)}"}</p>
+        <h4>Views</h4> ++ <p>{s"Views cannot be listed: ${RefreshError(session(), error)}"}</p>
     }
   }
 

@@ -91,7 +91,7 @@ private[aggregate] object CallsByForm {
       val column = distinctValues.find(_.children.head.semanticEquals(value)).get.toAttribute
       val function = overValues(call.aggregateFunction, column.withNullability(true))
       val signed =
-        if (retracts) takesBack(function, sign) else SignedFunction.inAnyOrder(function)
+        if (retracts) withRetractions(function, sign) else SignedFunction.inAnyOrder(function)
       call.copy(aggregateFunction = signed, filter = Some(IsNotNull(column)))
     }
 
@@ -106,7 +106,7 @@ private[aggregate] object CallsByForm {
       case Some(kind) =>
         val rowSign = RowKind.signOf(kind)
         val signed = readable.map { call =>
-          call.copy(aggregateFunction = takesBack(call.aggregateFunction, rowSign))
+          call.copy(aggregateFunction = withRetractions(call.aggregateFunction, rowSign))
         }
         val asked = signed.find(countsRows)
         val count = asked.getOrElse(
@@ -153,7 +153,7 @@ private[aggregate] object CallsByForm {
     case _ => false
   }
 
-  private def takesBack(function: AggregateFunction, sign: Expression): AggregateFunction =
+  private def withRetractions(function: AggregateFunction, sign: Expression): AggregateFunction =
     function match {
       case group: GroupValue => group
       case other => SignedFunction(other, sign)

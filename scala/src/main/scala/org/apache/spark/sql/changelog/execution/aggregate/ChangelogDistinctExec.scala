@@ -228,7 +228,7 @@ final case class DistinctLayout(
     (grouping :+ Literal(0)) ++ (others ++ values) ++ (Literal(sign) +: buffers.map(_._2))
 
   /** Returns the columns of a row that passes unchanged. */
-  def asItIs: Seq[Expression] =
+  def unchanged: Seq[Expression] =
     (grouping :+ table) ++ (others ++ values) ++ (Literal(1L) +: buffers.map(_._1))
 }
 

@@ -70,7 +70,7 @@ private[aggregate] final class CombinedValues(
   private val key = UnsafeProjection.create(layout.key, input)
   private val appears = UnsafeProjection.create(layout.asGroup(1L), input)
   private val disappears = UnsafeProjection.create(layout.asGroup(-1L), input)
-  private val unchanged = UnsafeProjection.create(layout.asItIs, input)
+  private val unchanged = UnsafeProjection.create(layout.unchanged, input)
 
   private val bits = layout.bits.toArray
   private lazy val named = layout.grouping ++ layout.values
@@ -125,7 +125,7 @@ private[aggregate] final class SingleValues(
   private val shared = layout.shared.toArray
   private val bits = layout.bits.toArray
   private val keys = shared.indices.map(keyOf).toArray
-  private val rowOfGroup = inTable(0, layout.asItIs)
+  private val rowOfGroup = inTable(0, layout.unchanged)
   private val ordinals = layout.values.map(v => input.indexWhere(_.exprId == v.exprId)).toArray
   private val firstOrdinal = layout.output.indexWhere(_.exprId == layout.values.head.exprId)
   private val tableOrdinal = input.indexWhere(_.exprId == layout.table.exprId)

@@ -95,7 +95,9 @@ case class ChangelogConsolidateExec(
           numCancelledRows += net.numInputRows - left.size
           left.iterator.asScala
         } else {
-          row.setByte(columns.size, if (RowKind.retracts(kind)) RowKind.Delete else comes(kind))
+          row.setByte(
+            columns.size,
+            if (RowKind.retracts(kind)) RowKind.Delete else insertKindOf(kind))
           numOutputRows += 1
           Iterator.single(row)
         }
@@ -104,7 +106,7 @@ case class ChangelogConsolidateExec(
   }
 
   /** Returns the kind of an insert or after image without a before image. */
-  private def comes(kind: Byte): Byte =
+  private def insertKindOf(kind: Byte): Byte =
     if (replaces && kind == RowKind.UpdateAfter) kind else RowKind.Insert
 
   /** Nets several changes of a key. */
@@ -121,7 +123,7 @@ case class ChangelogConsolidateExec(
         counts.put(row.copy(), count)
       }
       count(0) += RowKind.sign(kind)
-      if (RowKind.Insert != comes(kind)) count(1) = kind
+      if (RowKind.Insert != insertKindOf(kind)) count(1) = kind
     }
 
     /** Returns the remaining changes. The rows of an update are adjacent. */

@@ -13,7 +13,7 @@ import org.apache.spark.sql.changelog.compat.{JoinBound, SparkRules}
 import org.apache.spark.sql.changelog.execution.StateColumns
 import org.apache.spark.sql.changelog.inference.DescribeNode
 import org.apache.spark.sql.changelog.inference.times.JoinWatermark
-import org.apache.spark.sql.changelog.inference.times.JoinWatermark.Sometime
+import org.apache.spark.sql.changelog.inference.times.JoinWatermark.ArbitraryTime
 import org.apache.spark.sql.changelog.microbatch.BatchTime
 import org.apache.spark.sql.changelog.plans.{JoinedSide, SideForm}
 
@@ -170,7 +170,8 @@ private[join] object JoinSideTimeBound {
       left: JoinSideLayout,
       right: JoinSideLayout,
       condition: Option[Expression]): Seq[Boolean] =
-    watermark(left, right, condition).fold(Seq(false, false))(_.over(Sometime).map(_.isDefined))
+    watermark(left, right, condition).fold(Seq(false, false))(
+      _.over(ArbitraryTime).map(_.isDefined))
 
   /** Returns the delay of the result in ms: how far the event time of an emitted row can be behind the watermark. */
   def delay(left: JoinSideLayout, right: JoinSideLayout, condition: Option[Expression]): Long =
@@ -195,7 +196,7 @@ private[join] object JoinSideTimeBound {
       time: BatchTime): Seq[JoinSideTimeBound] = {
     val bounds = watermark(left, right, condition)
     val sometime =
-      bounds.fold(Seq.fill(2)(Option.empty[JoinBound]))(_.over(Sometime))
+      bounds.fold(Seq.fill(2)(Option.empty[JoinBound]))(_.over(ArbitraryTime))
     val eventTimes = bounds.fold(Seq.fill(2)(Option.empty[Expression]))(_.lateBy)
     Seq(left, right).zip(sometime).zip(eventTimes).map { case ((side, bound), eventTime) =>
       JoinSideTimeBound(
@@ -204,7 +205,7 @@ private[join] object JoinSideTimeBound {
         bound.collect { case JoinBound.InKey(ordinal, _) => ordinal },
         bound.collect { case row: JoinBound.InRow =>
           // a row may expire before changes of the row become late
-          val delay = math.max(0L, Sometime - row.watermark)
+          val delay = math.max(0L, ArbitraryTime - row.watermark)
           (eventTime.get.asInstanceOf[Attribute], DateTimeUtils.millisToMicros(delay))
         })
     }

@@ -135,8 +135,8 @@ private[time] final class RowTtlChanges(
   /** Returns the changes to emit. `changes` must be sorted in the operator's required order. */
   def apply(changes: Iterator[InternalRow]): Iterator[InternalRow] =
     netted(changes).flatMap { case (row, net) =>
-      if (net.count > 0) come(row, net) else go(row, net)
-    } ++ rows.due(now - rowTtl).flatMap(time => leave(time, rows.at(time)))
+      if (net.count > 0) insert(row, net) else retract(row, net)
+    } ++ rows.due(now - rowTtl).flatMap(time => expire(time, rows.at(time)))
 
   /** Stores the time of the batch. Returns the time at which the next row expires, in ms. */
   def finish(): Option[Long] = {
@@ -144,23 +144,23 @@ private[time] final class RowTtlChanges(
     rows.next.map(_ + rowTtl)
   }
 
-  private def come(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+  private def insert(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
     // an expired and a new copy of a row in the same batch cancel out
-    val left = leave(row)
+    val left = expire(row)
     add(row, now, net.count)
-    emit(row, net.count - left, net.comes, RowKind.Delete)
+    emit(row, net.count - left, net.insertKind, RowKind.Delete)
   }
 
-  private def go(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
+  private def retract(row: UnsafeRow, net: NetRow): Iterator[InternalRow] = {
     // expires rows first, as an earlier batch would have done
-    val left = leave(row)
+    val left = expire(row)
     val gone = remove(row, -net.count, until = now)
     numOfGone += -net.count - gone
-    emit(row, -left - gone, net.comes, net.goes)
+    emit(row, -left - gone, net.insertKind, net.retractionKind)
   }
 
   /** Expires the old copies of a row and returns their number. */
-  private def leave(row: UnsafeRow): Long = {
+  private def expire(row: UnsafeRow): Long = {
     val left = if (someLeave) remove(row, Long.MaxValue, until = now - rowTtl) else 0L
     numLeft += left
     left
@@ -186,7 +186,7 @@ private[time] final class RowTtlChanges(
   }
 
   /** Expires the rows of a time. */
-  private def leave(time: Long, entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
+  private def expire(time: Long, entries: Iterator[UnsafeRowPair]): Iterator[InternalRow] =
     entries.flatMap { entry =>
       val row = rows.rowOf(entry)
       val count = entry.value.getLong(0)

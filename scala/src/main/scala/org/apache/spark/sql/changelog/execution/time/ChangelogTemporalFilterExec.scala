@@ -151,7 +151,7 @@ private[time] final class TemporalFilterChanges(
     times.find(row)
     times.nextTransition(before) match {
       case Expired => Iterator.empty
-      case Permanent => emit(row, net.count, net.comes, net.goes)
+      case Permanent => emit(row, net.count, net.insertKind, net.retractionKind)
       case place => change(row, place, net)
     }
   }
@@ -168,7 +168,7 @@ private[time] final class TemporalFilterChanges(
     move(row, place, isStored, next, count, shown)
     val difference = timesGiven(next, count, shown) - timesGiven(place, countBefore, wasShown)
     if (isStored && wasShown != shown) emit(row, difference, RowKind.Insert, RowKind.Delete)
-    else emit(row, difference, net.comes, net.goes)
+    else emit(row, difference, net.insertKind, net.retractionKind)
   }
 
   /** Applies the passing of time to rows with an equal deadline. */

@@ -59,7 +59,7 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
   }
 
   /** Whether the condition is met from some time on. If not, it is met until some time. */
-  val comes: Boolean = TemporalCondition.comes(condition)
+  val becomesTrue: Boolean = TemporalCondition.onlyBecomesTrue(condition)
 
   /** The time, in ms, before which the condition has its first value. [[Never]] if the condition never changes. */
   var changesFrom: Long = Never
@@ -77,13 +77,13 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
   def find(row: InternalRow): Unit = {
     val guessed = guess(row)
     if (guessed != Never) setAround(guessed)
-    else if (isMet(row, First) == comes) set(Always, Always)
-    else if (isMet(row, Last) != comes) set(Never, Never)
+    else if (isMet(row, First) == becomesTrue) set(Always, Always)
+    else if (isMet(row, Last) != becomesTrue) set(Never, Never)
     else {
       var (before, after) = (First, Last)
       while (after - before > 1) {
         val middle = before + (after - before) / 2
-        if (isMet(row, middle) == comes) after = middle else before = middle
+        if (isMet(row, middle) == becomesTrue) after = middle else before = middle
       }
       setAround(after)
     }
@@ -98,9 +98,9 @@ private[time] final class ConditionTimes(condition: Expression, input: Seq[Attri
     if (value == null) Never
     else {
       val first = Math.floorDiv(value.asInstanceOf[Long] - ahead, 1000L)
-      if (first <= First || first >= Last - 1 || isMet(row, first - 1) == comes) Never
-      else if (isMet(row, first) == comes) first
-      else if (isMet(row, first + 1) == comes) first + 1
+      if (first <= First || first >= Last - 1 || isMet(row, first - 1) == becomesTrue) Never
+      else if (isMet(row, first) == becomesTrue) first
+      else if (isMet(row, first + 1) == becomesTrue) first + 1
       else Never
     }
   }
@@ -207,9 +207,9 @@ private object ConditionTree {
     override def find(row: InternalRow): Unit = times.find(row)
     override def isMet(row: InternalRow, at: Long): Boolean = times.isMet(row, at)
     override def at(time: Long): Known =
-      if (time >= times.settledFrom) known(times.comes)
+      if (time >= times.settledFrom) known(times.becomesTrue)
       else if (time >= times.changesFrom) Unknown
-      else known(!times.comes)
+      else known(!times.becomesTrue)
   }
 
   /** A condition independent of the current time. */
@@ -248,17 +248,17 @@ private[time] final class ConjunctionTimes(comparisons: Seq[Expression], input: 
   /** Returns the time at which the last of the pending comparisons may become true; `now` if none is pending. */
   private def latestEntry(now: Long): Long = {
     var latest = now
-    times.foreach(time => if (time.comes) latest = math.max(latest, time.changesFrom))
+    times.foreach(time => if (time.becomesTrue) latest = math.max(latest, time.changesFrom))
     latest
   }
 
   /** Returns whether the row will never be visible again from the time `at` on. */
   private def isOver(at: Long): Boolean =
-    at == Never || times.exists(time => !time.comes && time.settledFrom <= at)
+    at == Never || times.exists(time => !time.becomesTrue && time.settledFrom <= at)
 
   private def nextExit(): Long = {
     var next = Permanent
-    times.foreach(time => if (!time.comes) next = math.min(next, time.changesFrom))
+    times.foreach(time => if (!time.becomesTrue) next = math.min(next, time.changesFrom))
     next
   }
 }

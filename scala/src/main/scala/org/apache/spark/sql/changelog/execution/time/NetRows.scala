@@ -68,11 +68,11 @@ private[time] final class NetRows(
 /** The number of inserts minus retractions of a row, and the row kinds of both. */
 private[time] final class NetRow {
   var count = 0L
-  var comes: Byte = RowKind.Insert
-  var goes: Byte = RowKind.Delete
+  var insertKind: Byte = RowKind.Insert
+  var retractionKind: Byte = RowKind.Delete
 
   def add(kind: Byte): Unit = {
     count += RowKind.sign(kind)
-    if (RowKind.retracts(kind)) goes = kind else comes = kind
+    if (RowKind.retracts(kind)) retractionKind = kind else insertKind = kind
   }
 }

@@ -104,11 +104,15 @@ private[time] final class EmitRows(columns: Seq[Attribute], metrics: ChangeMetri
     } :+ Literal(RowKind.Insert))
 
   /** Returns `count` inserts, or `-count` retractions for a negative count. */
-  def apply(row: UnsafeRow, count: Long, comes: Byte, goes: Byte): Iterator[InternalRow] =
+  def apply(
+      row: UnsafeRow,
+      count: Long,
+      insertKind: Byte,
+      retractionKind: Byte): Iterator[InternalRow] =
     if (count == 0) Iterator.empty
     else {
       val change = withKind(row).copy()
-      val kind = if (count > 0) comes else goes
+      val kind = if (count > 0) insertKind else retractionKind
       change.setByte(columns.size, kind)
       (0L until math.abs(count)).iterator.map { _ =>
         metrics.emit(kind)

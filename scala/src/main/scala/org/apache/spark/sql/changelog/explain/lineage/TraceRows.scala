@@ -241,7 +241,7 @@ private object TraceRows {
   private def comparisonNote(node: LogicalPlan, wanted: LogicalPlan): Option[String] = {
     val others = wanted.output.filterNot(RowsBehind.areComparable(_, node))
     Option.when(others.nonEmpty)(
-      s"rows are compared without ${others.map(_.name).mkString(", ")}, whose values have no equality")
+      s"rows are compared without ${others.map(_.name).mkString(", ")}, which have no equality")
   }
 
   /**

@@ -49,7 +49,7 @@ object AggregateInference extends NodeInference {
     val agg = node.plan.asInstanceOf[Aggregate]
     val retracts = node.child.kinds.changesRows
     AggregateState(agg, AggregateForm.calls(agg), eventTime(agg), retracts)
-      .decision(Seq(Demand.takesBack(agg)), AggregateForm.waits(agg, node.kinds, retracts))
+      .decision(Seq(Demand.bothImagesFor(agg)), AggregateForm.waits(agg, node.kinds, retracts))
   }
 
   /** Whether each group is emitted once, after the watermark passes the group. */

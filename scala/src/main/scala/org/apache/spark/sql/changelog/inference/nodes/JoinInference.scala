@@ -84,11 +84,11 @@ object JoinInference extends NodeInference {
       val equi = EquiJoin(join)
       val asked = sides(node).map { case (side, isLeft) =>
         (demand.kind, demand.key) match {
-          case _ if isCounted(node, equi, isLeft) => Demand.takesBack(join)
+          case _ if isCounted(node, equi, isLeft) => Demand.bothImagesFor(join)
           case (OnlyUpdateAfter, Some(key)) if side.kinds.update =>
             val by = sideKey(side, equi.references(isLeft), key).get
             Demand.newRowsBy(by, s"${node.name} replaces rows by key ${DescribeNode.key(by)}")
-          case _ => Demand.takesBack(join)
+          case _ => Demand.bothImagesFor(join)
         }
       }
       val Seq(left, right) = node.children.zip(asked).map { case (side, demand) =>
@@ -183,7 +183,7 @@ object LookupJoinInference extends NodeInference {
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val join = node.plan.asInstanceOf[LookupJoin].toJoin
-    val asked = Demand.takesBack(node.plan)
+    val asked = Demand.bothImagesFor(node.plan)
     val Seq(left, right) =
       node.children.zip(Seq(Demand.nothing, asked)).map { case (side, demand) =>
         JoinState.input(side, demand)
@@ -241,7 +241,7 @@ object TemporalJoinInference extends NodeInference {
         Seq(s"a row is emitted when the watermark on $column has passed it")
       } else Nil
     Decision(
-      Seq.fill(2)(Demand.takesBack(join)),
+      Seq.fill(2)(Demand.bothImagesFor(join)),
       Some(strategy),
       Seq(
         table("left rows", join.leftKey, join.leftTime, 0),

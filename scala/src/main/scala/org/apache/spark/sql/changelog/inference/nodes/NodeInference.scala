@@ -106,7 +106,7 @@ object Demand {
     Demand(OnlyUpdateAfter, Some(key), reason)
 
   /** Returns the demand of an operator without stored old versions of input rows. */
-  def takesBack(consumer: LogicalPlan): Demand =
+  def bothImagesFor(consumer: LogicalPlan): Demand =
     bothImages(s"${DescribeNode.short(consumer)} must retract the old row")
 }
 

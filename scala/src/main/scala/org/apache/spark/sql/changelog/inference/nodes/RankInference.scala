@@ -98,10 +98,10 @@ object RankInference extends NodeInference {
                 .newRowsBy(key, s"${node.name} replaces rows by key ${DescribeNode.key(key)}")),
             Some(RankStrategy.UpdateFast.toString),
             Seq(best),
-            Seq("an update can only improve a row's rank: rows beyond the last rank are not needed"))
+            Seq("an update can only improve a rank: rows beyond the last rank are not needed"))
         case Left(why) =>
           Decision(
-            Seq(Demand.takesBack(rank)),
+            Seq(Demand.bothImagesFor(rank)),
             Some(RankStrategy.Retract.toString),
             Seq(
               head("first rows", "some rows beyond the last rank"),

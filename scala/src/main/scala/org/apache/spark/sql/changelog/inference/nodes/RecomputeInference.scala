@@ -57,7 +57,7 @@ object RecomputeInference extends NodeInference {
     case window @ RunningWindow(time) if node.kinds.isInsertOnly => keepBuffers(window, time)
     case plan if WindowStack.sharesRows(plan) =>
       Decision(
-        Seq(Demand.takesBack(plan)),
+        Seq(Demand.bothImagesFor(plan)),
         Some(s"$RecomputeTouched, over the rows of the window below"))
     case plan =>
       keepRows(
@@ -97,7 +97,7 @@ object RecomputeInference extends NodeInference {
     val row = if (partitions.size == 1) Seq("row") else Seq("side", "row")
     val key = partitions.head.map(DescribeNode.expression) ++ row
     Decision(
-      node.children.map(_ => Demand.takesBack(node.plan)),
+      node.children.map(_ => Demand.bothImagesFor(node.plan)),
       Some(RecomputeTouched),
       Seq(StateTable("rows", key, "count", bound)))
   }
@@ -125,7 +125,7 @@ object RecursionInference extends NodeInference {
   override def objection(node: InferredNode, key: AttributeSet): Option[String] = None
 
   override def decide(node: InferredNode, demand: Demand): Decision = Decision(
-    node.children.map(_ => Demand.takesBack(node.plan)),
+    node.children.map(_ => Demand.bothImagesFor(node.plan)),
     Some("recompute everything"),
     Seq(StateTable("rows", Seq("input", "row"), "count", StateTable.unbounded)),
     Seq("each batch with changes runs the recursion over all old rows and over all new rows"))
@@ -168,8 +168,8 @@ object StockStatefulInference extends NodeInference {
   private def advice(plan: LogicalPlan): String = plan match {
     case _: FlatMapGroupsWithState | _: FlatMapGroupsInPandasWithState | _: TransformWithState |
         _: TransformWithStateInPySpark | _: Deduplicate | _: DeduplicateWithinWatermark =>
-      "Apply the node to the stream before from_changelog, or write the node as SQL that accepts " +
-        "changes."
+      "Apply the node to the stream before from_changelog, or write the node as SQL that " +
+        "accepts changes."
     case _ =>
       "Compute row by row instead, with a function of the row (udf, pandas_udf, map, a table " +
         "function of columns), or group by group, with applyInPandas, applyInArrow or mapGroups, " +

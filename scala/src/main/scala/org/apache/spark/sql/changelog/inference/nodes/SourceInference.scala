@@ -51,8 +51,8 @@ object SourceInference extends NodeInference {
           reasons = Seq(if (source.snapshot.isEmpty) {
             "keeps the last row of each key: the feed has no before images"
           } else {
-            "keeps the last row of each key: the first batch begins with a snapshot, and the feed may " +
-              "repeat its rows"
+            "keeps the last row of each key: the first batch begins with a snapshot, and the feed " +
+              "may repeat its rows"
           }))
       case _: FromChangelog if demand.kind == OnlyUpdateAfter =>
         // An update may change the key, so before images are omitted only after netting by key.

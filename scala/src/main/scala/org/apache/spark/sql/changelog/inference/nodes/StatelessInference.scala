@@ -224,7 +224,7 @@ private[changelog] object StaticSide {
     Decision(
       node.children.map(side => if (side.isStatic) Demand.nothing else asked),
       strategy = Some("look up the static side"),
-      reasons = Seq("each batch reads the static side again; changes of the static side retract nothing"))
+      reasons = Seq("each batch reads the static side again; its changes retract nothing"))
   }
 
   private def changing(node: InferredNode): InferredNode =

@@ -34,8 +34,9 @@ object TemporalFilterInference extends NodeInference {
       plan: LogicalPlan,
       inputs: Seq[InferredNode],
       mode: OutputMode): ModifyKindSet = {
-    val leaves = !plan.asInstanceOf[TemporalFilter].conditions.forall(TemporalCondition.comes)
-    inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = leaves))
+    val conditions = plan.asInstanceOf[TemporalFilter].conditions
+    val deletes = !conditions.forall(TemporalCondition.onlyBecomesTrue)
+    inputs.head.kinds.union(ModifyKindSet.InsertOnly.copy(delete = deletes))
   }
 
   override def objection(node: InferredNode, key: AttributeSet): Option[String] =
@@ -43,21 +44,21 @@ object TemporalFilterInference extends NodeInference {
 
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val conditions = node.plan.asInstanceOf[TemporalFilter].conditions
-    val (come, others) = conditions.partition(TemporalCondition.comes)
-    val (leave, either) = others.partition(TemporalCondition.leaves)
-    val comes =
-      if (come.isEmpty) None else Some(s"rows appear once ${texts(come)} becomes true")
-    val leaves =
-      if (leave.isEmpty) None
-      else Some(s"rows disappear once ${texts(leave)} becomes false")
-    val comeAndLeave =
+    val (appearing, others) = conditions.partition(TemporalCondition.onlyBecomesTrue)
+    val (disappearing, either) = others.partition(TemporalCondition.onlyBecomesFalse)
+    val appear =
+      if (appearing.isEmpty) None else Some(s"rows appear once ${texts(appearing)} becomes true")
+    val disappear =
+      if (disappearing.isEmpty) None
+      else Some(s"rows disappear once ${texts(disappearing)} becomes false")
+    val appearAndDisappear =
       if (either.isEmpty) None
       else Some(s"rows appear and disappear as time changes ${texts(either)}")
     Decision(
-      Seq(Demand.takesBack(node.plan)),
+      Seq(Demand.bothImagesFor(node.plan)),
       Some("wait for the next time a row appears or disappears"),
       Seq(StateTable("rows", Seq("time", "row"), "count, shown", "the time")),
-      comes.toSeq ++ leaves ++ comeAndLeave)
+      appear.toSeq ++ disappear ++ appearAndDisappear)
   }
 
   private def texts(conditions: Seq[Expression]): String =
@@ -83,7 +84,7 @@ object RowTtlInference extends NodeInference {
   override def decide(node: InferredNode, demand: Demand): Decision = {
     val ttl = Utils.msDurationToString(node.plan.asInstanceOf[RowTtl].ttl)
     Decision(
-      Seq(Demand.takesBack(node.plan)),
+      Seq(Demand.bothImagesFor(node.plan)),
       Some("wait for the next time a row expires"),
       Seq(
         StateTable(
@@ -116,7 +117,7 @@ object EmitOnCloseInference extends NodeInference {
     val latest =
       if (times.size == 1) times.head else times.mkString("the latest of ", " and ", "")
     Decision(
-      Seq(Demand.takesBack(closing)),
+      Seq(Demand.bothImagesFor(closing)),
       Some("hold rows until the watermark has passed them"),
       Seq(StateTable("rows", Seq("time", "row"), "count", s"watermark on $columns")),
       Seq(s"a row is emitted when the watermark has passed $latest"))
@@ -155,8 +156,8 @@ object EmitOnCloseInference extends NodeInference {
 
   private def reason(plan: LogicalPlan): String = plan match {
     case _: Join =>
-      "the join condition does not limit the time in which a row can find or lose a match: compare " +
-        "the event times of both sides, as columns, in the condition"
+      "the join condition does not limit the time in which a row can find or lose a match: " +
+        "compare the event times of both sides, as columns, in the condition"
     case _: Rank | _: Window | _: WindowGroupLimit =>
       "a later row of a partition changes the results of earlier rows: partition by the event " +
         "time, or by a window of the event time"

@@ -27,7 +27,7 @@ final case class JoinWatermark(
     leftKey: Seq[Expression],
     rightKey: Seq[Expression],
     condition: Option[Expression]) {
-  import JoinWatermark.Sometime
+  import JoinWatermark.ArbitraryTime
 
   private lazy val leftTime = eventTime(leftColumns, rightColumns)
   private lazy val rightTime = eventTime(rightColumns, leftColumns)
@@ -52,7 +52,7 @@ final case class JoinWatermark(
   private def eventTime(own: Seq[Attribute], other: Seq[Attribute]): Option[Attribute] = {
     val times = own.filter(EventTime.columnOf(_).isDefined)
     def isBounded(time: Attribute) =
-      JoinBounds.ofCondition(time, other, condition, Sometime).isDefined
+      JoinBounds.ofCondition(time, other, condition, ArbitraryTime).isDefined
     (if (times.size > 1) times.find(isBounded) else None).orElse(times.headOption)
   }
 
@@ -61,9 +61,9 @@ final case class JoinWatermark(
    * side expire, a late row of either side would miss matches.
    */
   def lateBy: Seq[Option[Expression]] = {
-    val sometime = over(Sometime)
-    val inKey = sometime.flatten.collectFirst { case JoinBound.InKey(ordinal, _) => ordinal }
-    if (sometime.forall(_.isEmpty)) Seq(None, None)
+    val bounds = over(ArbitraryTime)
+    val inKey = bounds.flatten.collectFirst { case JoinBound.InKey(ordinal, _) => ordinal }
+    if (bounds.forall(_.isEmpty)) Seq(None, None)
     else if (inKey.isDefined) Seq(leftKey, rightKey).map(key => inKey.map(key(_)))
     else Seq(leftTime, rightTime)
   }
@@ -73,13 +73,13 @@ final case class JoinWatermark(
    * that long for matches.
    */
   def delay: Long =
-    over(Sometime).flatten
-      .map(Sometime - _.watermark)
+    over(ArbitraryTime).flatten
+      .map(ArbitraryTime - _.watermark)
       .foldLeft(0L)(math.max)
 
   /** Returns the event time that bounds the rows of each side, if any. */
   def columns: Seq[Option[String]] =
-    over(Sometime)
+    over(ArbitraryTime)
       .zip(lateBy.zip(Seq(leftKey, rightKey)))
       .map {
         case (None, _) => None
@@ -101,7 +101,7 @@ object JoinWatermark {
    * An arbitrary watermark, in ms. The distance from watermark to bound is equal for every
    * watermark.
    */
-  val Sometime = 1_000_000_000_000L
+  val ArbitraryTime = 1_000_000_000_000L
 
   def apply(join: Join): JoinWatermark = apply(join, EquiJoin(join))
 
@@ -219,7 +219,9 @@ private[inference] object JoinClosingTimes {
       }
       if (equal) Some(0L)
       else {
-        JoinBounds.ofCondition(own, Seq(met), join.condition, Sometime).map(Sometime - _)
+        JoinBounds
+          .ofCondition(own, Seq(met), join.condition, ArbitraryTime)
+          .map(ArbitraryTime - _)
       }
     }
   }
@@ -228,7 +230,7 @@ private[inference] object JoinClosingTimes {
    * An arbitrary time, in ms, to solve conditions for. Conditions only compare event times with
    * each other.
    */
-  private val Sometime = 1L << 40
+  private val ArbitraryTime = 1L << 40
 }
 
 /** EventTime: finds columns with a watermark, by Spark's metadata. */

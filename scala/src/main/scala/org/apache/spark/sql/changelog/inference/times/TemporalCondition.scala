@@ -46,12 +46,14 @@ object TemporalCondition extends PredicateHelper {
     }
 
   /** Whether the passing of time can only make `condition` true. */
-  def comes(condition: Expression): Boolean = !condition.exists(goes(_, way = -1))
+  def onlyBecomesTrue(condition: Expression): Boolean =
+    !condition.exists(hasDirection(_, way = -1))
 
   /** Whether the passing of time can only make `condition` false. */
-  def leaves(condition: Expression): Boolean = !condition.exists(goes(_, way = 1))
+  def onlyBecomesFalse(condition: Expression): Boolean =
+    !condition.exists(hasDirection(_, way = 1))
 
-  private def goes(comparison: Expression, way: Int): Boolean =
+  private def hasDirection(comparison: Expression, way: Int): Boolean =
     PassingTime.isIn(comparison) && direction(comparison).contains(way)
 
   private def positive(condition: Expression): Option[Expression] = condition match {

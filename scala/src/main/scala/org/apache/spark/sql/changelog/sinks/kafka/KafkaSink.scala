@@ -65,7 +65,7 @@ class KafkaSink(options: SinkOptions) extends ChangelogSink(options.format) {
         format,
         ValueFormat,
         valueFormat,
-        "the format needs before images, and the query emits none; use mode => 'retract' of to_changelog")
+        "the format needs before images: use mode => 'retract' of to_changelog")
     }
   }
 

@@ -111,8 +111,8 @@ private[changelog] class InitialSnapshot(function: String, table: LogicalPlan, t
             function,
             "snapshot",
             "a common table expression",
-            "the first batch reads the snapshot separately: write the query in the argument, as in " +
-              "snapshot => TABLE(SELECT ...), or create a view")
+            "the first batch reads the snapshot separately: write the query in the argument, as " +
+              "in snapshot => TABLE(SELECT ...), or create a view")
         case _ =>
       }
       val data = new InitialSnapshotData(SparkSession.active, rows)

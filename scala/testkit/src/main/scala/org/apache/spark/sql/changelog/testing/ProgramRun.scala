@@ -115,7 +115,7 @@ private[testing] class ProgramRun(
    *   creates the new checkpoint, from the other query's changes, the old checkpoint, the path of the new
    *   checkpoint, and the current rows
    */
-  def goOnWith(
+  def continueWith(
       changed: String,
       changedFeeds: Seq[Feed],
       keepsTarget: Boolean,
@@ -148,7 +148,7 @@ private[testing] class ProgramRun(
    * @param make
    *   creates the new checkpoint, in a session, from the old checkpoint
    */
-  def goOnFrom(make: (SparkSession, Path, Path) => Unit): Unit = {
+  def continueFrom(make: (SparkSession, Path, Path) => Unit): Unit = {
     stopQuery()
     val next = home.resolve(s"checkpoint-${numChanges + 1}")
     make(sessions.next(), checkpoint, next)
