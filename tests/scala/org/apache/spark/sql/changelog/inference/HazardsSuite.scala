@@ -139,7 +139,7 @@ class HazardsSuite extends AnyFunSuite with ChangelogSession {
     } finally spark.conf.set("spark.sql.shuffle.partitions", "1")
   }
 
-  test("old rows that nobody but the reader asks for are told of") {
+  test("before images that only the reader needs are a risk") {
     def advice(sql: String) = warnings(sql).filter(_.startsWith("only the reader"))
     val totals = "SELECT city, sum(fare) AS total FROM t GROUP BY city"
     // the aggregate itself must take old rows of the table back
