@@ -94,12 +94,12 @@ class Evolution(caller: SparkSession, from: Path, query: LogicalPlan) {
    *   whether the sink asks the target about the origin of its rows
    */
   def prepare(into: Path, held: Option[DataFrame], noted: Boolean = true): Unit = {
-    held.foreach(_ => checkTakesBack())
+    held.foreach(_ => checkCanRetract())
     new EvolvedCheckpoint(session, stopped, changedRecord, kept, known, into)
       .write(held.map(inColumns), noted)
   }
 
-  private def checkTakesBack(): Unit = changed.collect {
+  private def checkCanRetract(): Unit = changed.collect {
     case root: ToChangelog if root.mode == OutputMode.Append =>
       throw refused("a target that takes inserts only cannot remove rows that left the result")
   }

@@ -187,7 +187,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
     StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
     StatefulOperatorCustomSumMetric(
       "numUpdatePostimages",
-      "number of new rows of updates emitted"),
+      "number of after images emitted"),
     StatefulOperatorCustomSumMetric("numDeletes", "number of deletes emitted"),
     StatefulOperatorCustomSumMetric(
       "numUnmatchedRetractions",
