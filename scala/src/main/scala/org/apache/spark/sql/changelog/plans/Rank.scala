@@ -122,7 +122,7 @@ final case class Ranking(
     inputKind: Option[Attribute])
     extends ParameterGroup
 
-/** The stored rows of a rank beside the displayed rows. */
+/** The stored rows of a rank beside the visible rows. */
 sealed abstract class RankStrategy(override val toString: String)
 
 object RankStrategy {
@@ -139,6 +139,6 @@ object RankStrategy {
   /** No further rows: an update only improves a row, and sends the row again. */
   case object UpdateFast extends RankStrategy("update-fast")
 
-  /** All rows, because displayed rows may be deleted. */
+  /** All rows, because visible rows may be deleted. */
   case object Retract extends RankStrategy("retract")
 }

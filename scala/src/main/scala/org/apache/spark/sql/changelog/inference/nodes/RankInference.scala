@@ -119,7 +119,7 @@ object RankInference extends NodeInference {
     case _ => None
   }
 
-  /** Whether the rank stores all rows of an input, because displayed rows may be deleted. */
+  /** Whether the rank stores all rows of an input, because visible rows may be deleted. */
   private[inference] def keepsAll(rank: Rank, input: InferredNode): Boolean =
     !input.kinds.isInsertOnly && updateFastKey(rank, input).isLeft
 
