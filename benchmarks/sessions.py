@@ -44,10 +44,10 @@ def session(
     )
     for key, value in settings.items():
         builder = builder.config(key, value)
+    builder = changelog.configure(builder)
     if jar:
-        # The classes of ``jar`` precede the classes of the wheel's jar.
-        builder = builder.config("spark.driver.extraClassPath", jar)
-    spark = changelog.configure(builder).getOrCreate()
+        builder = builder.config("spark.jars", jar)  # in place of the wheel's jar
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.connectors.delta
 
 import java.io.FileNotFoundException
+import java.lang.reflect.InvocationTargetException
 import java.nio.charset.StandardCharsets.ISO_8859_1
 import java.nio.file.{Files, Path, Paths}
 
@@ -275,6 +276,20 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
     }
   }
 
+  test("a jar whose class loader does not find Delta says how to load both") {
+    withTable() {
+      val found = relation
+      val apart =
+        new WithoutDelta(getClass.getClassLoader).loadClass(classOf[DeltaRelation].getName)
+      val again = apart.getConstructors.head.newInstance(found.relation, found.location)
+      val condition = conditionOf {
+        try apart.getMethod("snapshot").invoke(again)
+        catch { case failed: InvocationTargetException => throw failed.getCause }
+      }
+      assert(condition == "CHANGELOG_DELTA_NOT_LINKED")
+    }
+  }
+
   test(
     "no other package knows settings and errors of Delta, and no other class is linked with it") {
     val known = "sql\\.delta\\b|spark\\.databricks|\"(DIFFERENT_)?DELTA_|\"delta\\.enable".r
@@ -295,4 +310,21 @@ class DeltaAssumptionsSuite extends AnyFunSuite with ChangelogSession with Golde
   private def isPlainCode(file: Path): Boolean =
     file.getParent.endsWith("connectors/delta") &&
       file.getFileName.toString.matches("Delta(Snapshots|Writes)\\b.*")
+}
+
+/** Loads the classes of `connectors.delta` once more, and doesn't find those of Delta. */
+private class WithoutDelta(parent: ClassLoader) extends ClassLoader(parent) {
+  private val linked = classOf[DeltaRelation].getPackageName + "."
+
+  override protected def loadClass(name: String, resolve: Boolean): Class[_] =
+    if (name.startsWith("org.apache.spark.sql.delta.")) throw new ClassNotFoundException(name)
+    else if (name.startsWith(linked)) {
+      Option(findLoadedClass(name)).getOrElse {
+        val file = parent.getResourceAsStream(name.replace('.', '/') + ".class")
+        val bytes =
+          try file.readAllBytes()
+          finally file.close()
+        defineClass(name, bytes, 0, bytes.length)
+      }
+    } else super.loadClass(name, resolve)
 }

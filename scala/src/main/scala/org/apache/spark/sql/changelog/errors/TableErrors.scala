@@ -17,6 +17,13 @@ object TableErrors {
   def columnsChanged(table: String, version: String): AnalysisException =
     lost("CHANGELOG_TABLE_COLUMNS_CHANGED", table, version)
 
+  /** @param error names Delta's class */
+  def deltaNotLinked(table: String, error: Throwable): AnalysisException =
+    analysis(
+      "CHANGELOG_DELTA_NOT_LINKED",
+      Map("table" -> table, "cause" -> error.toString),
+      error)
+
   def filesGone(cause: String): AnalysisException =
     analysis("CHANGELOG_TABLE_FILES_GONE", Map("cause" -> cause))
 

@@ -10,16 +10,27 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types.StructType
 
+import org.apache.spark.sql.changelog.errors.TableErrors
+
 /** A relation of a plan that reads a Delta table. */
 private[changelog] final class DeltaRelation(
     private[delta] val relation: LogicalRelation,
     private[delta] val location: FileIndex) {
 
   /** Whether the query names the version to read. */
-  def isTimeTravel: Boolean = DeltaSnapshots.isTimeTravel(location)
+  def isTimeTravel: Boolean = withDelta(DeltaSnapshots.isTimeTravel(location))
 
   /** The version that the relation reads. */
-  def snapshot: DeltaSnapshot = DeltaSnapshots.of(location, relation.catalogTable)
+  def snapshot: DeltaSnapshot = withDelta(DeltaSnapshots.of(location, relation.catalogTable))
+
+  /** Names the cause if the class loader of this jar doesn't find Delta's classes, though Spark's does. */
+  private[delta] def withDelta[T](body: => T): T =
+    try body
+    catch {
+      case error: LinkageError =>
+        val table = relation.catalogTable.map(_.qualifiedName)
+        throw TableErrors.deltaNotLinked(table.getOrElse(location.rootPaths.mkString), error)
+    }
 }
 
 private[changelog] object DeltaRelation {

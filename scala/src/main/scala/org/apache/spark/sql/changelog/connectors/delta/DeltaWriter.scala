@@ -31,7 +31,7 @@ private[changelog] object DeltaWriter {
       table: String,
       identity: RowIdentity,
       application: String): Option[DeltaWriter] =
-    DeltaRelation
-      .find(session, table)
-      .flatMap(DeltaWrites.find(session, table, _, identity, application))
+    DeltaRelation.find(session, table).flatMap { found =>
+      found.withDelta(DeltaWrites.find(session, table, found, identity, application))
+    }
 }

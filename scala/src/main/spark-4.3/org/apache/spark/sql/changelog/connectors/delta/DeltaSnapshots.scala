@@ -8,10 +8,9 @@ import org.apache.spark.sql.execution.datasources.FileIndex
 
 /** Fails, because Delta has no release for Spark 4.3. */
 private[delta] object DeltaSnapshots {
-  def isTimeTravel(location: FileIndex): Boolean = notThere(location)
-  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = notThere(location)
+  def isTimeTravel(location: FileIndex): Boolean = notThere
+  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = notThere
 
-  private def notThere(location: FileIndex): Nothing =
-    throw new UnsupportedOperationException(
-      s"Delta can't be read on this version of Spark: $location")
+  private def notThere: Nothing =
+    throw new NoClassDefFoundError("Delta has no release for Spark 4.3")
 }
