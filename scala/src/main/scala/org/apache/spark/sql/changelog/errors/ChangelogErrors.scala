@@ -198,7 +198,11 @@ object ChangelogErrors {
 
   /** Returns the message in the form of Spark's own messages. */
   private def message(condition: String, parameters: Map[String, String]): String = {
-    val text = reader.getErrorMessage(condition, parameters)
+    // a message that another one quotes has its own SQLSTATE
+    val quoted = parameters.map { case (name, value) =>
+      name -> (if (value == null) null else value.replaceAll(" SQLSTATE: \\w{5}", ""))
+    }
+    val text = reader.getErrorMessage(condition, quoted)
     s"[$condition] $text SQLSTATE: ${reader.getSqlState(condition)}"
   }
 }
