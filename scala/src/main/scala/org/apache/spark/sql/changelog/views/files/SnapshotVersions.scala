@@ -17,6 +17,7 @@ import org.apache.spark.sql.types.{DataType, StringType, StructType}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.sources.tables.NetRows
 import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.RowDifference
 
@@ -76,28 +77,42 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
 
   /** All rows of a version, as rows that came with it. */
   def rows(number: Long): DataFrame = {
-    val version = read(number).filter(isThere).getOrElse {
-      throw ViewErrors.versionGone(view.name, number, None, number)
-    }
-    marked(load(version), "insert", number, version)
+    val version = known(number)
+    marked(of(load(version), "insert"), number, version.at)
+  }
+
+  /** The rows by which one version differs from an earlier one, whatever was shown in between. */
+  def difference(before: Long, number: Long): DataFrame =
+    if (before >= number) none else step(known(before), number, known(number))
+
+  private def known(number: Long): Version = read(number).filter(isThere).getOrElse {
+    throw ViewErrors.versionGone(view.name, number, None, number)
   }
 
   private def step(before: Version, number: Long, version: Version): DataFrame = {
     val (gone, come) = (load(before), load(version))
-    marked(RowDifference.exactly(gone, come), "delete", number, version)
-      .union(marked(RowDifference.exactly(come, gone), "insert", number, version))
+    val names = view.schema.fieldNames.toSeq
+    val changes =
+      if (NetRows.isCountable(view.schema.map(_.dataType))) {
+        NetRows.netted(of(gone, "delete").union(of(come, "insert")), names)
+      } else {
+        of(RowDifference(gone, come), "delete").union(of(RowDifference(come, gone), "insert"))
+      }
+    marked(changes, number, version.at)
   }
 
   private def none: DataFrame = {
     val rows = session.createDataFrame(java.util.List.of[Row](), view.schema)
-    marked(rows, "insert", 0, Version("", "", 0))
+    marked(of(rows, "insert"), 0, 0)
   }
 
-  private def marked(rows: DataFrame, kind: String, number: Long, version: Version): DataFrame =
-    rows
-      .withColumn(RowKind.ChangeTypeColumnName, lit(kind).cast(StringType))
+  private def of(rows: DataFrame, kind: String): DataFrame =
+    rows.withColumn(RowKind.ChangeTypeColumnName, lit(kind).cast(StringType))
+
+  private def marked(changes: DataFrame, number: Long, at: Long): DataFrame =
+    changes
       .withColumn(CommitVersion, lit(number))
-      .withColumn(CommitTimestamp, lit(new Timestamp(version.at)))
+      .withColumn(CommitTimestamp, lit(new Timestamp(at)))
 
   private def load(version: Version): DataFrame =
     session.read.schema(view.schema).format(view.definition.provider).load(version.path)

@@ -17,8 +17,11 @@ import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
 
 /**
- * The versions of a view that is stored as files, as a stream: first the rows there are, then what
- * changes; or the changes from a version on. An offset is the number of a version.
+ * The versions of a view that is stored as files, as a stream. An offset is the number of a version.
+ *
+ * @param from
+ *   the version from which the stream has the changes of each version; none if it begins with all rows, and goes on
+ *   with net differences between the versions at which batches begin and end
  */
 class VersionSource(session: SparkSession, name: String, from: Option[Long])
     extends LatestOffsetSource {
@@ -33,9 +36,10 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = {
     val last = decided.getOrElse(shown)
-    // each version is a difference of its own in the plan of the batch
+    // with `from`, each version is a difference of its own in the plan of the batch
     Option(start).map(_.json.toLong + 1).orElse(from) match {
       case None => LongOffset(last)
+      case Some(next) if next <= last && from.isEmpty => LongOffset(last)
       case Some(next) if next <= last => LongOffset(math.min(last, next + AtOnce - 1))
       case _ => start
     }
@@ -47,7 +51,8 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
     val last = end.json.toLong
     val now = versions(view)
     val rows = (start.map(_.json.toLong), from) match {
-      case (Some(done), _) => now.changes(done + 1, last)
+      case (Some(done), None) => now.difference(done, last)
+      case (Some(done), Some(_)) => now.changes(done + 1, last)
       case (None, Some(first)) => now.changes(first, last)
       case (None, None) => now.rows(last)
     }

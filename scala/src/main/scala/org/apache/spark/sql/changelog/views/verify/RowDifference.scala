@@ -8,8 +8,7 @@ import org.apache.spark.sql.classic.DataFrame
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 
-import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Net, quoted}
-import org.apache.spark.sql.changelog.sources.tables.NetRows
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
 
 /** The rows of a table that another one does not have, each as often as it is missing there. */
 private[views] object RowDifference {
@@ -17,22 +16,6 @@ private[views] object RowDifference {
   def apply(rows: DataFrame, others: DataFrame): DataFrame =
     if (rows.schema.forall(field => isComparable(field.dataType))) rows.exceptAll(others)
     else byComparable(rows, others)
-
-  /** The same, of rows that are told apart where Spark takes them for equal, if it can group them. */
-  def exactly(rows: DataFrame, others: DataFrame): DataFrame = {
-    val names = rows.columns.toSeq
-    if (!NetRows.isCountable(rows.schema.map(_.dataType))) apply(rows, others)
-    else {
-      def signed(frame: DataFrame, sign: Int) =
-        frame.select(names.map(quoted) :+ lit(sign.toLong).as(Net): _*)
-      val each = explode(array_repeat(lit(0), col(Net).cast(IntegerType)))
-      NetRows
-        .summed(signed(rows, 1).union(signed(others, -1)), names, Net)
-        .where(col(Net) > 0)
-        .withColumn(Net, each)
-        .select(names.map(quoted): _*)
-    }
-  }
 
   /** A column in a form that has an order, the same for equal values. */
   def comparable(column: Column, dataType: DataType): Column = dataType match {
