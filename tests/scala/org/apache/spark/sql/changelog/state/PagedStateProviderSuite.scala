@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.state
 
 import java.io.File
+import java.nio.file.Files
 
 import scala.util.Random
 
@@ -70,6 +71,59 @@ class PagedStateProviderSuite extends AnyFunSuite with ProviderFixture with Erro
     assert(content(provider.getReadStore(2)) == Map((1, 1) -> 1, (1, 2) -> 2, (3, 3) -> 3))
     assert(content(provider.getReadStore(1)) == Map((1, 1) -> 1, (1, 2) -> 2), "from files")
     assert(provider.getReadStore(0).iterator().isEmpty)
+  }
+
+  test("the next run takes the table from memory, if its file is the one that was written") {
+    def commit(provider: PagedStateProvider, version: Long, entries: ((Int, Int), Int)*): Unit = {
+      val store = provider.getStore(version)
+      put(store, entries: _*)
+      store.commit()
+      ()
+    }
+    for (isClosed <- Seq(false, true); isReplaced <- Seq(false, true)) {
+      val (directory, other) =
+        (QuickFileSystem.temporaryDirectory(), QuickFileSystem.temporaryDirectory())
+      val kept = Map(KeptFor -> "1min")
+      val first = paged(directory, kept)
+      commit(first, 0, (1, 1) -> 1)
+      commit(first, 1, (1, 2) -> 2)
+      if (isClosed) first.close()
+      // a file that can't be read, or one that somebody else has written since
+      commit(paged(other), 0, (1, 1) -> 1)
+      commit(paged(other), 1, (1, 2) -> 3)
+      val Seq(written, another) =
+        Seq(directory, other).map(files(_).find(_.getName == "2.delta").get)
+      val (time, length) = (written.lastModified(), written.length().toInt)
+      val bytes =
+        if (isReplaced) Files.readAllBytes(another.toPath) else new Array[Byte](length)
+      Files.write(written.toPath, bytes)
+      written.setLastModified(if (isReplaced) time + 1000 else time)
+      val next = paged(directory, kept)
+      val inMemory = Map((1, 1) -> 1, (1, 2) -> (if (isReplaced) 3 else 2))
+      val store = next.getStore(2)
+      assert(content(store) == inMemory)
+      put(store, (5, 5) -> 5)
+      store.commit()
+      // who comes late reads the files
+      if (!isClosed && isReplaced) assert(content(first.getReadStore(2)) == inMemory)
+      assert(content(next.getReadStore(3)) == inMemory + ((5, 5) -> 5))
+      assert(content(paged(directory).getReadStore(1)) == Map((1, 1) -> 1))
+    }
+  }
+
+  test("a table that is in use, of another version or another layout is not taken") {
+    val directory = QuickFileSystem.temporaryDirectory()
+    val kept = Map(KeptFor -> "1min")
+    val first = paged(directory, kept)
+    val store = first.getStore(0)
+    put(store, (1, 1) -> 1)
+    store.commit()
+    val late = first.getStore(1)
+    put(late, (1, 1) -> 9)
+    val next = paged(directory, kept)
+    assert(content(next.getStore(1)) == Map((1, 1) -> 1))
+    late.commit()
+    assert(next.getReadStore(0).iterator().isEmpty)
   }
 
   test("what is aborted was never there") {

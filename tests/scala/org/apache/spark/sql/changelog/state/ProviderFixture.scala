@@ -21,6 +21,9 @@ import org.apache.spark.sql.changelog.testing.{ChangelogSession, FailingCheckpoi
 trait ProviderFixture extends ChangelogSession { this: Suite =>
   protected type Model = Map[(Int, Int), Int]
 
+  /** The setting for how long the state of a query that has ended stays in memory. */
+  protected val KeptFor = "spark.sql.streaming.stateStore.pages.keptFor"
+
   /** Whether this version of Spark knows checksums of rows. */
   protected val hasRowChecksums: Boolean =
     SQLConf.containsConfigKey("spark.sql.streaming.stateStore.rowChecksum.enabled")
@@ -41,7 +44,10 @@ trait ProviderFixture extends ChangelogSession { this: Suite =>
       conf: Map[String, String]): P = {
     spark.streams.stateStoreCoordinator // whom providers report to
     val sqlConf = new SQLConf
-    conf.foreach { case (key, value) => sqlConf.setConfString(key, value) }
+    // what is in files is read, unless a test says otherwise
+    (Map(KeptFor -> "0") ++ conf).foreach { case (key, value) =>
+      sqlConf.setConfString(key, value)
+    }
     val hadoopConf = spark.sessionState.newHadoopConf()
     hadoopConf.set(StreamExecution.RUN_ID_KEY, UUID.randomUUID().toString)
     hadoopConf.set(

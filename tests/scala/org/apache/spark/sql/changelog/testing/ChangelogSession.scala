@@ -90,6 +90,7 @@ object ChangelogSession {
     "spark.ui.enabled" -> "false",
     "spark.sql.shuffle.partitions" -> "2",
     "spark.sql.streaming.stateStore.maintenanceInterval" -> "600s",
+    "spark.sql.streaming.stateStore.pages.keptFor" -> "0", // a query that starts again reads its files
     "spark.sql.streaming.metricsEnabled" -> "false",
     "spark.sql.streaming.noDataMicroBatches.enabled" -> "false",
     "spark.sql.session.timeZone" -> "UTC",

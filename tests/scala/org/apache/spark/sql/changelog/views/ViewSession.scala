@@ -17,7 +17,9 @@ trait ViewSession extends ChangelogSession { this: Suite =>
   protected val warehouse: File = QuickFileSystem.temporaryDirectory()
 
   override protected lazy val spark: SparkSession = ChangelogSession.start(conf =
-    ChangelogSession.DeltaConf ++ ChangelogSession.Quick + ("spark.sql.warehouse.dir" -> warehouse.getPath))
+    ChangelogSession.DeltaConf ++ ChangelogSession.Quick ++ Map(
+      "spark.sql.warehouse.dir" -> warehouse.getPath,
+      "spark.sql.streaming.stateStore.pages.keptFor" -> "1min"))
 
   protected def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 }

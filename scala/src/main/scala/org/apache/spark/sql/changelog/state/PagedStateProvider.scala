@@ -5,6 +5,7 @@ package org.apache.spark.sql.changelog.state
 
 import java.io.File
 import java.nio.file.Path
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 
 import scala.util.Random
 import scala.util.control.NonFatal
@@ -16,10 +17,11 @@ import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.state.{
   StateStore,
   StateStoreConf,
-  StateStoreCustomMetric
+  StateStoreCustomMetric,
+  StateStoreId
 }
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.util.Utils
+import org.apache.spark.util.{ThreadUtils, Utils}
 import org.apache.spark.{SparkConf, SparkEnv}
 
 import org.apache.spark.sql.changelog.compat.{DelegatingStateProvider, Setting}
@@ -39,6 +41,9 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   import PagedStateProvider._
 
   private var newTable: () => PagedTable = _
+  private var layout: Any = _
+  private var keptFor = 0L
+  private var maxKeptBytes = 0L
   private var storeConf: StateStoreConf = _
   private var files: StateFiles = _
   private var snapshots: StateSnapshots = _
@@ -48,6 +53,8 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
   private var version = -1L
   private var canRollBack = false
   private var store: PagedStateStore = _
+  // of the file that the version was written to, if this provider has written it
+  private var stamp = Option.empty[(Long, Long)]
 
   override protected def check(storeConf: StateStoreConf): Unit =
     if (storeConf.enableStateStoreCheckpointIds) {
@@ -67,6 +74,9 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       val memory = new StateMemory(heapBytes.toLong, () => localDirectory, toString)
       new PagedTable(keySchema, valueSchema.length, numPrefixColumns, memory)
     }
+    layout = (keySchema, valueSchema, numPrefixColumns)
+    keptFor = storeConf.sqlConfs.get(KeptFor.key).fold(DefaultKeptFor)(KeptFor.valueConverter)
+    maxKeptBytes = (heapBytes / 2).toLong
     this.storeConf = storeConf
     files = new StateFiles(
       stateStoreId.storeCheckpointLocation(),
@@ -110,11 +120,37 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
         logWarning(log"Error in maintenance of ${MDC(LogKeys.STATE_STORE_PROVIDER, this)}", e)
     }
 
+  /** Keeps the table for a while, for the next run of the query in this process. */
   override def close(): Unit = synchronized {
-    if (table != null) table.close()
-    forget()
+    val isKept = stamp.nonEmpty && store == null && keptFor > 0 &&
+      StateMemory.numHeapBytes < maxKeptBytes && (newest.get(stateStoreId) eq this)
+    val end: Runnable = () => release()
+    if (isKept) releases.schedule(end, keptFor, TimeUnit.SECONDS) else end.run()
     snapshots.close()
     super.close()
+  }
+
+  private def release(): Unit = synchronized {
+    newest.remove(stateStoreId, this)
+    if (table != null) table.close()
+    forget()
+  }
+
+  /** Returns the table to the provider of the next run, if this provider has written the version last. */
+  private def handOver(wanted: Long, wantedLayout: Any): Option[PagedTable] = synchronized {
+    val isSame = table != null && store == null && version == wanted && layout == wantedLayout &&
+      stamp.nonEmpty && stamp == files.stampOf(wanted)
+    Option.when(isSame) {
+      val handed = table
+      forget()
+      handed
+    }
+  }
+
+  private def tableOf(wanted: Long): PagedTable = {
+    val before = newest.get(stateStoreId)
+    val handed = if (before == null || (before eq this)) None else before.handOver(wanted, layout)
+    handed.getOrElse(files.read(wanted, newTable))
   }
 
   override def toString: String = s"PagedStateProvider[id=$stateStoreId]"
@@ -147,7 +183,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
       forget()
       if (isBefore) before.rollback() else if (before != null) before.close()
       snapshots.continueFrom(wanted, isBefore)
-      table = if (isBefore) before else files.read(wanted, newTable)
+      table = if (isBefore) before else tableOf(wanted)
       version = wanted
     }
 
@@ -165,6 +201,7 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     table = null
     version = -1
     canRollBack = false
+    stamp = None
   }
 
   private def finish(finished: PagedStateStore, isCommit: Boolean, forceSnapshot: Boolean): Unit =
@@ -193,6 +230,9 @@ class PagedStateProvider extends DelegatingStateProvider("PagedStateStoreProvide
     if (table eq this.table) {
       version = newVersion
       canRollBack = true
+      stamp = if (keptFor > 0) files.stampOf(newVersion) else None
+      val before = newest.put(stateStoreId, this)
+      if (before != null && (before ne this)) releases.execute(() => before.release())
     }
     snapshots.afterCommit(newVersion, forceSnapshot, () => table.view())
     reportCommit(newVersion, storeConf)
@@ -219,6 +259,22 @@ private[state] object PagedStateProvider {
     .doubleConf
     .checkValue(fraction => fraction >= 0 && fraction <= 1, "must be between 0 and 1")
     .createWithDefault(DefaultHeapFraction)
+
+  private val DefaultKeptFor = 600L
+
+  private val KeptFor = Setting("spark.sql.streaming.stateStore.pages.keptFor")
+    .doc("How long the state of a query that has ended stays in memory. A query that starts again in the same " +
+      "process, such as the next refresh of a view, need not read it from the checkpoint then. 0 forgets it.")
+    .version("0.1.0")
+    .timeConf(TimeUnit.SECONDS)
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(DefaultKeptFor)
+
+  /** The provider that has written the last version of a store in this process. */
+  private val newest = new ConcurrentHashMap[StateStoreId, PagedStateProvider]
+
+  private lazy val releases =
+    ThreadUtils.newDaemonSingleThreadScheduledExecutor("changelog-state-releases")
 
   private def localDirectory: Path = {
     val conf = Option(SparkEnv.get).fold(new SparkConf)(_.conf)

@@ -43,6 +43,13 @@ private[state] final class StateFiles(
 
   def writeSnapshot(version: Long, entries: StateView): Unit = write(snapshot(version), entries)
 
+  /** Returns the modification time and length of a version's delta, which differ from those of a file in its place. */
+  def stampOf(version: Long): Option[(Long, Long)] =
+    try {
+      val status = directory.getFileSystem(hadoopConf).getFileStatus(delta(version))
+      Some((status.getModificationTime, status.getLen))
+    } catch { case _: FileNotFoundException => None }
+
   def deleteSnapshot(version: Long): Unit = manager.delete(snapshot(version))
 
   /** Returns the versions with a snapshot. */

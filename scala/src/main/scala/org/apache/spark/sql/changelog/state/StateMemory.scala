@@ -120,6 +120,9 @@ private[state] object StateMemory {
   private val tables = new AtomicInteger
   private val cleaner = Cleaner.create()
 
+  /** Returns the heap bytes of all tables of this process. */
+  def numHeapBytes: Long = heap.get
+
   private val FileSize = 64 * 1024 * 1024
 
   /** The largest share of the limit for a single array, as a divisor. */
