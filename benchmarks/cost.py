@@ -66,10 +66,13 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
         f"{'; '.join(versions)}; {about['machine']}; commit {about['commit']}",
         f"TPC-H of scale {about['scale']:g}, {about['facts']:,} facts; {about['started']}",
         "Seconds; later: the median of later refreshes, and of INSERT OVERWRITE; new: in a new",
-        "process; small: a later refresh with a tenth of the rows; jobs: of a later refresh",
+        "process; small: a later refresh with a tenth of the rows; jobs: of a later refresh;",
+        "read: the bytes it reads, beside: the bytes kept beside the view, both divided by the",
+        "compressed bytes of the columns that the query reads",
         "",
         f"{'':<6}{'CTAS':>7}{'CREATE':>8}{'first':>7}{'later':>7}{'overwr.':>8}{'new':>7}{'overwr.':>8}"
-        f"{'jobs':>6} |{'CREATE':>8}{'+first':>8}{'later':>8}{'new':>8}{'small':>8}",
+        f"{'jobs':>6} |{'CREATE':>8}{'+first':>8}{'later':>8}{'new':>8}{'small':>8}"
+        f"{'read':>8}{'beside':>8}",
     ]
     ratios: dict[str, list[list[float]]] = {"TPC-H": [], "facts": []}
     for one in found:
@@ -87,8 +90,11 @@ def render(about: dict[str, Any], found: list[dict[str, Any]]) -> str:
             later / overwrite,
             one["new_refresh"] / one["new_overwrite"],
             later / small,
+            median(refresh["read"] for refresh in one["refreshes"]) / one["used"],
+            one["beside"] / one["used"],
         ]
-        ratios["facts" if one["workload"] in FACTS else "TPC-H"].append(each)
+        if one["workload"] != "days":
+            ratios["facts" if one["workload"] in FACTS else "TPC-H"].append(each)
         seconds = [
             ctas,
             create,

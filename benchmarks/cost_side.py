@@ -25,7 +25,8 @@ from views_side import UPDATES
 
 TPCH = ("q01", "q03", "q05", "q12", "q18")
 PER_CUSTOMER = 30
-# Views of many rows over a table of facts, with 300 updated facts.
+# Views over a table of facts, with 300 updated facts. For "days" the table is partitioned by day,
+# and the facts of one day are updated.
 FACTS = {
     "sums": (
         "SELECT store, day, sum(amount) AS amount, count(*) AS n FROM facts GROUP BY store, day"
@@ -33,6 +34,10 @@ FACTS = {
     "join": (
         "SELECT f.id, f.store, f.amount, c.name "
         "FROM facts f JOIN customers c ON f.customer = c.id"
+    ),
+    "days": (
+        "SELECT day, sum(amount) AS amount, count(DISTINCT store) AS stores "
+        "FROM facts GROUP BY day"
     ),
     "top3": (
         "SELECT customer, id, amount FROM (SELECT customer, id, amount, row_number() OVER "
@@ -70,7 +75,7 @@ def main() -> None:
         print(PREFIX + json.dumps(found), flush=True)
         shutil.rmtree(place, ignore_errors=True)
         return
-    spark = _session(task)
+    spark = open_session(task)
     if task.step == "measure":
         # A first run over a tenth of the rows compiles the generated code.
         small = _measure(spark, replace(task, size=task.size / 10, rounds=2), "small")
@@ -94,7 +99,7 @@ def _anew(task: Task) -> dict[str, Any]:
     return found
 
 
-def _session(task: Task) -> SparkSession:
+def open_session(task: Task) -> SparkSession:
     place = Path(task.place)
     settings = {
         "spark.jars.packages": PACKAGES["delta"],
@@ -120,13 +125,14 @@ def _query(task: Task) -> str:
     return code_of((ROOT / "tests" / "sql" / "tpch" / f"{task.workload}.sql").read_text())
 
 
-def _make(spark: SparkSession, task: Task) -> None:
+def make(spark: SparkSession, task: Task) -> None:
     made = "USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
     if task.workload in FACTS:
         rows = round(task.size)
         customers = rows // PER_CUSTOMER
+        by = "PARTITIONED BY (day)" if task.workload == "days" else ""
         spark.sql(
-            f"CREATE TABLE facts {made} AS SELECT id, pmod(hash(id), 100) AS store, "
+            f"CREATE TABLE facts {made} {by} AS SELECT id, pmod(hash(id), 100) AS store, "
             "date_add(DATE'2025-01-01', CAST(pmod(hash(id, 1), 365) AS INT)) AS day, "
             f"pmod(hash(id, 2), {customers}) AS customer, "
             f"CAST(pmod(hash(id, 3), 100000) AS DECIMAL(12,2)) AS amount FROM range({rows})"
@@ -147,8 +153,10 @@ def _make(spark: SparkSession, task: Task) -> None:
 def _change(spark: SparkSession, task: Task, turn: int) -> None:
     if task.workload in FACTS:
         rows = round(task.size)
-        every = rows // CHANGED
-        spark.sql(f"UPDATE facts SET amount = amount + 1 WHERE pmod(id, {every}) = {turn}")
+        one_day = f"day = date_add(DATE'2025-01-01', {turn})"
+        some = f"pmod(id, {rows // CHANGED}) = {turn}"
+        which = one_day if task.workload == "days" else some
+        spark.sql(f"UPDATE facts SET amount = amount + 1 WHERE {which}")
     else:
         for name in _tables(task):
             if name in UPDATES:
@@ -168,11 +176,51 @@ def _tables(task: Task) -> list[str]:
 
 def _timed(spark: SparkSession, statement: str) -> dict[str, Any]:
     scheduler = spark.sparkContext._jsc.sc().dagScheduler()
-    jobs = scheduler.numTotalJobs()
+    jobs, read = scheduler.numTotalJobs(), _bytes_read(spark)
     began = time.monotonic()
     spark.sql(statement)
     seconds = time.monotonic() - began
-    return {"seconds": seconds, "jobs": scheduler.numTotalJobs() - jobs}
+    jobs, read = scheduler.numTotalJobs() - jobs, _bytes_read(spark) - read
+    return {"seconds": seconds, "jobs": jobs, "read": read}
+
+
+def _bytes_read(spark: SparkSession) -> int:
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    return sum(
+        executor.totalInputBytes()
+        for executor in context.statusStore().executorList(True).toList()
+    )
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _beside(task: Task, database: str) -> int:
+    """Return the size of everything in the view's folder that a plain table doesn't have."""
+    folder = Path(task.place) / "warehouse" / f"{database}.db" / "kept"
+    if _using(task) == "delta":
+        return _size(folder / "_changelog")
+    rows = max(folder.glob("*/rows/batch-*"), key=lambda batch: batch.stat().st_mtime)
+    return _size(folder) - _size(rows)
+
+
+def _used_bytes(spark: SparkSession, task: Task) -> int:
+    """Return the size of the columns that the query reads, as compressed Parquet."""
+    plan = spark.sql(_query(task))._jdf.queryExecution().optimizedPlan()
+    leaves = plan.collectLeaves()
+    place = Path(task.place) / "used"
+    for number in range(leaves.size()):
+        leaf = leaves.apply(number)
+        output = leaf.output()
+        names = [output.apply(column).name() for column in range(output.size())]
+        table = leaf.catalogTable().get().identifier().table()
+        columns = [name for name in spark.table(table).columns if name in names]
+        spark.table(table).select(columns).write.parquet(str(place / table), mode="overwrite")
+    size = _size(place)
+    shutil.rmtree(place)
+    return size
 
 
 def _overwrite(task: Task) -> str:
@@ -188,11 +236,12 @@ _STEPS = {
 def _measure(spark: SparkSession, task: Task, database: str) -> dict[str, Any]:
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"USE {database}")
-    _make(spark, task)
+    make(spark, task)
     query, using = _query(task), _using(task)
     found: dict[str, Any] = {}
     found["ctas"] = _timed(spark, f"CREATE TABLE plain USING {using} AS {query}")
     found["create"] = _timed(spark, f"CREATE MATERIALIZED VIEW kept USING {using} AS {query}")
+    found["beside_first"] = _beside(task, database)
     found["refreshes"], found["overwrites"] = [], []
     for turn in range(task.rounds + 1):
         _change(spark, task, turn)
@@ -202,6 +251,7 @@ def _measure(spark: SparkSession, task: Task, database: str) -> dict[str, Any]:
         else:
             found["refreshes"].append(refresh)
             found["overwrites"].append(_timed(spark, _overwrite(task)))
+    found["beside"], found["used"] = _beside(task, database), _used_bytes(spark, task)
     print(task.workload, database, found, file=sys.stderr, flush=True)
     return found
 
