@@ -32,15 +32,21 @@ class BatchLogs(session: SparkSession, checkpoint: Path) {
    * Whether the target has the rows of the first batch, but the batch's state was not computed. When the query
    * starts, Spark runs the batch, and the sink leaves the target's rows unchanged.
    */
-  def isWithoutState: Boolean = files.exists(rowsOnly) && done.isEmpty
+  def isWithoutState: Boolean =
+    files.exists(rowsWritten) || files.exists(rowsOnly) && done.isEmpty
 
-  /** Marks the first, committed batch as [[isWithoutState without state]]. */
-  def leaveOutState(): Unit = {
-    files.create(rowsOnly).close()
+  /** Marks the running first batch as [[isWithoutState without state]], when its rows are in the target. */
+  def beginWithoutState(): Unit = files.create(rowsWritten).close()
+
+  /** Makes the marked batch one to run again, for its state. Does so, too, if the process ended before. */
+  def leaveOutState(): Unit = if (files.exists(rowsWritten)) {
     files.delete(new Path(checkpoint, "commits"), true)
+    files.create(rowsOnly).close()
+    files.delete(rowsWritten, false)
     ()
   }
 
+  private def rowsWritten: Path = new Path(checkpoint, "rows-written")
   private def rowsOnly: Path = new Path(checkpoint, "rows-only")
 
   /** The settings that Spark records for the lifetime of the query; empty before the first batch. */

@@ -45,15 +45,15 @@ object ChangelogConf {
     .checkValue(_ > 0, "at least one value must be kept")
     .createWithDefault(16)
 
-  val DISTINCT_SPLIT_ENABLED: ConfigEntry[Boolean] = Setting(
-    "spark.sql.changelog.aggregate.distinctSplit.enabled")
-    .doc(
-      "Whether to spread the distinct values of a group over all partitions, so that no task " +
-        "has all values of a large group. Costs a second, small shuffle. A query keeps the " +
-        "value it started with.")
-    .version("0.1.0")
-    .booleanConf
-    .createWithDefault(false)
+  val DISTINCT_SPLIT_ENABLED: ConfigEntry[Boolean] =
+    Setting("spark.sql.changelog.aggregate.distinctSplit.enabled")
+      .doc(
+        "Whether to spread the distinct values of a group over all partitions, so that no task " +
+          "has all values of a large group. Costs a second, small shuffle. A query keeps the " +
+          "value it started with.")
+      .version("0.1.0")
+      .booleanConf
+      .createWithDefault(false)
 
   val COMBINE_VALUES: ConfigEntry[String] = Setting("spark.sql.changelog.aggregate.combineValues")
     .internal()
@@ -163,12 +163,11 @@ object ChangelogConf {
     .createWithDefaultString("60s")
 
   val VIEW_STATE: ConfigEntry[String] = Setting("spark.sql.changelog.views.state")
-    .doc(
-      "When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL " +
-        "compute only the rows, at the cost of a batch query. The next incremental refresh " +
-        "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view always " +
-        "computes its state early if it cannot be recomputed, or has another refresh policy " +
-        "than AUTO. A view keeps the value of the session that created it.")
+    .doc("When to compute the state of a materialized view. 'late': CREATE and REFRESH FULL " +
+      "compute only the rows, at the cost of a batch query. The next incremental refresh " +
+      "computes the state first. 'early': CREATE and REFRESH FULL compute both. A view always " +
+      "computes its state early if it cannot be recomputed, or has another refresh policy " +
+      "than AUTO. A view keeps the value of the session that created it.")
     .version("0.1.0")
     .stringConf
     .transform(_.toLowerCase(java.util.Locale.ROOT))

@@ -10,7 +10,8 @@ import org.apache.spark.sql.expressions.Window
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Before, Gone, columns, quoted}
+import org.apache.spark.sql.changelog.connectors.delta.{DeltaWriter, RowIdentity}
+import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{Before, Gone, Net, columns, quoted}
 import org.apache.spark.sql.changelog.sinks.table.RowMerge
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
@@ -31,12 +32,15 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  *   in the columns of the table, and those that it gets
  * @param key
  *   columns that identify one of `rows`, if any are known to
+ * @param within
+ *   the rows of the table that are compared, all that are not stay
  */
 private class DeltaDifference(
     session: SparkSession,
     table: String,
     rows: DataFrame,
-    key: Option[Seq[String]]) {
+    key: Option[Seq[String]],
+    within: Column = lit(true)) {
   import DeltaDifference._
 
   private val names = rows.columns.toSeq
@@ -46,10 +50,38 @@ private class DeltaDifference(
   val added: StructType =
     StructType(rows.schema.filterNot(field => there.columns.contains(field.name)))
 
-  /** All that is made of the table is computed while it is as it was. */
-  private val changes: DataFrame = asSteps(paired(counted)).localCheckpoint()
+  /**
+   * Each row of which there are not as many as before, and how many there were and are; computed while the table is as
+   * it was.
+   */
+  private val counted: DataFrame = {
+    val known = names.map { name =>
+      if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
+      else quoted(name)
+    }
+    val before = there.where(within).select(known :+ lit(1L).as(Were) :+ lit(0L).as(Are): _*)
+    val after = rows.select(columns(names) :+ lit(0L).as(Were) :+ lit(1L).as(Are): _*)
+    NetRows
+      .summed(before.union(after), names, Were, Are)
+      .where(col(Were) =!= col(Are))
+      .localCheckpoint()
+  }
 
-  def isEmpty: Boolean = changes.isEmpty
+  def isEmpty: Boolean = counted.isEmpty
+
+  /** Makes the changes as the first batch of `application`, without `MERGE` if the table allows that. */
+  def write(application: String): Unit = {
+    val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
+    val isReplaced = if (key.isEmpty) lit(false) else max(Are).over(ofKey) > 0
+    val net = counted
+      .withColumn(Replaced, isReplaced)
+      .where(col(Are) > 0 || !col(Replaced))
+      .select(columns(names) :+ (col(Are) - col(Were)).as(Net): _*)
+    val by = key.getOrElse(names).map(name => name -> NetRows.exactly(rows.schema(name).dataType))
+    val identity = RowIdentity(StructType(names.map(rows.schema(_))), by, key.nonEmpty)
+    val writer = DeltaWriter.find(session, table, identity, application)
+    if (!writer.exists(_.write(net, 0))) merge()
+  }
 
   /** Adds the columns, and makes the changes. */
   def merge(): Unit = {
@@ -57,18 +89,8 @@ private class DeltaDifference(
       Seq(RowMerge.equal(there.schema, s"c.$Before"), RowMerge.same(there.schema, s"c.$Before"))
     val condition = (met :+ s"c.$Before IS NOT NULL").mkString(" AND ")
     val clause = if (added.isEmpty) "" else "WITH SCHEMA EVOLUTION"
+    val changes = asSteps(paired(counted)).localCheckpoint()
     new RowMerge(session, table, names)(changes, condition, clause)
-  }
-
-  /** Each row of which there are not as many as before, and how many there were and are. */
-  private def counted: DataFrame = {
-    val known = names.map { name =>
-      if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
-      else quoted(name)
-    }
-    val before = there.select(known :+ lit(1L).as(Were) :+ lit(0L).as(Are): _*)
-    val after = rows.select(columns(names) :+ lit(0L).as(Were) :+ lit(1L).as(Are): _*)
-    NetRows.summed(before.union(after), names, Were, Are).where(col(Were) =!= col(Are))
   }
 
   /** The same with the row that each has replaced, which is none of them then. */

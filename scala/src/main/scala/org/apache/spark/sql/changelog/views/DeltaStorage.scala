@@ -134,6 +134,18 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
         if (difference.isEmpty) inPlace(view, session)(showSame(view, difference.added))
         else inPlace(view, rows.sparkSession)(difference.merge())
+      case Replacement.Within(condition, key) =>
+        val writing = rows.sparkSession
+        if (!DeltaDifference.isPossible(shown.schema)) {
+          inPlace(view, writing, queryId)(shown.writeTo(view.sql).overwrite(condition))
+        } else {
+          val difference = new DeltaDifference(writing, view.sql, shown, key, condition)
+          inPlace(view, writing, queryId) {
+            // the batch is noted also if no row has changed
+            if (difference.isEmpty) shown.limit(0).writeTo(view.sql).append()
+            else difference.write(DeltaCommits.application(queryId.get, view.sql))
+          }
+        }
       case _ =>
         val layout = DeltaLayout.of(session, view, shown.schema)
         // or those of partitions would stay that have no rows any more

@@ -22,9 +22,9 @@ private[views] class ReplaceRows(
       rows: DataFrame,
       how: Replacement,
       queryId: Option[String] = None): Unit = how match {
-    case Replacement.OfDifference(_) =>
+    case _: Replacement.OfDifference | _: Replacement.Within =>
       val before = storage.version(staged)
-      storage.replace(staged, rows, how)
+      storage.replace(staged, rows, how, queryId)
       // the rows are shown, even if somebody has switched off that changes are told
       try tell(storage.changes(staged, before + 1, None))
       catch { case NonFatal(_) => tellAll(staged) }

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import org.apache.spark.sql.Column
+
 /** What becomes of the rows that a view shows when those of another generation take their place. */
 sealed trait Replacement {
 
@@ -20,6 +22,18 @@ object Replacement {
 
   /** All rows go, and all come. */
   case object OfAll extends Replacement
+
+  /**
+   * Of the rows that meet a condition, those go and come that differ; all others stay.
+   *
+   * @param condition
+   *   true or false for each row
+   * @param key
+   *   columns that identify a row, if any are known to
+   */
+  case class Within(condition: Column, key: Option[Seq[String]]) extends Replacement {
+    override def isOfAll: Boolean = false
+  }
 
   /**
    * Those go and come that differ. Columns that the view didn't have are the last ones, and there were NULLs in them.

@@ -46,36 +46,42 @@ private[views] class RowsAtOnce(query: ViewQuery) {
    *
    * @param checkpoint
    *   a new one, of the query
+   * @param restrict
+   *   which of the rows that the sources have are to be read; if none, nothing is written
    */
-  def compute(checkpoint: Path)(write: (DataFrame, String) => Unit): Boolean = {
+  def compute(checkpoint: Path, restrict: RowsAtOnce.Read => Option[RowsAtOnce.Read] = Some(_))(
+      write: (DataFrame, String) => Unit): Boolean = {
     val analyzed = query.changes.queryExecution.analyzed
     val streams = StreamRows.in(analyzed)
     val logs = new BatchLogs(session, checkpoint)
     var isWritten = false
-    StreamRows.read(session, streams, checkpoint) { delivered =>
+    StreamRows.read(session, streams, checkpoint)(restrict(_).foreach { delivered =>
       val plan = RowsAtOnce.over(RowsAtOnce.withoutChanges(query.analyzed), delivered)
       val timed = logs.timeOf(0).fold(plan)(ResolvePassingTime.at(plan, _))
       val id = new StreamLogs(session, checkpoint).queryId.get
       RunningStream.outside(session.sparkContext) {
         session.withActive(write(Dataset.ofRows(session, timed), id))
       }
-      isWritten = true
-    }
-    if (isWritten) {
       // the rows are of this query, whatever its names mean when the state is computed
       val hadoopConf = session.sessionState.newHadoopConf()
       val record = QueryRecord(analyzed, session.sessionState.conf)
       new QueryRecordFile(checkpoint, hadoopConf).write(record)
-      logs.leaveOutState()
-    }
+      logs.beginWithoutState()
+      isWritten = true
+    })
+    // Spark has noted the batch as done by now
+    logs.leaveOutState()
     isWritten
   }
 }
 
 private[views] object RowsAtOnce {
 
+  /** The sources of a query, each with its rows. */
+  type Read = Seq[(LogicalPlan, LogicalPlan)]
+
   /** A query over the rows that were read, instead of over streams. */
-  def over(query: LogicalPlan, read: Seq[(LogicalPlan, LogicalPlan)]): LogicalPlan =
+  def over(query: LogicalPlan, read: Read): LogicalPlan =
     withoutWatermarks(query).transformDownWithSubqueries {
       case source: FromChangelog if source.streaming => source.copy(streaming = false)
       case leaf: LeafNode if leaf.isStreaming =>
@@ -92,7 +98,7 @@ private[views] object RowsAtOnce {
     }
 
   /** Reads inserted rows as rows: then nothing has to be netted. */
-  private def withoutChanges(query: LogicalPlan): LogicalPlan =
+  def withoutChanges(query: LogicalPlan): LogicalPlan =
     query.transformDownWithSubqueries {
       case source: FromChangelog if source.streaming && onlyInserts(source) =>
         Project(source.output, source.child)

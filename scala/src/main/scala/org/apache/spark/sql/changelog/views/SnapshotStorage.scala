@@ -102,7 +102,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
       val path =
         if (queryId.isDefined) Snapshots.path(folder, 0)
         else new Path(folder, SnapshotStorage.Initial)
-      write(view, rows, path)
+      val all = how match {
+        case Replacement.Within(condition, _) =>
+          rows.sparkSession.table(view.sql).where(!condition).unionByName(rows)
+        case _ => rows
+      }
+      write(view, all, path)
       path
     }
     show(view, path)

@@ -90,15 +90,8 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       report.isFor("full", "nothing was kept from which changes could go on")
       compute(Replacement.OfAll, report)
     } else if (wasRefreshed && ViewRefresh.isWithoutState(session, view)) {
-      val changed = cheaper.changed
-      changed.foreach(report.isExpectedToCost)
-      if (mayCompute && changed.exists(cheaper.isMost)) {
-        report.isFor("full", "most has changed, and there is no state to go on from")
-        compute(Replacement.OfAll, report)
-      } else {
-        report.isFor("incremental", RefreshReason.StateMissing)
-        followChanges(policy, report)
-      }
+      if (policy == RefreshPolicy.Strict || !replaceTouched(report))
+        followWithoutState(mayCompute, policy, report)
     } else {
       val estimate = if (wasRefreshed) cheaper.estimate(history) else None
       estimate.foreach(report.isExpectedToCost)
@@ -109,6 +102,42 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         if (wasRefreshed || !fill(report)) followChanges(policy, report)
         if (!wasRefreshed) readAll(view, report)
       }
+    }
+  }
+
+  private def followWithoutState(
+      mayCompute: Boolean,
+      policy: RefreshPolicy,
+      report: RefreshReport): Unit = {
+    val changed = cheaper.changed
+    changed.foreach(report.isExpectedToCost)
+    if (mayCompute && changed.exists(cheaper.isMost)) {
+      report.isFor("full", "most has changed, and there is no state to go on from")
+      compute(Replacement.OfAll, report)
+    } else {
+      report.isFor("incremental", RefreshReason.StateMissing)
+      followChanges(policy, report)
+    }
+  }
+
+  /** Recomputes the rows of changed partitions, if that is possible and cheaper than computing state. */
+  private def replaceTouched(report: RefreshReport): Boolean = {
+    val partitions = new TouchedPartitions(query, view.definition.checkpoint)
+    computesLate && partitions.isPossible && inNewGeneration(report) { (staged, replaceRows) =>
+      val checkpoint = staged.definition.checkpoint
+      var touched = Option.empty[TouchedPartitions.Touched]
+      val isDone = new RowsAtOnce(query).compute(
+        checkpoint,
+        rows => {
+          touched = partitions.until(checkpoint)
+          touched.map(_.restrict(rows))
+        }) { (rows, queryId) =>
+        report.isFor(TouchedPartitions.Mode, touched.get.describe)
+        val how = Replacement.Within(touched.get.ofView, query.key)
+        replaceRows(staged, rows, how, Some(queryId))
+      }
+      if (isDone) readAll(staged, report)
+      isDone
     }
   }
 
@@ -256,15 +285,10 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       how: Replacement,
       report: RefreshReport,
       prepare: Path => Unit = _ => ()): Unit = {
-    // refused before any rows are shown, if nobody has checked it
-    val retention = view.definition.retention
-    val generation = ViewStorage.newGeneration(view.definition.home)
-    val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
-    val replaceRows = new ReplaceRows(session, storage, report)
-    def isReplaced = how.isOfAll && computeLate(staged) { (rows, queryId) =>
-      replaceRows(staged, rows, how, Some(queryId))
-    }
-    try {
+    inNewGeneration(report) { (staged, replaceRows) =>
+      def isReplaced = how.isOfAll && computeLate(staged) { (rows, queryId) =>
+        replaceRows(staged, rows, how, Some(queryId))
+      }
       if (!query.isStreaming) replaceRows(staged, query.rows, how)
       else {
         if (!isReplaced) {
@@ -274,12 +298,28 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         }
         readAll(staged, report)
       }
-    } catch {
-      case error: Throwable =>
-        ViewStorage.discard(session, staged)
-        throw error
+      true
     }
-    ViewStorage.retire(session, staged, view, retention)
+    ()
+  }
+
+  /** Shows the rows of a new generation. If `show` returns false or fails, it is deleted, and the view stays as it is. */
+  private def inNewGeneration(report: RefreshReport)(
+      show: (KeptView, ReplaceRows) => Boolean): Boolean = {
+    // refused before any rows are shown, if nobody has checked it
+    val retention = view.definition.retention
+    val generation = ViewStorage.newGeneration(view.definition.home)
+    val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
+    val isShown =
+      try show(staged, new ReplaceRows(session, storage, report))
+      catch {
+        case error: Throwable =>
+          ViewStorage.discard(session, staged)
+          throw error
+      }
+    if (isShown) ViewStorage.retire(session, staged, view, retention)
+    else ViewStorage.discard(session, staged)
+    isShown
   }
 
   /** So that later refreshes can be compared with what this one cost. */
@@ -331,6 +371,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       target: KeptView,
       sink: (String, Map[String, String]),
       trigger: Trigger): StreamingQuery = query.start {
+    new BatchLogs(query.session, target.definition.checkpoint).leaveOutState()
     query.changes.writeStream
       .format(sink._1)
       .options(sink._2)

@@ -10,6 +10,8 @@ package org.apache.spark.sql.changelog.connectors.delta
  *   without rows that a deletion vector marks, as far as statistics tell how many those are
  * @param rows
  *   none if its statistics don't tell
+ * @param partition
+ *   the values of the partition columns, by the names that the columns have in files
  */
 private[changelog] final case class DeltaFileChange(
     path: String,
@@ -17,7 +19,8 @@ private[changelog] final case class DeltaFileChange(
     rows: Option[Long],
     changesData: Boolean = true,
     isGone: Boolean = false,
-    isFeed: Boolean = false)
+    isFeed: Boolean = false,
+    partition: Map[String, String] = Map.empty)
 
 /**
  * The files of a commit.

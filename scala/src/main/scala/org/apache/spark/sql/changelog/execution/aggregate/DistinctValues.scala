@@ -213,11 +213,10 @@ object MovedDistinctValues {
   /** Splits an entry into one entry per kind. */
   def byKind(entry: UnsafeRowPair): Seq[UnsafeRowPair] = {
     val kinds = entry.value.getLong(0)
-    (0 until DistinctLayout.MaxShared).map(1L << _).filter(bit => (kinds & bit) != 0).map {
-      bit =>
-        val value = entry.value.copy()
-        value.setLong(0, bit)
-        new UnsafeRowPair(entry.key, value)
+    (0 until DistinctLayout.MaxShared).map(1L << _).filter(bit => (kinds & bit) != 0).map { bit =>
+      val value = entry.value.copy()
+      value.setLong(0, bit)
+      new UnsafeRowPair(entry.key, value)
     }
   }
 

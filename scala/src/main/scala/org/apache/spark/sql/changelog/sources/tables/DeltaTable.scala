@@ -86,6 +86,29 @@ private[tables] class DeltaTable(session: SparkSession, override val name: Strin
     if (now.id == read.table) size(now.at(read.version)) else None
   }
 
+  /** The partitions with changed rows; none if the columns have changed, or are called otherwise in files. */
+  def changedPartitions(
+      from: TableVersion,
+      until: TableVersion,
+      columns: Set[String]): Option[Seq[Map[String, String]]] = {
+    val found = current
+    val isSameTable = from.id == until.id && from.columns == until.columns &&
+      from.number < until.number && found.columns.inFiles.forall(_.startsWith("partitioned by "))
+    if (!isSameTable) None
+    else {
+      val commits = commitsOf(found, from, until.number)
+      val files = commits.flatMap(_.files.files).filter(_.changesData)
+      // Delta leaves some columns out that are NULL
+      val partitions = files.map { file =>
+        columns.map(name => name -> file.partition.getOrElse(name, null)).toMap
+      }.distinct
+
+      Option.when(
+        commits.forall(_.columns.isEmpty) && files.forall(_.partition.keySet.subsetOf(columns)))(
+        partitions)
+    }
+  }
+
   override def changes(from: TableVersion, until: TableVersion): LogicalPlan = {
     val relation = FollowedTables.relationOf(session.table(name))
     val found = snapshotOf(relation)

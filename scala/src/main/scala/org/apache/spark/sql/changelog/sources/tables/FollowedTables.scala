@@ -7,7 +7,9 @@ import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
@@ -20,6 +22,7 @@ import org.apache.spark.sql.execution.datasources.{
   LogicalRelation
 }
 import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.JdbcReading
@@ -125,6 +128,60 @@ object FollowedTables {
   /** The same of a Delta table that is read by its feed; none if it isn't the one that was read. */
   def sizeOf(session: SparkSession, table: String, read: DeltaStreamOffset): Option[TableSize] =
     new DeltaTable(session, table).size(read)
+
+  /** The columns by which the files of a table lie in partitions; none of a table that isn't one of Delta. */
+  def partitionsOf(session: SparkSession, way: FollowedWay): StructType =
+    filesOf(session, way).fold(new StructType)(_._2.partitionSchema)
+
+  /** The size of the partitions that meet a condition on columns, which are known by their names. */
+  def bytesOf(session: SparkSession, way: FollowedWay, condition: Expression): Long =
+    filesOf(session, way).fold(0L) { case (relation, files) =>
+      val bound = condition.transform { case column: Attribute =>
+        relation.output.find(_.name == column.name).getOrElse(column)
+      }
+      files.location.listFiles(Seq(bound), Nil).flatMap(_.files).map(_.getLen).sum
+    }
+
+  /** The values of partition columns, as Delta writes them, of the partitions with changed rows; none if unknown. */
+  def changedPartitions(
+      session: SparkSession,
+      way: FollowedWay,
+      from: TableVersion,
+      until: TableVersion): Option[Seq[Map[String, String]]] = {
+    val columns = partitionsOf(session, way).fieldNames.toSet
+    try new DeltaTable(session, way.name).changedPartitions(from, until, columns)
+    catch { case _: AnalysisException => None }
+  }
+
+  /**
+   * Whether two checkpoints have read a table at the same version.
+   *
+   * @param from
+   *   a version, and the folder of the checkpoint in which its source keeps what it needs
+   */
+  def isSameVersion(
+      session: SparkSession,
+      way: FollowedWay,
+      from: (Path, TableVersion),
+      until: (Path, TableVersion)): Boolean = way match {
+    case _: FollowedWay.DeltaFeed | _: FollowedWay.DeltaFiles => from._2 == until._2
+    case _: FollowedWay.Files =>
+      def listed(read: (Path, TableVersion)) =
+        new FileListings(read._1, session.sessionState.newHadoopConf()).read(read._2.number)
+      from._2.columns == until._2.columns && listed(from) == listed(until)
+    case _ => false
+  }
+
+  private def filesOf(
+      session: SparkSession,
+      way: FollowedWay): Option[(LogicalPlan, HadoopFsRelation)] = way match {
+    case _: FollowedWay.DeltaFeed | _: FollowedWay.DeltaFiles =>
+      relationOf(session.table(way.name)) match {
+        case relation @ Files(files) => Some((relation, files))
+        case _ => None
+      }
+    case _ => None
+  }
 
   /** @param options those of [[TableSourceProvider]] */
   private[tables] def open(

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
-import org.apache.spark.sql.changelog.views.ViewQuery
+import org.apache.spark.sql.changelog.views.{TouchedPartitions, ViewQuery}
 
 /**
  * `EXPLAIN CREATE MATERIALIZED VIEW`: how each source would be followed, and how the view would be
@@ -27,6 +27,10 @@ case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCo
       s"${way.name} is followed ${way.way}; a refresh reads ${way.reads}" +:
         way.better.map(reason => s"  not better, since $reason").toSeq
     }
+    val partitions = TouchedPartitions.columnsOf(query).map { case (table, columns) =>
+      s"if few partitions of $table have changed, rows of the same ${columns.mkString(" or ")} " +
+        "are recomputed instead of computing state"
+    }
     val others = query.unfollowed.map { case (table, reason) =>
       s"$table is not followed: $reason"
     }
@@ -41,7 +45,7 @@ case class ExplainKeptView(create: CreateKeptView, otherwise: ExplainChangelogCo
       otherwise.run(session).map(row => beside(anew, row.getString(0)))
     } else {
       val tree = otherwise.withPartitions(session, query.output.explained)
-      otherwise.format(Seq(tree)).map(beside(changes ++ others, _))
+      otherwise.format(Seq(tree)).map(beside(changes ++ partitions ++ others, _))
     }
   }
 

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.changelog.views.cost
 
 import org.apache.spark.sql.changelog.sources.tables.TableSize
+import org.apache.spark.sql.changelog.views.TouchedPartitions
 import org.apache.spark.sql.changelog.views.history.{
   RefreshEstimate,
   RefreshReason,
@@ -19,7 +20,7 @@ import org.apache.spark.sql.changelog.views.history.{
  * }}}
  * Small refreshes tell what is fixed. A byte that has changed is at first taken for as dear as one of
  * all; refreshes in which much had changed tell better, the more the more it was. A full refresh that
- * also computes the state has that in its time. One that computes the state first tells nothing of others.
+ * also computes the state has that in its time. One that computes the state first, or recomputes partitions, tells nothing of others.
  *
  * Only the last refreshes count: one that was slow for another reason is forgotten after a while, and
  * what it kept from being tried is tried again.
@@ -35,7 +36,9 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
     val replaced = last.indexWhere(_.reason == RefreshReason.Replaced)
     val ofThisQuery = if (replaced < 0) last else last.take(replaced + 1)
     for {
-      record <- ofThisQuery if record.succeeded && record.reason != RefreshReason.StateMissing
+      record <- ofThisQuery
+      if record.succeeded && record.reason != RefreshReason.StateMissing &&
+        record.mode != TouchedPartitions.Mode
       estimate <- record.estimate if estimate.bytesInAll > 0
     } yield Known(record, estimate)
   }

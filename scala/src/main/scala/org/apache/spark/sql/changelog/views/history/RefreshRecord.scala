@@ -9,7 +9,7 @@ package org.apache.spark.sql.changelog.views.history
  * @param asOf
  *   if it succeeded, all that had been delivered by then is in the view
  * @param mode
- *   `incremental` or `full`; `started`, if it ran until it was stopped
+ *   `incremental`, `partitions` or `full`; `started`, if it ran until it was stopped
  * @param reason
  *   why it was done in this mode
  * @param versions

@@ -110,7 +110,8 @@ private[delta] object DeltaSnapshots {
       file.path,
       file.estLogicalFileSize.getOrElse(file.getFileSize),
       file.numLogicalRecords,
-      file.dataChange)
+      file.dataChange,
+      partition = Option(file.partitionValues).getOrElse(Map.empty))
     file match {
       case _: AddFile => Some(change)
       case _: RemoveFile => Some(change.copy(isGone = true))

@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.analysis.{SQLScalarFunction, UnresolvedAttribute}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.{ExpressionColumnNode, SparkSession}
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.types._
+
+import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, QueryRecordFile}
+import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWay, TableVersion}
+
+/**
+ * The partitions of a table that have changed since a view was refreshed, and the rows of the view that come from them.
+ *
+ * {{{
+ *   SELECT month(day) AS m, sum(amount) FROM sales GROUP BY month(day)     sales is partitioned by day
+ *
+ *   changed partitions       day = 2026-05-04
+ *   rows computed            ... FROM sales WHERE month(day) IN (5) GROUP BY month(day)
+ *   rows replaced            m IN (5)
+ * }}}
+ * This needs a column of the view that is a function of the partition columns, such that a filter on it passes
+ * through the whole query down to the table. All other inputs must be the same as before.
+ *
+ * @param checkpoint
+ *   the checkpoint of the last refresh, which names the versions that it has read
+ */
+private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
+  import TouchedPartitions._
+
+  private val session = query.session
+
+  private lazy val candidates: Seq[Candidate] = candidatesOf(query)
+
+  /** Whether the view has such a column at all. */
+  def isPossible: Boolean = candidates.nonEmpty
+
+  /**
+   * What has changed up to the versions that another checkpoint names. None if another input has changed, or if so
+   * many partitions that the whole view can as well be recomputed.
+   */
+  def until(next: Path): Option[Touched] = {
+    val before = versionsIn(new BatchLogs(session, checkpoint).lastRead)
+    val after = versionsIn(new BatchLogs(session, next).readBy(0))
+
+    if (isSameQuery) changed(before, after) else None
+  }
+
+  /** Whether the names in the query mean the same as when the rows of the view were computed. */
+  private def isSameQuery: Boolean = {
+    val file = new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
+    val current =
+      QueryRecord(query.changes.queryExecution.analyzed, session.sessionState.conf)
+    try {
+      CheckSameQuery(checkpoint.toString, file.read(), current)
+      true
+    } catch { case _: SparkThrowable => false }
+  }
+
+  private def changed(before: Readings, after: Readings): Option[Touched] = {
+    val ways = query.followed.map(way => way.name -> way).toMap
+    // a table that is read twice may have been read at two versions
+    val both = before.toSeq.collect { case (table, Seq(from)) =>
+      after.get(table).collect { case Seq(until) => (ways(table), from, until) }
+    }.flatten
+    val changed = both.filterNot { case (way, from, until) =>
+      FollowedTables.isSameVersion(session, way, from, until)
+    }
+    changed match {
+      case Seq((_, from, until)) if both.size == ways.size => touched(from._2, until._2)
+      case _ => None
+    }
+  }
+
+  private def versionsIn(read: Seq[(Path, String)]): Readings =
+    read
+      .flatMap { case (folder, offset) => TableVersion.find(offset).map(folder -> _) }
+      .groupBy { case (_, version) => version.table }
+
+  private def touched(from: TableVersion, until: TableVersion): Option[Touched] = {
+    val ofTable = candidates.filter(_.way.name == from.table)
+    for {
+      first <- ofTable.headOption
+      changed <- FollowedTables.changedPartitions(session, first.way, from, until)
+      all = ofTable.map(new Touched(_, changed))
+
+      sizes = all.map(one => one -> FollowedTables.bytesOf(session, first.way, one.ofTable))
+      (best, bytes) = sizes.minBy(_._2)
+      if bytes * MostOfTable <= FollowedTables.bytesOf(session, first.way, Literal(true))
+    } yield best
+  }
+}
+
+private[views] object TouchedPartitions {
+
+  /** The versions at which each table was read, each with the folder in which its source keeps files. */
+  private type Readings = Map[String, Seq[(Path, TableVersion)]]
+
+  /** The mode of a refresh that recomputes partitions. */
+  val Mode = "partitions"
+
+  /** If more than one in two bytes of the table would be read, all is. */
+  private val MostOfTable = 2
+
+  /**
+   * @param stream
+   *   the only place of the query that reads the table
+   * @param column
+   *   a column of the view
+   * @param value
+   *   the same, from the partition columns
+   */
+  private case class Candidate(
+      way: FollowedWay,
+      stream: LogicalPlan,
+      partitions: Seq[Attribute],
+      column: String,
+      value: Expression)
+
+  /**
+   * Changed partitions.
+   *
+   * @param changed
+   *   values of the partition columns, as Delta writes them
+   */
+  final class Touched(candidate: Candidate, changed: Seq[Map[String, String]]) {
+
+    private val values: Seq[Literal] = changed
+      .map { partition =>
+        val known = AttributeMap(candidate.partitions.map { column =>
+          column -> Cast(Literal(partition(column.name)), column.dataType, Some("UTC"))
+        })
+        val value = candidate.value.transform { case column: Attribute => known(column) }
+        Literal.create(value.eval(), value.dataType)
+      }
+      .distinctBy(_.value)
+
+    /** The condition for rows of the table, true or false. */
+    val ofTable: Expression = isTouched(candidate.value)
+
+    /** The condition for rows of the view, true or false. */
+    def ofView: Column = {
+      Column(ExpressionColumnNode(isTouched(UnresolvedAttribute(Seq(candidate.column)))))
+    }
+
+    private def isTouched(value: Expression): Expression = {
+      val (known, unknown) = values.partition(_.value != null)
+      val isKnown = And(IsNotNull(value), In(value, known))
+      if (unknown.isEmpty) isKnown else Or(IsNull(value), isKnown)
+    }
+
+    /** Reads the rows of changed partitions only. */
+    def restrict(delivered: RowsAtOnce.Read): RowsAtOnce.Read = {
+      def isOfTable(stream: LogicalPlan) = stream.outputSet == candidate.stream.outputSet
+      require(delivered.count { case (stream, _) => isOfTable(stream) } == 1)
+      delivered.map {
+        case (stream, rows) if isOfTable(stream) =>
+          val inRows = AttributeMap(stream.output.zip(rows.output))
+          val condition = ofTable.transform { case column: Attribute => inRows(column) }
+          stream -> Filter(condition, rows)
+        case other => other
+      }
+    }
+
+    def describe: String =
+      s"${changed.size} partitions of ${candidate.way.name} have changed: " +
+        s"rows of ${values.size} values of ${candidate.column} were recomputed"
+  }
+
+  /** The tables whose partitions can be recomputed, each with the columns of the view that tell which rows to replace. */
+  def columnsOf(query: ViewQuery): Seq[(String, Seq[String])] =
+    candidatesOf(query).groupMap(_.way.name)(_.column).toSeq.sortBy(_._1)
+
+  private def candidatesOf(query: ViewQuery): Seq[Candidate] =
+    if (query.readsTime || query.obstacleToAnew.nonEmpty || query.views.nonEmpty) Nil
+    else {
+      val plan = RowsAtOnce.withoutChanges(query.analyzed)
+      query.followed.flatMap { way =>
+        plan.collectWithSubqueries { case leaf if reads(leaf, way.name) => leaf } match {
+          case Seq(stream) =>
+            val columns = partitionColumns(query.session, way, stream)
+            val derived = if (columns.isEmpty) None else derivedColumns(plan, stream, columns)
+            derived.toSeq.flatMap(_.map { case (column, value) =>
+              // fails at most for rows that the query filters out
+              val safe = if (value.isInstanceOf[Attribute]) value else TryEval(value)
+              Candidate(way, stream, columns, column.name, safe)
+            })
+          case _ => None
+        }
+      }
+    }
+
+  private def partitionColumns(
+      session: SparkSession,
+      way: FollowedWay,
+      stream: LogicalPlan): Seq[Attribute] = {
+    val schema = FollowedTables.partitionsOf(session, way)
+    val found = schema.flatMap(field => stream.output.find(_.name == field.name))
+    if (found.size == schema.size && schema.forall(field => isPlain(field.dataType))) found
+    else Nil
+  }
+
+  private def reads(leaf: LogicalPlan, table: String): Boolean = leaf match {
+    case stream: StreamingRelation =>
+      stream.dataSource.options.get(FollowedWay.Table).contains(table)
+    case _ => false
+  }
+
+  /** Types whose values are equal exactly if their texts are, in any time zone. */
+  private def isPlain(dataType: DataType): Boolean = dataType match {
+    case text: StringType => text == StringType
+    case _: IntegralType | BooleanType | DateType => true
+    case _ => false
+  }
+
+  /**
+   * The columns of a plan that are functions of some columns of one of its leaves, such that a filter on them gives the
+   * same rows whether it stands above the plan or above the leaf.
+   */
+  private[views] def derivedColumns(
+      plan: LogicalPlan,
+      leaf: LogicalPlan,
+      columns: Seq[Attribute]): Option[AttributeMap[Expression]] =
+    if (plan eq leaf) Some(AttributeMap(columns.map(column => column -> column)))
+    else if (!plan.deterministic) None
+    else {
+      val below =
+        plan.children.flatMap(child => derivedColumns(child, leaf, columns).map(child -> _))
+      below match {
+        case Seq((child, derived))
+            if plan.children.forall(other => (other eq child) || isExact(other)) =>
+          above(plan, child, derived).filter(_.nonEmpty)
+        case _ => None
+      }
+    }
+
+  /** Whether a plan has the same rows each time that it reads the same ones: no ties decide about rows. */
+  private def isExact(plan: LogicalPlan): Boolean = !plan.exists {
+    case _: GlobalLimit | _: LocalLimit | _: Offset | _: Window | _: Deduplicate | _: Sample =>
+      true
+    case _ => false
+  }
+
+  private def above(
+      plan: LogicalPlan,
+      child: LogicalPlan,
+      derived: AttributeMap[Expression]): Option[AttributeMap[Expression]] = {
+    def valueOf(expression: Expression): Option[Expression] = {
+      val called = expression.transform { case function: SQLScalarFunction => function.child }
+      Option.when(
+        called.deterministic && called.references.nonEmpty &&
+          called.references.forall(derived.contains) && isPlain(called.dataType) &&
+          !called.exists {
+            case _: Attribute => false
+            case other => other.isInstanceOf[Unevaluable]
+          }) {
+        called.transformUp { case column: Attribute => derived(column) }
+      }
+    }
+    def named(list: Seq[NamedExpression]) = AttributeMap(list.flatMap { column =>
+      val expression = column match {
+        case Alias(child, _) => child
+        case other => other
+      }
+      valueOf(expression).map(column.toAttribute -> _)
+    })
+    def only(kept: Attribute => Boolean) =
+      AttributeMap(derived.toSeq.filter { case (column, _) => kept(column) })
+    plan match {
+      case Project(list, _) => Some(named(list))
+      case _: Filter | _: SubqueryAlias | _: View | _: Distinct | _: Sort | _: ResolvedHint |
+          _: RepartitionOperation | _: RebalancePartitions =>
+        Some(derived)
+      case aggregate: Aggregate =>
+        val groups = aggregate.groupingExpressions
+        val grouped = aggregate.aggregateExpressions.filter { column =>
+          val expression = column match {
+            case Alias(child, _) => child
+            case other => other
+          }
+          groups.exists(_.semanticEquals(expression))
+        }
+        Some(named(grouped))
+      case Deduplicate(keys, _) => Some(only(AttributeSet(keys).contains))
+      case window: Window =>
+        Some(only(column => window.partitionSpec.exists(_.semanticEquals(column))))
+      case generate: Generate => Some(only(generate.outputSet.contains))
+      case join: Join =>
+        val passes =
+          if (child eq join.left) join.joinType match {
+            case _: InnerLike | LeftOuter | LeftSemi | LeftAnti => true
+            case _ => false
+          }
+          else
+            join.joinType match {
+              case _: InnerLike | RightOuter => true
+              case _ => false
+            }
+        Option.when(passes)(derived)
+      case _ => None
+    }
+  }
+}
