@@ -111,8 +111,7 @@ class CheckExecutableSuite extends InferenceTest {
       "CHANGELOG_NOT_EXECUTABLE_YET",
       Map(
         "what" -> ("the groups of the inputs differ: one by id, of type INT, the other by id, " +
-          "of type BIGINT")))(
-      CheckExecutable(inferPlan(map)))
+          "of type BIGINT")))(CheckExecutable(inferPlan(map)))
   }
 
   test("what is computed anew when the watermark has closed it is accepted") {

@@ -14,6 +14,7 @@ package org.apache.spark.sql
  *                uses compat
  *   errors       everything a user can be told
  *   connectors   table formats: the only code that knows their classes, settings and errors
+ *                uses errors
  *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
  *                uses compat, errors
  *   state        a state store that keeps rows in pages, for any streaming query

@@ -100,10 +100,7 @@ class EmitOnCloseInferenceSuite extends InferenceTest {
     // the row's own time is earlier than its window's
     assert(detail(best("w", "ts, w, v")).endsWith("passed w.end"))
     refused(best("id", "ts, id, v"), "ChangelogRank row_number [id]", laterRow)
-    refused(
-      best("w", "ts, v"),
-      "Project",
-      "the node omits the event time of the input")
+    refused(best("w", "ts, v"), "Project", "the node omits the event time of the input")
   }
 
   // rows of it change until five minutes after their time

@@ -107,9 +107,7 @@ class RankInferenceSuite extends InferenceTest {
     declareTables()
     val root = infer(top("(SELECT c, id, count(*) AS n FROM t GROUP BY c, id)", "n DESC"), Upsert)
     assert(rank(root).strategy.contains("retract"))
-    assert(
-      rank(
-        root).reasons.last == "keeps all rows: a delete moves the next row up")
+    assert(rank(root).reasons.last == "keeps all rows: a delete moves the next row up")
     assert(rank(root).state.map(_.table) == Seq("head", "rows"))
   }
 
@@ -126,8 +124,8 @@ class RankInferenceSuite extends InferenceTest {
     val filtered = infer(top(s"(SELECT * FROM $counts WHERE n > 1)", "n DESC"))
     assert(rank(filtered).strategy.contains("retract"))
     val regrouped = top("(SELECT id % 2 AS c, id, count(*) AS n FROM e GROUP BY id)", "n DESC")
-    assert(rank(
-      infer(regrouped)).reasons.last ==
+    assert(
+      rank(infer(regrouped)).reasons.last ==
         "keeps all rows: no key of the input contains the partition columns")
   }
 

@@ -40,8 +40,8 @@ class StatelessInferenceSuite extends InferenceTest {
     val root = infer("SELECT * FROM t WHERE id > 3 AND v < 5 AND g = 'x'", Upsert)
     assert(modes(root) == "Filter[I,UB,UA,D] < Source[I,UB,UA,D]")
     assert(
-      find(root, "Filter").reasons.head.endsWith(
-        "needs the old row to retract rows that no longer pass"))
+      find(root, "Filter").reasons.head
+        .endsWith("needs the old row to retract rows that no longer pass"))
   }
 
   test("a filter keeps the kinds of its input; only the root calls lone halves by their name") {

@@ -185,9 +185,7 @@ trait ChangelogStateWriter extends StateStoreWriter { self: SparkPlan =>
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] = Seq(
     StatefulOperatorCustomSumMetric("numRetractions", "number of retractions emitted"),
-    StatefulOperatorCustomSumMetric(
-      "numUpdatePostimages",
-      "number of after images emitted"),
+    StatefulOperatorCustomSumMetric("numUpdatePostimages", "number of after images emitted"),
     StatefulOperatorCustomSumMetric("numDeletes", "number of deletes emitted"),
     StatefulOperatorCustomSumMetric(
       "numUnmatchedRetractions",

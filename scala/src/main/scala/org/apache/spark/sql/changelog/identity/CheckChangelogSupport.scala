@@ -63,8 +63,7 @@ class CheckChangelogSupport(session: SparkSession) extends (LogicalPlan => Unit)
   private def warn(query: LogicalPlan): Unit = {
     val warnings = query.collect { case output: ChangelogOutput => output.explained.allWarnings }
     if (warnings.flatten.nonEmpty) {
-      logWarning(
-        s"Risks of the started query:\n${warnings.flatten.distinct.mkString("\n")}")
+      logWarning(s"Risks of the started query:\n${warnings.flatten.distinct.mkString("\n")}")
     }
   }
 

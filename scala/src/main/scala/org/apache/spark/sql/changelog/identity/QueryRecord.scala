@@ -127,9 +127,7 @@ private[changelog] object QueryRecord {
     val JArray(readings) = json \ "readings": @unchecked
     val JString(spark) = json \ "spark": @unchecked
     val rest = json.removeField(_._1 == Checksum)
-    require(
-      json \ Checksum == JString(checksum(rest)),
-      "the checksum does not match the content")
+    require(json \ Checksum == JString(checksum(rest)), "the checksum does not match the content")
     QueryRecord(
       settings.collect { case (key, JString(value)) => key -> value }.toMap,
       sources.collect { case JString(source) => source },

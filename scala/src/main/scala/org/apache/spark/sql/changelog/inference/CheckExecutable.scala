@@ -52,9 +52,7 @@ object CheckExecutable {
       if (node.mode.isInsertOnly) None else SignedMetrics.obstacle(metrics)
     case agg: Aggregate => aggregateObstacle(agg, node)
     case filter: TemporalFilter =>
-      watermarkObstacle(
-        filter.child,
-        "omit the watermark, because the condition bounds the rows")
+      watermarkObstacle(filter.child, "omit the watermark, because the condition bounds the rows")
     case hint: RowTtl =>
       watermarkObstacle(hint.child, "omit the watermark, because the hint bounds the rows")
     case rank: Rank =>

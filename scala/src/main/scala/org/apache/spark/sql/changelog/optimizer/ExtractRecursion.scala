@@ -75,7 +75,8 @@ private[optimizer] object ExtractRecursion extends Rule[LogicalPlan] {
     else
       reads
         .collectFirst { case leaf if !isKnown(leaf) => leaf }
-        .map(leaf => s"changes of ${leaf.nodeName}${columns(leaf)} in the recursion are not known")
+        .map(leaf =>
+          s"changes of ${leaf.nodeName}${columns(leaf)} in the recursion are not known")
   }
 
   private def isKnown(leaf: LeafNode): Boolean = leaf match {

@@ -214,8 +214,7 @@ private[optimizer] object AssignSkew extends Rule[LogicalPlan] {
     if (StaticSide.looksUp(join)) {
       Some(s"one side of $name never changes, so that Spark runs the join")
     } else if (JoinState.isPreserved(join.joinType, !isLeft)) {
-      Some(
-        s"$name emits rows of the other side without a match, and cannot copy these rows")
+      Some(s"$name emits rows of the other side without a match, and cannot copy these rows")
     } else None
   }
 

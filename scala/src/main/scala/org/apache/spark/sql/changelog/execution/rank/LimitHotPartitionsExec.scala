@@ -38,8 +38,9 @@ private[rank] case class LimitHotPartitionsExec(layout: RankLayout, child: Spark
 
   override def outputPartitioning: Partitioning = child.outputPartitioning
 
-  override lazy val metrics: Map[String, SQLMetric] = Map("numRowsLeftBehind" ->
-    SQLMetrics.createMetric(sparkContext, "number of hot partition rows beyond the last rank"))
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "numRowsLeftBehind" ->
+      SQLMetrics.createMetric(sparkContext, "number of hot partition rows beyond the last rank"))
 
   override protected def doExecute(): RDD[InternalRow] = {
     val numLeftBehind = longMetric("numRowsLeftBehind")

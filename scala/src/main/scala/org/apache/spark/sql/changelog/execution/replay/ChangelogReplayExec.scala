@@ -102,9 +102,7 @@ case class ChangelogReplayExec(
 
   override protected def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+
-      StatefulOperatorCustomSumMetric(
-        "numReplayedPartitions",
-        "number of recomputed partitions")
+      StatefulOperatorCustomSumMetric("numReplayedPartitions", "number of recomputed partitions")
 
   override protected def entryTimes: Option[EntryTimes] =
     timesOfKey(layout.key).map(times =>

@@ -87,11 +87,7 @@ object RowTtlInference extends NodeInference {
       Seq(Demand.bothImagesFor(node.plan)),
       Some("wait for the next time a row expires"),
       Seq(
-        StateTable(
-          "rows",
-          Seq("time", "row"),
-          "count",
-          s"retracted $ttl after the last change")),
+        StateTable("rows", Seq("time", "row"), "count", s"retracted $ttl after the last change")),
       Seq(s"rows expire $ttl after the last change"))
   }
 }
