@@ -187,10 +187,8 @@ def _timed(spark: SparkSession, statement: str) -> dict[str, Any]:
 def _bytes_read(spark: SparkSession) -> int:
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
-    return sum(
-        executor.totalInputBytes()
-        for executor in context.statusStore().executorList(True).toList()
-    )
+    executors = context.statusStore().executorList(True)
+    return sum(executors.apply(one).totalInputBytes() for one in range(executors.size()))
 
 
 def _size(folder: Path) -> int:
