@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from spark_changelog.conf import ChangelogConf
+from spark_changelog.doctor import doctor
 from spark_changelog.dry_run import dry_run
 from spark_changelog.evolution import evolve, rescale
 from spark_changelog.explain import explain
@@ -43,6 +44,7 @@ __all__ = [
     "compare",
     "configure",
     "create_savepoint",
+    "doctor",
     "drop_savepoint",
     "dry_run",
     "evolve",
