@@ -46,6 +46,7 @@ lazy val core = (project in file("."))
     Test / unmanagedClasspath ++= (LocalProject("testkit") / Compile / exportedProducts).value,
     Test / fork := true,
     Test / dependencyClasspath ~= Dependencies.onOtherSpark,
+    Test / fullClasspath ~= Dependencies.withReleases,
     // one suite at a time in each process
     Test / testGrouping := {
       val options = (Test / forkOptions).value
@@ -59,7 +60,8 @@ lazy val core = (project in file("."))
       "-Duser.timezone=UTC",
       "-Dspark.testing=true",
       s"-Djava.io.tmpdir=${(target.value / "tmp").getAbsolutePath}",
-      s"-Dspark.changelog.test.home=${baseDirectory.value.getAbsolutePath}"),
+      s"-Dspark.changelog.test.home=${baseDirectory.value.getAbsolutePath}",
+      s"-Dspark.changelog.test.venv=${sys.env.getOrElse("CHANGELOG_VENV", baseDirectory.value / ".venv")}"),
     Test / testOptions ++= Seq(
       Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
       Tests.Setup { () => IO.createDirectory(target.value / "tmp") }))

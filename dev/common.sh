@@ -8,14 +8,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 home=$PWD
 cache=$home/.cache
-venv=$home/.venv
-python=$venv/bin/python
 mkdir -p "$cache"
 
 # The version of Spark to build for, unless SPARK_VERSION is set, and the versions of the further lines
 # of a release.
 main_spark=$(sed -n 's/.*mainSpark = "\(.*\)"$/\1/p' project/Dependencies.scala)
-other_sparks=(4.1.2)
+other_sparks=(4.1.2 4.3.0)
+
+# Lines of Spark that Maven Central does not have: built and tested with the jars of PySpark.
+pyspark_only=(4.3)
 
 # Tests whether a version of Spark is of the main line.
 is_main_line() { [ "${1%.*}" = "${main_spark%.*}" ]; }
@@ -29,6 +30,12 @@ module_for() {
 target_for() {
   if is_main_line "$1"; then echo target; else echo "target/spark-${1%.*}"; fi
 }
+
+# The environment of the main version is .venv. Another SPARK_VERSION has a separate environment, with that PySpark.
+venv=$home/.venv
+[ "${SPARK_VERSION:-$main_spark}" = "$main_spark" ] || venv=$cache/spark-$SPARK_VERSION
+python=$venv/bin/python
+export CHANGELOG_VENV=$venv
 
 say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -82,11 +89,19 @@ prepare_venv() {
   locked venv bash -euo pipefail -c 'make_venv "$@"' make_venv "$base" "$1" "$2"
 }
 
-# Prepares Java and .venv for a command. Quick after the first time.
+# Prepares Java and the environment for a command. Quick after the first time.
 prepare() {
+  local list=dev/requirements.txt
   require_java
-  prepare_venv "$venv" dev/requirements.txt
+  if [ "$venv" != "$home/.venv" ]; then
+    list=$venv.txt
+    sed "s/^pyspark==.*/pyspark==$SPARK_VERSION/" dev/requirements.txt > "$list"
+  fi
+  prepare_venv "$venv" "$list"
 }
+
+# Prints the folder with the jars of PySpark.
+pyspark_jars() { "$python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__) + "/jars")'; }
 
 # Prints the folder with the tools of dev/requirements-<name>.txt. The tools are not in .venv, which has
 # only packages that users may have too.

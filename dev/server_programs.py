@@ -67,7 +67,8 @@ def java() -> str:
 
 def fetch(artifact: tuple[str, str, str], folder: Path) -> None:
     """Download an artifact and its dependencies to a folder, with the copy of Ivy in PySpark."""
-    pattern = str(HOME / ".venv/lib/python*/site-packages/pyspark/jars/ivy-*.jar")
+    venv = os.environ.get("CHANGELOG_VENV", f"{HOME}/.venv")
+    pattern = f"{venv}/lib/python*/site-packages/pyspark/jars/ivy-*.jar"
     ivy = next(iter(glob.glob(pattern)), None)
     if ivy is None:
         raise Missing("there is no .venv: run dev/build first")

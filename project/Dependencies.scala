@@ -61,6 +61,10 @@ object Dependencies {
 
   val provided: Seq[ModuleID] = if (isOfOtherLine) Nil else spark.map(_ % Provided)
 
+  /** What tests run with: without Delta if it has no release for the line. */
+  def withReleases(classpath: Classpath): Classpath =
+    if (isWithDelta) classpath else classpath.filterNot(_.data.getName.startsWith("delta-"))
+
   /** What is compiled against where it is of another line; else against the version above, as is released. */
   val unmanaged: Classpath = if (isOfOtherLine) otherJars.map(Attributed.blank) else Nil
 

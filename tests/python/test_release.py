@@ -93,8 +93,10 @@ def test_python_is_built_for_the_same_spark() -> None:
     required = found(r"\npyspark==([\d.]+)\n", "dev/requirements.txt")
     assert required in (SPARK, pyspark.__version__)
     assert line == MAIN_LINE
-    lowest = min([*OTHERS, SPARK]).rpartition(".")[0]
-    assert f"pyspark>={lowest},<" in text("docs/install.md")
+    lines = sorted(tuple(map(int, version.split(".")[:2])) for version in [*OTHERS, SPARK])
+    (first, lowest), (last, highest) = lines[0], lines[-1]
+    supported = f"pyspark>={first}.{lowest},<{last}.{highest + 1}"
+    assert supported in text("docs/install.md")
     for version in OTHERS:
         assert f"build: {version} }}" in text(".github/workflows/test.yml")
         assert f"## {version}" in text("docs/contributing/spark-versions.md")

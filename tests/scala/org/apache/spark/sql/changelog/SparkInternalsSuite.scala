@@ -38,7 +38,6 @@ class SparkInternalsSuite extends AnyFunSuite with GoldenFiles {
   private val Walled = Map[String, Set[String]](
     "catalyst.optimizer" -> Set.empty,
     "catalyst.parser" -> Set("CatalystSqlParser", "ParseException", "ParserInterface"),
-    "execution.CoalesceExec" -> Set.empty,
     "execution.aggregate" -> Set("BaseAggregateExec"),
     "execution.datasources.jdbc" -> Set.empty,
     "execution.python" -> Set.empty,

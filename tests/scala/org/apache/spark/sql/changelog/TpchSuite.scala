@@ -14,7 +14,7 @@ import org.apache.spark.sql.changelog.testing._
 /** The queries of TPC-H, kept up to date while all tables change, and how they are executed. */
 class TpchSuite extends AnyFunSuite with ChangelogSession with GoldenFiles {
   private lazy val oracle = new Oracle(spark)
-  private lazy val tpch = new Tpch(spark, home.toAbsolutePath)
+  private lazy val tpch = new Tpch(spark)
 
   private val queries = (1 to 22).map { number => f"q$number%02d" }
 

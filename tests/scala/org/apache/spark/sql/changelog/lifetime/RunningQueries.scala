@@ -183,8 +183,7 @@ object RunningQueries {
 
   /** Where Spark is installed. */
   def sparkHome: Path = {
-    val packages =
-      Paths.get(sys.props("spark.changelog.test.home"), ".venv/lib").toFile.listFiles()
+    val packages = Paths.get(sys.props("spark.changelog.test.venv"), "lib").toFile.listFiles()
     packages.map(_.toPath.resolve("site-packages/pyspark")).find(Files.isDirectory(_)).get
   }
 }

@@ -48,19 +48,39 @@ object ChangelogSession {
   /** Whether the tests run on Spark 4.1, which can't do all that later ones can. */
   val isSpark41: Boolean = SPARK_VERSION.startsWith("4.1.")
 
-  /** What a session with Delta's extension beside ours is configured with. */
-  val DeltaConf: Map[String, String] = Map(
-    "spark.sql.extensions" ->
-      "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions" -> "1",
-    // in how many tasks a folder is listed: thousands, else, for a few files
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2")
+  val isSpark43: Boolean = SPARK_VERSION.startsWith("4.3.")
+
+  private val hasDelta = !isSpark43
+
+  /** Whether a test failed because there is no release of Delta for this version of Spark. */
+  def lacksDelta(error: Throwable): Boolean = !hasDelta && Iterator
+    .iterate(error)(_.getCause)
+    .takeWhile(_ != null)
+    .exists(cause => WithoutDelta.exists(String.valueOf(cause.getMessage).contains))
+
+  private val WithoutDelta = Seq(
+    "CHANGELOG_DELTA_NOT_SUPPORTED",
+    "Failed to find the data source: delta",
+    "org/apache/spark/sql/delta/",
+    "io/delta/")
+
+  /** The settings of a session with Delta's extension beside ours, or without it where Delta has no release. */
+  lazy val DeltaConf: Map[String, String] =
+    if (!hasDelta) Map.empty
+    else
+      Map(
+        "spark.sql.extensions" ->
+          "io.sparkchangelog.ChangelogExtensions,io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions" -> "1",
+        // in how many tasks a folder is listed: thousands, else, for a few files
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "2")
 
   /** The same with one more extension. */
   def deltaConfWith(extension: Class[_]): Map[String, String] = {
-    val extensions = "spark.sql.extensions"
-    DeltaConf + (extensions -> s"${DeltaConf(extensions)},${extension.getName}")
+    val ours = "io.sparkchangelog.ChangelogExtensions"
+    val before = DeltaConf.getOrElse(Extensions, ours)
+    DeltaConf + (Extensions -> s"$before,${extension.getName}")
   }
 
   /** For a few rows at a time, for which compiling takes longer than they do. */

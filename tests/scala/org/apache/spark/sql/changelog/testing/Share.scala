@@ -9,8 +9,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.hashing.MurmurHash3
 
 import org.scalactic.source.Position
-import org.scalatest.Tag
 import org.scalatest.funsuite.AnyFunSuiteLike
+import org.scalatest.{Canceled, Failed, Outcome, Tag}
+
+import org.apache.spark.SPARK_VERSION
 
 /**
  * The part of the tests that a run takes, so that it ends in time.
@@ -71,7 +73,7 @@ object Share {
     oracle.checkAll(program, ofWays(ways, program.sql))
 }
 
-/** A suite that runs one of so many of its tests if it takes long. */
+/** A suite that runs one of so many of its tests if it takes long, and those that the version of Spark can run. */
 trait TestShare extends AnyFunSuiteLike {
   private var numTests = 0
 
@@ -84,5 +86,12 @@ trait TestShare extends AnyFunSuiteLike {
     if (Share.choose(s"$suiteName ${numTests / oneIn}", oneIn) == numTests % oneIn)
       super.test(name, tags: _*)(body)
     numTests += 1
+  }
+
+  /** Cancels tests that need Delta on a version of Spark for which it has no release. */
+  override protected def withFixture(test: NoArgTest): Outcome = super.withFixture(test) match {
+    case Failed(error) if ChangelogSession.lacksDelta(error) =>
+      Canceled(s"Delta has no release for Spark $SPARK_VERSION", error)
+    case other => other
   }
 }

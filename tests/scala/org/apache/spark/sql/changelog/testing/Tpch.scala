@@ -17,18 +17,16 @@ import org.apache.spark.sql.{DataFrame, Row}
  * The rows are those of `tpchgen-cli`, a few of them, and made denser so that every query with its
  * parameters of the specification has a result.
  *
- * @param home
- *   the top of the tree, in which `dev/sbt` has made `.venv`
  * @param scale
  *   the scale factor of the specification, with all rows as they are; none for the few
  */
-final class Tpch(spark: SparkSession, home: Path, scale: Option[String] = None) {
+final class Tpch(spark: SparkSession, scale: Option[String] = None) {
   import Tpch._
 
   private lazy val folder: Path = {
     val directory = QuickFileSystem.temporaryDirectory().toPath
     val command = Seq(
-      home.resolve(".venv/bin/tpchgen-cli").toString,
+      s"${sys.props("spark.changelog.test.venv")}/bin/tpchgen-cli",
       "csv",
       s"--scale-factor=${scale.getOrElse("0.001")}",
       s"--output-dir=$directory")

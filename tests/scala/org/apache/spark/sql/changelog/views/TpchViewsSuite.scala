@@ -36,7 +36,7 @@ class TpchViewsSuite extends AnyFunSuite with ChangelogSession with GoldenFiles 
     "spark.sql.streaming.stateStore.providerClass" -> "io.sparkchangelog.PagedStateStoreProvider",
     "spark.sql.streaming.stateStore.maintenanceInterval" -> "60s")
 
-  private lazy val tpch = new Tpch(spark, home.toAbsolutePath, scale)
+  private lazy val tpch = new Tpch(spark, scale)
 
   private def run(sql: String): Seq[Row] = spark.sql(sql).collect().toSeq
 

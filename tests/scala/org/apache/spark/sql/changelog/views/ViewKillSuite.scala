@@ -3,7 +3,6 @@
 
 package org.apache.spark.sql.changelog.views
 
-import java.io.File
 import java.nio.file.{Files, Path}
 
 import scala.collection.mutable
@@ -17,7 +16,12 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.lifetime.{ArrivingTable, OperatorQuery, ReadBatches}
+import org.apache.spark.sql.changelog.lifetime.{
+  ArrivingTable,
+  OperatorQuery,
+  ReadBatches,
+  RunningQueries
+}
 import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._
 
@@ -109,11 +113,8 @@ class ViewKillSuite extends AnyFunSuite with ChangelogSession {
       "second" -> statement("second", other, counts.replace("rows", "STREAM first")))
 
     // the catalog that Spark's installation brings, which the tests' own jars lack
-    private val writers = {
-      val packages = new File(sys.props("spark.changelog.test.home"), ".venv/lib").listFiles()
-      val jars = packages.map(new File(_, "site-packages/pyspark/jars")).filter(_.isDirectory)
-      new ChildProcess(ViewWriter, home, jars.map(_.getPath + "/*").toSeq)
-    }
+    private val writers =
+      new ChildProcess(ViewWriter, home, Seq(s"${RunningQueries.sparkHome}/jars/*"))
 
     private val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf +
       ("spark.sql.warehouse.dir" -> home.resolve("warehouse").toString)

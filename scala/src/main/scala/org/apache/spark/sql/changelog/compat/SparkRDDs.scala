@@ -13,7 +13,6 @@ import org.apache.spark.rdd.{
 }
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.CoalesceExec.EmptyRDDWithPartitions
 import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.{SparkContext, TaskContext}
@@ -39,7 +38,7 @@ object SparkRDDs {
 
   /** Returns partitions without rows. */
   def empty(context: SparkContext, numPartitions: Int): RDD[InternalRow] =
-    new EmptyRDDWithPartitions(context, numPartitions)
+    if (numPartitions == 0) context.emptyRDD else context.parallelize(Nil, numPartitions)
 }
 
 /** Rows buffered in a task, which spill to disk. */

@@ -3,6 +3,7 @@
 
 package org.apache.spark.sql.changelog.errors
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.AnalysisException
 
 import org.apache.spark.sql.changelog.errors.ChangelogErrors.analysis
@@ -23,6 +24,9 @@ object TableErrors {
       "CHANGELOG_DELTA_NOT_LINKED",
       Map("table" -> table, "cause" -> error.toString),
       error)
+
+  def deltaNotSupported(user: String): AnalysisException =
+    analysis("CHANGELOG_DELTA_NOT_SUPPORTED", Map("user" -> user, "version" -> SPARK_VERSION))
 
   def filesGone(cause: String): AnalysisException =
     analysis("CHANGELOG_TABLE_FILES_GONE", Map("cause" -> cause))

@@ -68,7 +68,7 @@ object PrepareStages extends ColumnarRule {
 
     /** Returns whether a plan emits no rows and has no side effect without rows. */
     private def isEmpty(plan: SparkPlan): Boolean = plan match {
-      case LocalTableScanExec(_, rows, _) => rows.isEmpty
+      case scan: LocalTableScanExec => scan.rows.isEmpty
       case _: NoRowsExec => true
       case aggregate: BaseAggregateExec =>
         aggregate.groupingExpressions.nonEmpty && isEmpty(aggregate.child)

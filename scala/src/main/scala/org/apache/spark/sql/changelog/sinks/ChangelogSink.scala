@@ -98,8 +98,10 @@ abstract class ChangelogSink(val format: String) extends Sink {
       val counted = counts.count(session, rows, changeType)
       val made = LogicalRDD.fromDataset(counted, data, isStreaming = false)
       // The ordering refers to former ids of columns, and persist() would not find the columns.
-      val plan =
-        made.copy(outputOrdering = Nil)(session, Some(made.stats), Some(made.constraints))
+      val plan = LogicalRDD(made.output, made.rdd, made.outputPartitioning)(
+        session,
+        Some(made.stats),
+        Some(made.constraints))
       val changes = Dataset.ofRows(session, plan)
       write(ChangelogBatch(queryId, batchId, input, changes, SinkInput.nettedBy(optimized)))
     }

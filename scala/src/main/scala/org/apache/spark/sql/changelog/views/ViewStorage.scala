@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
+import org.apache.spark.sql.changelog.connectors.delta.DeltaRelease
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.savepoints.Savepoints
 import org.apache.spark.sql.changelog.sinks.SinkInput
@@ -108,7 +109,9 @@ case class KeptRows(since: Long, read: () => Option[DataFrame])
 
 object ViewStorage {
   def apply(session: SparkSession, provider: String): ViewStorage = provider.toLowerCase match {
-    case "delta" => new DeltaStorage(session)
+    case "delta" =>
+      DeltaRelease.require("A view USING delta")
+      new DeltaStorage(session)
     case "parquet" | "orc" => new SnapshotStorage(session)
     case other => throw ViewErrors.providerNotSupported(other, Seq("delta", "parquet", "orc"))
   }

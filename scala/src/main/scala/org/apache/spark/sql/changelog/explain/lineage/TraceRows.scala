@@ -125,8 +125,9 @@ private object TraceRows {
           case _: Filter => Some(of(wanted))
           case aggregate: Aggregate => Some(ofGroups(aggregate, wanted))
           case Distinct(child) => Some(of(rows.behind(child, wanted, same(child.output))))
-          case Deduplicate(keys, child) =>
-            Some(of(rows.behind(child, wanted, same(keys)), "one of the rows with its key"))
+          case unique: Deduplicate =>
+            val sameKeys = rows.behind(unique.child, wanted, same(unique.keys))
+            Some(of(sameKeys, "one of the rows with its key"))
           case join: Join => ofJoin(join, wanted)
           case union: Union =>
             Some(Behind(union.children.map(child =>

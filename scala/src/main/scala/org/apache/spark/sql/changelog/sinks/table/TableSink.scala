@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.changelog.connectors.delta.{
   Delta,
   DeltaCommits,
+  DeltaRelease,
   DeltaWriter,
   RowIdentity
 }
@@ -43,6 +44,9 @@ class TableSink(options: SinkOptions) extends ChangelogSink(options.format) {
 
   options.refuseMistyped(Seq("provider", "createTable", "countRows"))
   private val provider = options.get("provider").getOrElse("delta")
+  if (provider.equalsIgnoreCase("delta") && options.get("path").nonEmpty) {
+    DeltaRelease.require(s"The path ${options.get("path").get} of the sink $format")
+  }
   private val table: String = (options.get("table"), options.get("path")) match {
     case (Some(name), None) =>
       CatalystSqlParser.parseMultipartIdentifier(name).map(quoteIfNeeded).mkString(".")

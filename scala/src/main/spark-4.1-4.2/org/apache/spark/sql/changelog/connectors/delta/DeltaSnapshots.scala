@@ -25,6 +25,11 @@ import org.apache.spark.sql.delta.{DeltaColumnMapping, DeltaConfigs, Snapshot}
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
+/** Delta has a release for this version of Spark. */
+private[changelog] object DeltaRelease {
+  def require(user: String): Unit = ()
+}
+
 /** Reads the log of Delta tables. Only this class and its callees load Delta's classes. */
 private[delta] object DeltaSnapshots {
 

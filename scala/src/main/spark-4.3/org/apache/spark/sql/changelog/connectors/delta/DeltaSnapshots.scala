@@ -6,11 +6,19 @@ package org.apache.spark.sql.changelog.connectors.delta
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources.FileIndex
 
-/** Fails, because Delta has no release for Spark 4.3. */
-private[delta] object DeltaSnapshots {
-  def isTimeTravel(location: FileIndex): Boolean = notThere
-  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = notThere
+import org.apache.spark.sql.changelog.errors.TableErrors
 
-  private def notThere: Nothing =
-    throw new NoClassDefFoundError("Delta has no release for Spark 4.3")
+/** Delta has no release for this version of Spark. */
+private[changelog] object DeltaRelease {
+
+  /** @param user the object that needs Delta */
+  def require(user: String): Unit = throw TableErrors.deltaNotSupported(user)
+}
+
+private[delta] object DeltaSnapshots {
+  def isTimeTravel(location: FileIndex): Boolean = refuse(location)
+  def of(location: FileIndex, table: Option[CatalogTable]): DeltaSnapshot = refuse(location)
+
+  private def refuse(location: FileIndex): Nothing =
+    throw TableErrors.deltaNotSupported(s"The table at ${location.rootPaths.mkString(", ")}")
 }
