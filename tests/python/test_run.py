@@ -177,26 +177,26 @@ def kept_elsewhere(spark: SparkSession, name: str) -> Iterator[None]:
     rows = spark.sql(f"DESCRIBE EXTENDED MATERIALIZED VIEW {name}").collect()
     facts: dict[str, str] = {row[0]: row[1] for row in rows}
     home = Path(facts["Checkpoint"].removeprefix("file:")).parents[1]
-    file = home / "turns" / "1000"
+    file = home / "lease" / "1000"
     ended = Event()
 
-    def say() -> None:
-        turn = {"owner": "another", "process": "1@elsewhere", "since": "today", "isKept": True}
-        turn |= {"hasEnded": False, "leaseMillis": 60000}
+    def renew() -> None:
+        holder = {"owner": "another", "process": "1@elsewhere", "since": "today", "isKept": True}
+        holder |= {"hasEnded": False, "leaseMillis": 60000}
         for beats in count():
             beside = file.with_name(".beat")
-            beside.write_text(json.dumps({**turn, "beats": beats}))
+            beside.write_text(json.dumps({**holder, "renewals": beats}))
             beside.replace(file)
             if ended.wait(0.2):
                 return
 
-    saying = Thread(target=say)
-    saying.start()
+    renewing = Thread(target=renew)
+    renewing.start()
     try:
         yield
     finally:
         ended.set()
-        saying.join()
+        renewing.join()
         file.unlink()
 
 

@@ -9,6 +9,8 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import org.apache.spark.sql.catalyst.TableIdentifier
+
 import org.apache.spark.sql.changelog.sinks.KilledWriter
 import org.apache.spark.sql.changelog.testing._
 
@@ -18,38 +20,60 @@ import org.apache.spark.sql.changelog.testing._
  */
 class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
   private val Lease = 3000
-  private val HeldUpMillis = 10000L
   private val LatestMillis = 8000
   private val home = QuickFileSystem.temporaryDirectory().toPath
   private val holders = new ChildProcess(ViewHolder, home)
   private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
   private val random = new Random(KilledWriter.seed)
 
+  /** Where the process is held up in each storage; at a random time if nowhere. */
+  private val places = Seq("delta" -> "batch", "delta" -> "commit", "delta" -> "") ++
+    Seq("batch", "record", "publish", "").map("parquet" -> _)
+
   override def beforeAll(): Unit = {
     super.beforeAll()
     spark.conf.set("spark.sql.changelog.views.lease", Lease)
     run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
     run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
-    val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
-    run(s"CREATE MATERIALIZED VIEW v USING delta AS ${query.replace("plain", plain)}")
   }
 
   test("a process that is held up while another takes over changes nothing") {
-    val rounds = KilledWriter.rounds(few = 1)
+    val rounds = KilledWriter.rounds(few = 2)
+    val from = random.nextInt(places.size)
     for (round <- 1 to rounds) {
-      withClue(s"round $round of $rounds, CHANGELOG_KILL_SEED=${KilledWriter.seed}: ")(holdUp())
+      // neighbours are of one storage
+      val (format, effect) = places((from + 3 * round) % places.size)
+      withClue(
+        s"round $round of $rounds, $format, held up at '$effect', " +
+          s"CHANGELOG_KILL_SEED=${KilledWriter.seed}: ")(holdUp(format, effect))
     }
   }
 
-  private def holdUp(): Unit = {
+  /** By which another catalog knows the view. */
+  private def definition(format: String): String =
+    if (format == "delta") {
+      s"CREATE TABLE v USING delta LOCATION '${warehouse.toPath.resolve("v")}'"
+    } else {
+      val view = spark.sessionState.catalog.getTableMetadata(TableIdentifier("v"))
+      val properties = view.properties.filter(_._1.startsWith("changelog."))
+      s"CREATE VIEW v TBLPROPERTIES (${ViewStorage.listed(properties)}) AS ${view.viewText.get}"
+    }
+
+  private def holdUp(format: String, effect: String): Unit = {
     val begin = home.resolve("begin")
     val settings = ChildProcess.session(home) ++ ChangelogSession.DeltaConf ++ Map(
       "spark.sql.warehouse.dir" -> home.resolve("warehouse").toString,
       "spark.sql.changelog.views.lease" -> Lease.toString)
+    val plain = s"delta.`${warehouse.toPath.resolve("plain")}`"
+    run(s"CREATE MATERIALIZED VIEW v USING $format AS ${query.replace("plain", plain)}")
+    // with state, of which the next refresh is one of what has changed
+    change()
+    run("REFRESH MATERIALIZED VIEW v")
+    change()
     val process = holders.start(
       ChildProcess.line(settings),
-      warehouse.toPath.resolve("v").toString,
-      "refresh",
+      definition(format),
+      s"refresh $effect",
       begin.toString)
     def signal(name: String): Unit = {
       new ProcessBuilder("kill", s"-$name", process.pid.toString).start().waitFor()
@@ -58,20 +82,21 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
     val told = process.inputReader()
     try {
       assert(told.readLine() == "held", holders.said)
-      change()
-      Files.createFile(begin)
-      Thread.sleep(random.nextInt(LatestMillis).toLong)
+      if (effect.isEmpty) {
+        Files.createFile(begin)
+        Thread.sleep(random.nextInt(LatestMillis).toLong)
+      }
       signal("STOP")
-      val stopped = System.nanoTime()
       run("REFRESH MATERIALIZED VIEW v")
       check("after another process took over")
       change()
       run("REFRESH MATERIALIZED VIEW v")
       val kept = run("SELECT * FROM v ORDER BY customer")
-      Thread.sleep(math.max(0, HeldUpMillis - (System.nanoTime() - stopped) / 1000000))
+      if (effect.nonEmpty) Files.createFile(begin)
       signal("CONT")
       val outcome = told.readLine()
       withClue(s"after the process went on, which tells '$outcome': ") {
+        if (effect.nonEmpty) assert(outcome == "CHANGELOG_VIEW_LEASE_LOST", holders.said)
         // before and after it has ended
         for (_ <- 1 to 2) {
           assert(run("SELECT * FROM v ORDER BY customer") == kept)
@@ -82,10 +107,10 @@ class HeldUpViewKillSuite extends AnyFunSuite with ViewSession {
         run("REFRESH MATERIALIZED VIEW v")
         check("after one more refresh")
       }
-      info(s"it tells $outcome")
     } finally {
       process.destroyForcibly().waitFor()
       Files.deleteIfExists(begin)
+      run("DROP MATERIALIZED VIEW v")
     }
   }
 

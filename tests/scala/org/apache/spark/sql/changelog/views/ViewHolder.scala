@@ -11,21 +11,25 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.testing.ChildProcess
 
 /**
  * Writes a view in a process of its own until a file is there.
  *
- * By standard input come the session's settings, the folder of the view's table, how it is written,
- * `statement` or `query`, and the file. It tells `held` when it writes, and `done` or a condition at
- * the end. With `refresh` it tells `held` before it writes, and refreshes the view once the file is there.
+ * By standard input come the session's settings, the statement by which its catalog knows the view, how it is written,
+ * and the file. It tells `held` when it writes, and `done` or a condition at the end.
+ *
+ *   - `statement`, `query`: holds the lease until the file is there
+ *   - `refresh <effect>`: refreshes the view, and is held up before that effect until the file is there; without an
+ *     effect before the refresh begins
  */
 object ViewHolder {
 
   def main(arguments: Array[String]): Unit = {
     val lines = Source.stdin.getLines()
     val spark = ChildProcess.spark(lines.next(), SparkSession.builder().master("local[1]"))
-    spark.sql(s"CREATE TABLE v USING delta LOCATION '${lines.next()}'")
+    spark.sql(lines.next())
     val how = lines.next()
     val file = Path.of(lines.next())
     def hold(): Unit = {
@@ -33,15 +37,21 @@ object ViewHolder {
       while (!Files.exists(file)) Thread.sleep(20)
     }
     try {
-      if (how == "refresh") {
+      if (how.startsWith("refresh")) {
         spark.sql("SELECT * FROM v").collect()
-        hold()
+        val effect = how.drop("refresh ".length)
+        Fence.onEffect = (name, isChecked) =>
+          if (name == effect && !isChecked) {
+            Fence.onEffect = (_, _) => ()
+            hold()
+          }
+        if (effect.isEmpty) hold()
         spark.sql("REFRESH MATERIALIZED VIEW v")
       } else if (how == "query") {
         spark.sql("START MATERIALIZED VIEW v")
         hold()
         spark.sql("STOP MATERIALIZED VIEW v")
-      } else ViewTurns(spark, Seq("v"))(_ => hold())
+      } else ViewLeases(spark, Seq("v"))(_ => hold())
       println("done")
     } catch {
       case NonFatal(error: SparkThrowable) => println(error.getCondition)

@@ -55,7 +55,7 @@ class ViewLeaseSuite
       "spark.sql.changelog.views.lease" -> Lease.toString)
     process = holders.start(
       ChildProcess.line(settings),
-      warehouse.toPath.resolve("v").toString,
+      s"CREATE TABLE v USING delta LOCATION '${warehouse.toPath.resolve("v")}'",
       how,
       file.toString)
     assert(told() == "held", holders.said)
@@ -91,13 +91,13 @@ class ViewLeaseSuite
     checkRefreshed()
   }
 
-  test("a process that was held up for too long has lost its turn") {
+  test("a process that was held up for too long has lost its lease") {
     hold("statement")
     signal("STOP")
     Await.result(refresh(), 60.seconds)
     checkRefreshed()
     signal("CONT")
-    assert(told() == "CHANGELOG_VIEW_TURN_LOST", holders.said)
+    assert(told() == "CHANGELOG_VIEW_LEASE_LOST", holders.said)
   }
 
   private def signal(name: String): Unit = {
@@ -121,7 +121,7 @@ class ViewLeaseSuite
     checkRefreshed()
   }
 
-  test("a query that ends by itself lets others have their turn") {
+  test("a query that ends by itself ends its lease") {
     val view = new ViewCatalog(spark).get(Seq("v"))
     run("START MATERIALIZED VIEW v")
     RunningViews.active(view).get.stop()

@@ -89,8 +89,8 @@ object ViewErrors {
       "CHANGELOG_VIEW_WRITTEN_BY_OTHERS",
       Map("view" -> view.quotedString, "version" -> version.toString))
 
-  def turnLost(view: TableIdentifier): AnalysisException =
-    analysis("CHANGELOG_VIEW_TURN_LOST", Map("view" -> view.quotedString))
+  def leaseLost(view: TableIdentifier): AnalysisException =
+    analysis("CHANGELOG_VIEW_LEASE_LOST", Map("view" -> view.quotedString))
 
   def notBegun(view: TableIdentifier): AnalysisException =
     analysis("CHANGELOG_VIEW_NOT_BEGUN", Map("view" -> view.quotedString))

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.{DataFrame => AnyDataFrame}
 
-import org.apache.spark.sql.changelog.checkpoint.QueryOrigin
+import org.apache.spark.sql.changelog.checkpoint.{Fence, QueryOrigin}
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.errors.SinkErrors
 
@@ -83,6 +83,7 @@ abstract class ChangelogSink(val format: String) extends Sink {
   }
 
   final override def addBatch(batchId: Long, data: AnyDataFrame): Unit = {
+    Fence.check("batch")
     val session = castToImpl(data.sparkSession)
     val execution = castToImpl(data).queryExecution
     // The optimizer assigns other ids to the columns of a batch.

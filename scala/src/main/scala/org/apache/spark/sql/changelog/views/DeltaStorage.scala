@@ -13,7 +13,12 @@ import org.apache.spark.sql.execution.command.DropTableCommand
 import org.apache.spark.sql.functions.{col, lit}
 import org.apache.spark.sql.types.StructType
 
-import org.apache.spark.sql.changelog.connectors.delta.{Delta, DeltaCommits}
+import org.apache.spark.sql.changelog.connectors.delta.{
+  Delta,
+  DeltaCommits,
+  DeltaConflicts,
+  DeltaProperties
+}
 import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 
@@ -46,9 +51,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Deletes the empty table of a process that has ended before the catalog knew of it, or before the
-   * table's log did, and what tells whose turn it was to write one that was dropped meanwhile. Delta would refuse to
-   * make another one in its place.
+   * Deletes the empty table of a process that has ended before the catalog or the table's log knew of it, and the lease
+   * of a view that was dropped meanwhile. Delta would refuse to make another table in its place.
    */
   private def removeRemains(location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
@@ -111,9 +115,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Rows of the same table, whose changes others may be reading, are replaced, or those of them that differ. The
-   * generation they are of is noted in the same commit, and what the view says from then on in the properties, before
-   * as what is pending, afterwards as what holds: whoever comes in between looks there.
+   * Rows of the same table, whose changes others may be reading, are replaced, or those of them that differ. The same
+   * commit notes the generation they are of, and changes what the view says.
    */
   override def replace(
       view: KeptView,
@@ -132,8 +135,9 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       case Replacement.OfDifference(key)
           if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
-        if (difference.isEmpty) inPlace(view, session)(showSame(view, difference.added))
-        else inPlace(view, rows.sparkSession)(difference.merge())
+        inPlace(view, rows.sparkSession) {
+          if (difference.isEmpty) showSame(view, difference.added) else difference.merge()
+        }
       case Replacement.Within(condition, key) =>
         val writing = rows.sparkSession
         if (!DeltaDifference.isPossible(shown.schema)) {
@@ -177,13 +181,25 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     layout.cluster(session)
   }
 
+  /** Changes the rows and what the view says in one commit. */
   private def inPlace(view: KeptView, writing: SparkSession, queryId: Option[String] = None)(
       commit: => Unit): Unit = {
-    set(view, view.definition.toPendingProperties.toSeq: _*)
     forgetColumns(view)
-    noting(view, writing, queryId)(commit)
-    settle(view)
+    // a comment stays what it is
+    val record = DeltaProperties(
+      ViewDefinition.Prefix,
+      view.definition.toProperties,
+      kept = Set(ViewDefinition.Term))
+    noting(view, writing, queryId)(DeltaConflicts.changing(record)(commit))
   }
+
+  /** Makes a commit for the rows that are there, which Delta leaves out where none change. */
+  private def showSame(view: KeptView, added: StructType): Unit =
+    if (added.isEmpty) set(view, ViewDefinition.Generation -> view.definition.generation.get)
+    else {
+      session.sql(s"ALTER TABLE ${view.sql} ADD COLUMNS (${added.toDDL})")
+      ()
+    }
 
   /**
    * A table that was made anew has its columns in Spark's catalog, too, as one that was created has not. Delta doesn't
@@ -197,14 +213,6 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  /** Makes a commit for the rows that are there, which Delta leaves out where none change. */
-  private def showSame(view: KeptView, added: StructType): Unit =
-    if (added.isEmpty) set(view, ViewDefinition.Pending -> view.definition.generation.get)
-    else {
-      session.sql(s"ALTER TABLE ${view.sql} ADD COLUMNS (${added.toDDL})")
-      ()
-    }
-
   /**
    * Has a commit note of which generation the rows are from then on.
    *
@@ -217,22 +225,17 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       commit: => Unit): Unit = {
     val batch = queryId.map(id => Delta.ofBatch(DeltaCommits.application(id, view.sql), 0))
     val notes = batch.getOrElse(Map.empty) + (Delta.CommitNote -> view.definition.generation.get)
-    Delta.having(writing, notes)(RefuseViewWrites.allow(writing)(commit))
-  }
-
-  override def settle(view: KeptView): Unit = {
-    val properties = session
-      .sql(s"SHOW TBLPROPERTIES ${view.sql}")
-      .collect()
-      .map(row => row.getString(0) -> row.getString(1))
-      .toMap
-    if (properties.contains(ViewDefinition.Pending)) {
-      // a comment stays what it is
-      val holds = view.definition.toProperties - "comment"
-      set(view, holds.toSeq.diff(properties.toSeq): _*)
-      unset(view, ViewDefinition.ownIn(properties.keys).filterNot(holds.contains))
+    Delta.having(writing, notes) {
+      RefuseViewWrites.allow(writing)(DeltaConflicts.passing(commit))
     }
   }
+
+  /** Rows and definition are changed in one commit, so nothing is ever half done. */
+  override def settle(view: KeptView): Unit = ()
+
+  /** Delta commits no transaction beside which properties were changed. */
+  override def fence(view: KeptView, term: Long): Unit =
+    set(view, ViewDefinition.Term -> term.toString)
 
   override def version(view: KeptView): Long =
     session.sql(s"DESCRIBE HISTORY ${view.sql} LIMIT 1").select("version").head().getLong(0)
@@ -281,14 +284,17 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   private def unset(view: KeptView, names: Iterable[String]): Unit =
     if (names.nonEmpty) {
       val listed = names.map(quoteLiteral).mkString(", ")
-      session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES IF EXISTS ($listed)")
+      DeltaConflicts.passing(
+        session.sql(s"ALTER TABLE ${view.sql} UNSET TBLPROPERTIES IF EXISTS ($listed)"))
       ()
     }
 
   private def set(view: KeptView, properties: (String, String)*): Unit =
     if (properties.nonEmpty) {
-      session.sql(
-        s"ALTER TABLE ${view.sql} SET TBLPROPERTIES (${ViewStorage.listed(properties)})")
+      DeltaConflicts.passing(
+        session.sql(
+          s"ALTER TABLE ${view.sql} SET TBLPROPERTIES (${ViewStorage.listed(properties)})"))
+      ()
     }
 
   /** The folder may move, and the checkpoint with it. */
@@ -324,10 +330,4 @@ object DeltaStorage {
   }
 
   private val Folder = "_changelog"
-
-  /** Whether the rows of a generation that was about to be shown have been written. */
-  def isWritten(session: SparkSession, view: TableIdentifier, generation: String): Boolean = {
-    val history = session.sql(s"DESCRIBE HISTORY ${view.quotedString}")
-    !history.where(col("userMetadata") === generation).isEmpty
-  }
 }

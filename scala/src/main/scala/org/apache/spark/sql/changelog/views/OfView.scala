@@ -14,7 +14,7 @@ case class OfView(name: Seq[String]) extends HasSavepoints {
 
   /** Between two statements that write the view; a query that keeps it current may run. */
   override def keep(session: SparkSession, savepoint: String, batch: Option[Long]): Savepoint =
-    ViewTurns(session, name) { view =>
+    ViewLeases(session, name) { view =>
       val at = batch.fold[Moment](Moment.Newest)(Moment.AtBatch(_))
       val image = ViewImage(session, view, at)
       ViewImage.savepointsOf(session, view).create(savepoint, image.batch)(image.write)

@@ -19,7 +19,7 @@ object RunningViews {
   private case class Running(view: KeptView, query: StreamingQuery, report: RefreshReport) {
     def stop(): Unit = {
       query.stop()
-      ViewTurns.letGo(view)
+      ViewLeases.letGo(view)
     }
   }
 
@@ -27,7 +27,7 @@ object RunningViews {
     val report = new RefreshReport
     report.isFor("started", "START")
     queries.put(key(view), Running(view, query, report))
-    ViewTurns.keep(view, query)
+    ViewLeases.keep(view, query)
   }
 
   /** The query that keeps the view current now. */

@@ -3,6 +3,8 @@
 
 package org.apache.spark.sql.changelog.views
 
+import scala.annotation.tailrec
+
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.Row
@@ -11,7 +13,9 @@ import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.command.DropTableCommand
+import org.apache.spark.sql.types.{DataType, StructType}
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 import org.apache.spark.sql.changelog.views.files.{
@@ -81,7 +85,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   override def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame = {
-    val path = Snapshots.path(view.definition.rows, batch)
+    val path = Snapshots.newPath(view.definition.rows, batch)
     write(view, rows, path)
     read(view, path)
   }
@@ -100,7 +104,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val path = latest(view).getOrElse {
       val folder = view.definition.rows
       val path =
-        if (queryId.isDefined) Snapshots.path(folder, 0)
+        if (queryId.isDefined) Snapshots.newPath(folder, 0)
         else new Path(folder, SnapshotStorage.Initial)
       val all = how match {
         case Replacement.Within(condition, _) =>
@@ -116,8 +120,22 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def fill(view: KeptView, rows: DataFrame, queryId: String): Unit =
     replace(view, rows, Replacement.OfAll, Some(queryId))
 
-  /** What is shown is changed in one step. */
-  override def settle(view: KeptView): Unit = ()
+  override def settle(view: KeptView): Unit = SnapshotStorage.alone {
+    val isBehind = new SnapshotVersions(session, view).last.exists(_._1 > version(view))
+    if (isBehind) {
+      Fence.check("publish")
+      publish(view)
+    }
+  }
+
+  /** A version that the last holder is about to add has the same number, and so can't be added. */
+  override def fence(view: KeptView, term: Long): Unit = {
+    val versions = new SnapshotVersions(session, view)
+    versions.last.foreach { case (_, version) =>
+      versions.add(version.copy(properties =
+        version.properties + (ViewDefinition.Term -> term.toString)))
+    }
+  }
 
   /**
    * The folder a table of this name would have, unless something of a view lies there: of one that was renamed, that
@@ -130,12 +148,10 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Shows the same rows. */
-  override def alter(view: KeptView, definition: ViewDefinition): Unit = SnapshotStorage.alone {
-    val table = catalog.getTableMetadata(view.name)
-    val properties =
-      table.properties.filterNot { case (name, _) => view.definition.toProperties.contains(name) }
-    catalog.alterTable(table.copy(properties = properties ++ definition.toProperties))
-  }
+  override def alter(view: KeptView, definition: ViewDefinition): Unit =
+    new SnapshotVersions(session, view).last.foreach { case (_, version) =>
+      show(view.copy(definition = definition), new Path(version.path))
+    }
 
   /** Rows and checkpoint stay where they are. */
   override def rename(view: KeptView, to: TableIdentifier): Unit = {
@@ -151,24 +167,36 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /** Lets the view show the rows in a folder, and remember what `view` says. */
-  def show(view: KeptView, path: Path): Unit = {
-    val table = catalog.getTableMetadata(view.name)
-    val text = select(view, path)
-    val output = view.schema.fieldNames.zipWithIndex.map { case (name, index) =>
+  def show(view: KeptView, path: Path): Unit = SnapshotStorage.alone {
+    new SnapshotVersions(session, view).add(
+      SnapshotVersions.Version(path, view.schema, view.definition.toProperties))
+    Fence.check("publish")
+    publish(view)
+  }
+
+  /** Tells the catalog which version is the last one. Who was held up meanwhile tells it once more. */
+  @tailrec
+  private def publish(view: KeptView): Unit = {
+    val versions = new SnapshotVersions(session, view)
+    val (number, version) = versions.last.get
+    val schema = DataType.fromJson(version.schema).asInstanceOf[StructType]
+    val text = select(view.copy(schema = schema), new Path(version.path))
+    val output = schema.fieldNames.zipWithIndex.map { case (name, index) =>
       s"view.query.out.col.$index" -> name
     }
-    val shown = table.properties.get(SnapshotStorage.Version).map(_.toLong)
-    val version = new SnapshotVersions(session, view).numberFor(path, view.schema, shown)
+    val table = catalog.getTableMetadata(view.name)
+    val before = ViewDefinition.fromProperties(table.properties).map(_.toProperties.keySet)
     catalog.alterTable(
       table.copy(
-        schema = view.schema,
-        comment = view.definition.comment,
+        schema = schema,
+        comment = version.properties.get("comment"),
         viewText = Some(text),
         viewOriginalText = Some(text),
-        properties = table.properties.filterNot(_._1.startsWith("changelog.")) ++
-          view.definition.toProperties ++ output +
-          (SnapshotStorage.Version -> version.toString) +
+        properties = table.properties -- before.getOrElse(Nil) ++
+          (version.properties - "comment") ++ output +
+          (SnapshotStorage.Version -> number.toString) +
           ("view.query.out.numCols" -> output.length.toString)))
+    if (versions.last.exists(_._1 > number)) publish(view)
   }
 
   override def version(view: KeptView): Long = catalog

@@ -101,11 +101,9 @@ class ViewCatalog(session: SparkSession) {
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
       val location = new Path(catalog.getTableMetadata(name).location)
-      val effective =
-        ViewDefinition.effective(properties, DeltaStorage.isWritten(session, name, _))
       // a copy of a view's table has its properties, but is no view
       val own =
-        ViewDefinition.fromProperties(effective).filter(DeltaStorage.isOf(session, _, location))
+        ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))
       own.map { definition =>
         val generation = definition.generation.map(DeltaStorage.anchored(location, _))
         KeptView(

@@ -171,11 +171,6 @@ case class ViewDefinition(
       Option.when(followsTables)(FollowsTables -> "true") ++
       temporaryViews.map(TemporaryViews -> _.map(quoteIdentifier).mkString(".")) ++
       Map(Kind -> kind.toString, Query -> query, Provider -> provider)
-
-  /** The same, for a table that is about to show other rows. */
-  def toPendingProperties: Map[String, String] =
-    toProperties.map { case (key, value) => s"$PendingPrefix$key" -> value } ++
-      generation.map(Pending -> _)
 }
 
 object ViewDefinition extends CapturesConfig {
@@ -188,13 +183,14 @@ object ViewDefinition extends CapturesConfig {
   /** All that can be said of a view, besides what its table knows. */
   private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
   private val Ours = "changelog."
-  private val Prefix = "changelog.view."
+  /** The names of properties that only we give. */
+  val Prefix = "changelog.view."
 
-  /** The folder of what is shown, and of what is about to be. */
+  /** The folder of what is shown. */
   val Generation: String = Prefix + "generation"
-  val Pending: String = Prefix + "pending"
-  private val PendingPrefix = Pending + "."
 
+  /** The term of a holder that had to fence off the one before. */
+  val Term: String = Prefix + "term"
   private val Checkpoint = Prefix + "checkpoint"
 
   /** Tells views from other tables. */
@@ -217,25 +213,6 @@ object ViewDefinition extends CapturesConfig {
   private val Setting = Prefix + "setting."
   private val Namespace = Prefix + "namespace."
   private val DefaultRetention = 10 * 60 * 1000L
-
-  /** Those names of properties that only we give. */
-  def ownIn(names: Iterable[String]): Seq[String] = names.filter(_.startsWith(Prefix)).toSeq
-
-  /**
-   * What properties say once the rows are shown that were about to be.
-   *
-   * @param isShown
-   *   whether those of a generation are
-   */
-  def effective(
-      properties: Map[String, String],
-      isShown: String => Boolean): Map[String, String] =
-    properties.get(Pending).filter(isShown).fold(properties) { generation =>
-      val pending = startingWith(PendingPrefix, properties)
-      // earlier versions note the generation only
-      if (pending.isEmpty) properties + (Generation -> generation)
-      else properties -- ownIn(properties.keys) ++ pending
-    }
 
   /** What a table's properties say of a view; none if it is no view of ours. */
   def fromProperties(properties: Map[String, String]): Option[ViewDefinition] =

@@ -18,46 +18,64 @@ import org.json4s.jackson.Serialization
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.util.ThreadUtils
 
-import org.apache.spark.sql.changelog.checkpoint.TextFile
+import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * The turn of this process to write a view, as other processes see it.
+ * The lease of this process to write a view, as other processes see it.
  *
  * {{{
- *   <home>/turns/7     whose turn it is, and how often that process has said so
+ *   <home>/lease/7     the holder of term 7, and how often it has renewed the lease
  * }}}
- * Turns are numbered, and only one process makes the file of a number. It writes the file anew now
- * and then. One that stays as it is for the time of a lease is of a process that was killed, and the
- * next number may be taken. So nobody compares clocks. A process that has lost its turn, as it was held
- * up for too long, stops writing as soon as it finds out.
+ * Terms are numbered, and only one process makes the file of a number. The holder renews the lease by writing the
+ * file again. A lease that stays as it is for its time has expired, and another process may take the next term. So
+ * nobody compares clocks.
+ *
+ * A lease only avoids work in vain. Rows are safe by the term, a fencing token: each effect is checked against it. A
+ * holder that has lost the lease writes nothing from then on.
  */
 private[views] final class ViewLease private (
-    turns: ViewLease.Turns,
-    number: Long,
+    view: TableIdentifier,
+    terms: ViewLease.Terms,
+    override val term: Long,
     leaseMillis: Long)
-    extends Logging {
+    extends Fence
+    with Logging {
   import ViewLease._
 
-  private var turn = turns.mine
+  private var holder = terms.mine
   private var statement: Option[Thread] = Some(Thread.currentThread())
   private var query: Option[StreamingQuery] = None
-  private var hasEnded = false
+  @volatile private var ended = false
+  @volatile private var isReleased = false
   @volatile private var lost = false
 
-  private val beats: ScheduledFuture[_] = {
-    val period = math.max(leaseMillis / BeatsOfLease, 1)
-    heart.scheduleWithFixedDelay(() => beat(), period, period, TimeUnit.MILLISECONDS)
+  private val renewals: ScheduledFuture[_] = {
+    val period = math.max(leaseMillis / RenewalsOfLease, 1)
+    heart.scheduleWithFixedDelay(() => renew(), period, period, TimeUnit.MILLISECONDS)
   }
 
-  /** Whether another process has taken the next turn. */
+  override def hasEnded: Boolean = ended
+
+  /** Whether another process has taken a later term. */
   def isLost: Boolean = lost
 
-  /** Lets a statement write, too, if it is still the turn of this process. */
+  override def check(): Unit =
+    if (lost || !isReleased && !isCurrent) {
+      lose()
+      throw ViewErrors.leaseLost(view)
+    }
+
+  /** Whether the last term that was taken is this one. */
+  private def isCurrent: Boolean =
+    terms.last.contains(term) && terms.read(term).exists(_.owner == holder.owner)
+
+  /** Lets a statement write, too, if the lease still holds. */
   def use(): Boolean = synchronized {
     letGo()
     val goesOn = !hasEnded && !lost
@@ -65,11 +83,11 @@ private[views] final class ViewLease private (
     goesOn
   }
 
-  /** From now on it is a query's turn, for as long as that runs. */
+  /** The lease is a query's from now on, for as long as that runs. */
   def keep(by: StreamingQuery): Unit = synchronized {
     query = Some(by)
-    turn = turn.copy(isKept = true)
-    say()
+    holder = holder.copy(isKept = true)
+    write()
   }
 
   /** The statement has ended. */
@@ -78,67 +96,66 @@ private[views] final class ViewLease private (
     letGo()
   }
 
-  /** The view is about to be removed. Nothing is said any more: that would make its folder anew. */
+  /** The view is about to be removed. The lease is not renewed any more: that would make its folder anew. */
   def leave(): Unit = synchronized {
-    hasEnded = true
-    beats.cancel(false)
+    isReleased = true
+    ended = true
+    renewals.cancel(false)
     ()
   }
 
-  /** The view has another folder now, where this turn is over. */
+  /** The view has another folder now, where the lease ends. */
   def endAt(session: SparkSession, moved: KeptView): Unit = synchronized {
-    val there = Turns(session, moved, leaseMillis)
-    try if (there.last.contains(number)) there.write(number, turn.copy(hasEnded = true))
-    catch {
-      case NonFatal(error) => logWarning(log"Could not tell that a view is written", error)
-    }
+    val there = Terms(session, moved, leaseMillis)
+    telling(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
   }
 
-  /** Lets others have their turn, unless a statement or a query goes on. */
+  /** Ends the lease, unless a statement or a query goes on. */
   def letGo(): Unit = synchronized {
-    if (statement.isEmpty && !query.exists(_.isActive)) end()
-  }
-
-  /** Lets others have their turn, also if the statement goes on. */
-  def end(): Unit = synchronized {
-    if (!hasEnded) {
-      hasEnded = true
-      beats.cancel(false)
-      turn = turn.copy(hasEnded = true)
-      // a view that was dropped has no turns; who is not told waits until the lease is over
-      try if (!lost && turns.last.contains(number)) turns.write(number, turn)
-      catch {
-        case NonFatal(error) => logWarning(log"Could not tell that a view is written", error)
+    if (statement.isEmpty && !query.exists(_.isActive)) {
+      if (!ended) {
+        ended = true
+        renewals.cancel(false)
+        holder = holder.copy(hasEnded = true)
+        // a view that was dropped has no leases; who is not told waits until the lease expires
+        telling(if (!lost && terms.last.contains(term)) terms.write(term, holder))
       }
     }
   }
 
-  private def beat(): Unit = synchronized {
-    try {
+  /** The next renewal may succeed, before the lease expires. */
+  private def telling(write: => Unit): Unit =
+    try write
+    catch { case NonFatal(error) => logWarning(log"Could not write the lease of a view", error) }
+
+  private def renew(): Unit = synchronized {
+    telling {
       letGo()
-      if (!hasEnded) say()
-    } catch {
-      // the next one may succeed, before the lease is over
-      case NonFatal(error) => logWarning(log"Could not tell that a view is being written", error)
+      if (!hasEnded) write()
     }
   }
 
-  private def say(): Unit = {
-    val last = turns.last
-    if (last.exists(_ > number) || last.flatMap(turns.read).exists(_.owner != turn.owner)) {
+  private def write(): Unit = {
+    val last = terms.last
+    if (last.exists(_ > term) || last.flatMap(terms.read).exists(_.owner != holder.owner)) lose()
+    else if (last.nonEmpty) {
+      holder = holder.copy(renewals = holder.renewals + 1)
+      terms.write(term, holder)
+    }
+  }
+
+  private def lose(): Unit = synchronized {
+    if (!lost) {
       logWarning(log"A view is written by another process now: this one was held up for too long")
       lost = true
-      beats.cancel(false)
-      statement.foreach(_.interrupt())
-      // it may take long, and other views are waiting for their beat
+      renewals.cancel(false)
+      statement.filter(_ != Thread.currentThread()).foreach(_.interrupt())
+      // it may take long, and other views are waiting for their renewal
       query.foreach { running =>
         val stopping = new Thread(() => running.stop(), s"stop ${running.name}")
         stopping.setDaemon(true)
         stopping.start()
       }
-    } else if (last.nonEmpty) {
-      turn = turn.copy(beats = turn.beats + 1)
-      turns.write(number, turn)
     }
   }
 }
@@ -146,97 +163,108 @@ private[views] final class ViewLease private (
 private[views] object ViewLease extends Logging {
 
   /** The name of the folder, below the home of a view. */
-  val Folder = "turns"
+  val Folder = "lease"
 
-  private val BeatsOfLease = 6
+  private val RenewalsOfLease = 6
   private val Moment = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
-  private lazy val heart = ThreadUtils.newDaemonSingleThreadScheduledExecutor("view-leases")
+
+  /** Several threads, so that a file system that hangs holds up the leases of its own views only. */
+  private lazy val heart = ThreadUtils.newDaemonThreadPoolScheduledExecutor("view-leases", 4)
 
   /**
    * What a file says.
    *
    * @param owner
-   *   what tells this turn from others
+   *   what tells this holder from others
    * @param process
-   *   whose it is, for people
-   * @param beats
-   *   how often it was written
+   *   the process, for people
    * @param isKept
-   *   whether it is a query's, which may run for ever
+   *   whether a query holds the lease, which may run for ever
    * @param leaseMillis
-   *   for how long it may stay as it is, as who writes it knows
+   *   the time after which the lease expires unless renewed, as the holder knows it
    */
-  private case class Turn(
+  private case class Holder(
       owner: String,
       process: String,
       since: String,
-      beats: Long = 0,
+      renewals: Long = 0,
       isKept: Boolean = false,
       hasEnded: Boolean = false,
       leaseMillis: Long = 0)
 
-  /** Waits until it is the turn of this process. Refuses a view that a query of another one keeps. */
+  /** Waits for the lease. Refuses a view that a query of another process keeps. */
   def await(session: SparkSession, view: KeptView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
-    val turns = Turns(session, view, leaseMillis)
-    new Waiting(session, view, turns, leaseMillis).await()
+    val terms = Terms(session, view, leaseMillis)
+    new Waiting(session, view, terms, leaseMillis).await()
   }
 
-  private class Waiting(session: SparkSession, view: KeptView, turns: Turns, leaseMillis: Long) {
-    private val pause = math.max(math.min(leaseMillis / (2 * BeatsOfLease), 1000), 1)
+  private class Waiting(session: SparkSession, view: KeptView, terms: Terms, leaseMillis: Long) {
+    private val pause = math.max(math.min(leaseMillis / (2 * RenewalsOfLease), 1000), 1)
 
     /**
      * @param seen
      *   what was read last, and when that was first read
      */
     @tailrec
-    final def await(seen: Option[(Turn, Long)] = None): ViewLease = {
-      val last = turns.last
-      val found = last.flatMap(turns.read)
-      def isOver = seen.exists { case (turn, at) =>
-        val lease = math.max(leaseMillis, turn.leaseMillis)
-        found.contains(turn) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
+    final def await(seen: Option[(Holder, Long)] = None): ViewLease = {
+      val last = terms.last
+      val found = last.flatMap(terms.read)
+      def isExpired = seen.exists { case (holder, at) =>
+        val lease = math.max(leaseMillis, holder.leaseMillis)
+        found.contains(holder) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
       }
-      if (found.forall(_.hasEnded) || isOver) {
-        // it may have been dropped, or renamed, and who takes a turn then makes its folder anew
+      if (found.forall(_.hasEnded) || isExpired) {
+        // it may have been dropped, or renamed, and who takes a term then makes its folder anew
         new ViewCatalog(session).get(view.name.nameParts)
         val next = last.getOrElse(0L) + 1
-        if (turns.take(next)) new ViewLease(turns, next, leaseMillis) else await()
+        if (!terms.take(next)) await()
+        else {
+          if (last.nonEmpty && !found.exists(_.hasEnded)) fence(next)
+          new ViewLease(view.name, terms, next, leaseMillis)
+        }
       } else {
-        val turn = found.get
-        val saysMore = seen.exists { case (before, _) => before != turn }
-        if (turn.isKept && saysMore) {
-          throw ViewErrors.isRunningElsewhere(view.name, s"${turn.process} since ${turn.since}")
+        val holder = found.get
+        val isRenewed = seen.exists { case (before, _) => before != holder }
+        if (holder.isKept && isRenewed) {
+          throw ViewErrors
+            .isRunningElsewhere(view.name, s"${holder.process} since ${holder.since}")
         }
         if (seen.isEmpty) logInfo(log"A view is written by another process, which is waited for")
         Thread.sleep(pause)
-        await(if (seen.isEmpty || saysMore) Some(turn -> System.nanoTime()) else seen)
+        await(if (seen.isEmpty || isRenewed) Some(holder -> System.nanoTime()) else seen)
       }
+    }
+
+    /** The last holder may still write: what it has begun must fail. */
+    private def fence(term: Long): Unit = {
+      logWarning(log"The lease of a view has expired; its last holder is fenced off")
+      ViewStorage(session, view.definition.provider).fence(view, term)
     }
   }
 
-  private object Turns {
-    def apply(session: SparkSession, view: KeptView, leaseMillis: Long): Turns = {
+  private object Terms {
+    def apply(session: SparkSession, view: KeptView, leaseMillis: Long): Terms = {
       val folder = new Path(view.definition.home, Folder)
-      new Turns(folder, session.sessionState.newHadoopConf(), leaseMillis)
+      new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)
     }
   }
 
   /** The files of one view. */
-  private class Turns(folder: Path, hadoopConf: Configuration, leaseMillis: Long) {
+  private class Terms(folder: Path, hadoopConf: Configuration, leaseMillis: Long) {
     private implicit val formats: Formats = Serialization.formats(NoTypeHints)
     private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-    val mine: Turn =
-      Turn(UUID.randomUUID.toString, Process, Instant.now().toString, leaseMillis = leaseMillis)
+    val mine: Holder =
+      Holder(UUID.randomUUID.toString, Process, Instant.now().toString, leaseMillis = leaseMillis)
 
-    /** The number of the last turn that was taken. */
+    /** The last term that was taken. */
     def last: Option[Long] = numbers.maxOption
 
     /** None if it is over, and its file is gone. */
-    def read(number: Long): Option[Turn] = {
-      def read() = file(number).find().map(Serialization.read[Turn](_))
+    def read(number: Long): Option[Holder] = {
+      def read() = file(number).find().map(Serialization.read[Holder](_))
       // a file is not replaced in one step everywhere, nor together with its checksum
       def again() = {
         Thread.sleep(Moment)
@@ -246,9 +274,10 @@ private[views] object ViewLease extends Logging {
       catch { case NonFatal(_) => again() }
     }
 
-    def write(number: Long, turn: Turn): Unit = file(number).write(Serialization.write(turn))
+    def write(number: Long, holder: Holder): Unit =
+      file(number).write(Serialization.write(holder))
 
-    /** Takes the turn of that number, unless another process does. */
+    /** Takes the term of that number, unless another process does. */
     def take(number: Long): Boolean = {
       val isMade = file(number).create(Serialization.write(mine))
       // where renaming is not atomic, two may have made it; and who was slow may find it deleted

@@ -31,7 +31,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     else
       try {
         // what it says may have changed while others were refreshed
-        ViewTurns(session, view.name.nameParts) { now =>
+        ViewLeases(session, view.name.nameParts) { now =>
           new ViewRefresh(session, now).refresh(asked = None)
           val record = RefreshHistory.ofView(session, now).last
           RefreshedView(view, RefreshedView.Refreshed, record)

@@ -39,7 +39,6 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
-      storage.settle(view)
       SharedMoments.began(session).foreach(report.isAsOf)
       val policy = asked.getOrElse(view.definition.policy)
       val isFull =
@@ -206,7 +205,6 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     checkSchema()
     if (history.lastSuccess.nonEmpty && hasNoCheckpoint) throw ViewErrors.notBegun(view.name)
     RunningViews.active(view).getOrElse {
-      storage.settle(view)
       beginIfTimePasses(view)
       val started = writer(view, storage.sink(view), view.definition.trigger)
       RunningViews.add(view, started)
@@ -228,7 +226,6 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     val obstacle = if (history.lastSuccess.isEmpty) None else obstacleToAnew(before)
     history.remember { report =>
       report.isFor("full", RefreshReason.Replaced)
-      storage.settle(before)
       val isDone =
         try query.isStreaming && goesOn(before, obstacle.nonEmpty, report)
         catch {
@@ -402,7 +399,7 @@ object ViewRefresh {
 
   /** Computes the state of rows that were computed without it; the rows stay as they are. */
   def computeState(session: SparkSession, view: KeptView): Unit =
-    if (isWithoutState(session, view)) ViewTurns.of(session, view) {
+    if (isWithoutState(session, view)) ViewLeases.of(session, view) {
       if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()
     }
 

@@ -31,7 +31,6 @@ class ViewRestore(session: SparkSession, image: ViewImage) {
       val query = ViewQuery.sessionFor(session, definition)
       val storage = ViewStorage(query, definition.provider)
       val retention = definition.retention
-      storage.settle(view)
       try {
         image.fork(restored.definition.checkpoint)
         val how =

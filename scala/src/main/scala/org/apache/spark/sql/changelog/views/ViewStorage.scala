@@ -7,12 +7,13 @@ import java.util.UUID
 
 import scala.util.Try
 
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.connectors.delta.DeltaRelease
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.savepoints.Savepoints
@@ -75,6 +76,9 @@ trait ViewStorage {
   /** Completes what a process has left half done. */
   def settle(view: KeptView): Unit
 
+  /** Makes what the holder of a term before `term` has begun fail, if need be. */
+  def fence(view: KeptView, term: Long): Unit
+
   /** The number of what is shown: a later version has a higher one. */
   def version(view: KeptView): Long
 
@@ -127,7 +131,12 @@ object ViewStorage {
   /** Deletes a generation that is known not to be shown; what has failed may have come after that. */
   def discard(session: SparkSession, staged: KeptView): Unit = {
     val folder = staged.definition.folder
-    val shown = Try(new ViewCatalog(session).find(staged.name).map(_.definition.folder.getName))
+    val shown = Try {
+      new ViewCatalog(session).find(staged.name).map { view =>
+        ViewStorage(session, view.definition.provider).settle(view)
+        new ViewCatalog(session).get(view.name.nameParts).definition.folder.getName
+      }
+    }
     if (shown.toOption.exists(!_.contains(folder.getName))) {
       folder.getFileSystem(session.sessionState.newHadoopConf()).delete(folder, true)
       ()
@@ -135,19 +144,22 @@ object ViewStorage {
   }
 
   /**
-   * Deletes what nobody needs once other rows are shown than those of the generation of `before`.
+   * Deletes what nobody needs once other rows are shown than those of the generation of `before`. What is listed while
+   * the lease holds is never shown again.
    *
    * @param retention
    *   for how many milliseconds rows stay after others have been shown
    */
   def retire(session: SparkSession, shown: KeptView, before: KeptView, retention: Long): Unit = {
-    val checkpoint = before.definition.checkpoint
-    checkpoint.getFileSystem(session.sessionState.newHadoopConf()).delete(checkpoint, true)
+    val files = before.definition.home.getFileSystem(session.sessionState.newHadoopConf())
     // whoever began to read rows of the last generation can go on; older ones go
     val recent =
       new SnapshotVersions(session, shown).shownSince(System.currentTimeMillis() - retention)
     val kept = Seq(shown, before).map(_.definition.folder) ++ recent
-    deleteGenerations(session, before.definition.home, kept.map(_.getName).toSet)
+    val old = generations(files, before.definition.home)
+      .filterNot(path => kept.exists(_.getName == path.getName))
+    Fence.check("delete")
+    (before.definition.checkpoint +: old).foreach(files.delete(_, true))
   }
 
   /** What lies in the home of a view beside generations. */
@@ -179,17 +191,13 @@ object ViewStorage {
         .listStatus(home, (path: Path) => path.getName.startsWith(s".${ViewSwap.Folder}-"))
         .foreach(left => files.delete(left.getPath, true))
     }
-    deleteGenerations(session, home, Set.empty)
+    generations(files, home).foreach(files.delete(_, true))
+    if (files.exists(home) && files.listStatus(home).isEmpty) files.delete(home, false)
+    ()
   }
 
-  /** Deletes generations; what else may lie there is somebody else's. */
-  def deleteGenerations(session: SparkSession, home: Path, except: Set[String]): Unit = {
-    val files = home.getFileSystem(session.sessionState.newHadoopConf())
-    if (files.exists(home)) {
-      files.listStatus(home).map(_.getPath).foreach { path =>
-        if (isGeneration(path) && !except.contains(path.getName)) files.delete(path, true)
-      }
-      if (files.listStatus(home).isEmpty) files.delete(home, false)
-    }
-  }
+  /** What else may lie there is somebody else's. */
+  private def generations(files: FileSystem, home: Path): Seq[Path] =
+    if (!files.exists(home)) Nil
+    else files.listStatus(home).toSeq.map(_.getPath).filter(isGeneration)
 }

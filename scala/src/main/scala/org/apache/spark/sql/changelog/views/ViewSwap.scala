@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.checkpoint.{StagedFolder, TextFile}
+import org.apache.spark.sql.changelog.checkpoint.{Fence, StagedFolder, TextFile}
 import org.apache.spark.sql.changelog.savepoints.Moment
 
 /**
@@ -83,7 +83,7 @@ object ViewSwap {
       val catalog = new ViewCatalog(session)
       catalog
         .find(catalog.identify(name.split('\n').toSeq))
-        .foreach(other => ViewTurns.of(session, other)(settleFolder(session, other)))
+        .foreach(other => ViewLeases.of(session, other)(settleFolder(session, other)))
       delete(session, markPath(view))
     }
 
@@ -107,6 +107,7 @@ object ViewSwap {
   }
 
   private def delete(session: SparkSession, path: Path): Unit = {
+    Fence.check("swap")
     path.getFileSystem(session.sessionState.newHadoopConf()).delete(path, true)
     ()
   }

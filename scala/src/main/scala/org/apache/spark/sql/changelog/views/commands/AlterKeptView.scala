@@ -21,8 +21,8 @@ case class AlterKeptView(
     extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
     // what the catalog says of files is changed as a whole, as each batch of the query does
-    if (find(session, name).isDelta) ViewTurns.besideQuery(session, name)(alter(session, _))
-    else ViewTurns(session, name)(alter(session, _))
+    if (find(session, name).isDelta) ViewLeases.besideQuery(session, name)(alter(session, _))
+    else ViewLeases(session, name)(alter(session, _))
     Nil
   }
 
@@ -37,8 +37,6 @@ case class AlterKeptView(
     val altered = view.definition.copy(properties = kept ++ set).check()
     val definition =
       if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
-    val storage = ViewStorage(session, definition.provider)
-    storage.settle(view)
-    storage.alter(view, definition)
+    ViewStorage(session, definition.provider).alter(view, definition)
   }
 }

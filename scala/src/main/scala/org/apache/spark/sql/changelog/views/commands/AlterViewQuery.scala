@@ -17,7 +17,7 @@ import org.apache.spark.sql.changelog.views._
  */
 case class AlterViewQuery(name: Seq[String], query: String) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns(session, name) { view =>
+    ViewLeases(session, name) { view =>
       RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
       val altered = AlterViewQuery.altered(session, view, query)
       new ViewDependencies(session).checkNoCycle(view.name, altered.definition)

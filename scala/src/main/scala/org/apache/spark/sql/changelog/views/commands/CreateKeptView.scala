@@ -10,6 +10,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.types.StructField
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
 
@@ -52,7 +53,7 @@ case class CreateKeptView(
       val made = KeptView(full, schema, known, layout)
       old match {
         case Some(view) =>
-          ViewTurns(session, view.name.nameParts)(replaceView(session, _, made, checked))
+          ViewLeases(session, view.name.nameParts)(replaceView(session, _, made, checked))
         case None => create(session, made)
       }
     }
@@ -78,7 +79,7 @@ case class CreateKeptView(
   private def create(session: SparkSession, made: KeptView): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
-    try ViewTurns.of(session, view)(new ViewRefresh(session, view).refresh(asked = None))
+    try ViewLeases.of(session, view)(new ViewRefresh(session, view).refresh(asked = None))
     catch {
       case error: Throwable =>
         try storage.drop(view)
@@ -105,6 +106,8 @@ case class CreateKeptView(
       if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
       else refresh.replace()
     } else {
+      Fence.check("drop")
+      ViewLeases.leave(view)
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, made)
     }

@@ -6,6 +6,7 @@ package org.apache.spark.sql.changelog.views.commands
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
 
@@ -35,9 +36,10 @@ case class DropKeptView(name: Seq[String], ifExists: Boolean, cascade: Boolean)
   }
 
   private def drop(session: SparkSession, view: KeptView): Unit =
-    ViewTurns(session, view.name.nameParts) { now =>
+    ViewLeases(session, view.name.nameParts) { now =>
       RunningViews.stop(now)
-      ViewTurns.leave(now)
+      Fence.check("drop")
+      ViewLeases.leave(now)
       ViewStorage(session, now.definition.provider).drop(now)
     }
 }

@@ -25,7 +25,7 @@ case class ForkKeptView(name: Seq[String], from: Seq[String], at: Moment, ifNotE
     if (catalog.exists(full)) {
       if (!ifNotExists) throw ViewErrors.exists(full)
     } else {
-      ViewTurns(session, from) { view =>
+      ViewLeases(session, from) { view =>
         val image = ViewImage(session, view, at)
         val definition =
           view.definition.withQueryOf(image.view.definition).copy(generation = None)
@@ -46,7 +46,7 @@ case class ForkKeptView(name: Seq[String], from: Seq[String], at: Moment, ifNotE
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
     try
-      ViewTurns.of(session, view) {
+      ViewLeases.of(session, view) {
         new ViewRestore(session, image)(view, "forked", s"$reason after batch ${image.batch}")
       }
     catch {

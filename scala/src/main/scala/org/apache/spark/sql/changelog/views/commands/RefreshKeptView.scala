@@ -6,7 +6,7 @@ package org.apache.spark.sql.changelog.views.commands
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.views.{RefreshPolicy, ViewRefresh, ViewTurns}
+import org.apache.spark.sql.changelog.views.{RefreshPolicy, ViewRefresh, ViewLeases}
 
 /**
  * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL [STRICT]]`: catches up with the sources, and ends.
@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.views.{RefreshPolicy, ViewRefresh, ViewTur
  */
 case class RefreshKeptView(name: Seq[String], asked: Option[RefreshPolicy]) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns(session, name)(new ViewRefresh(session, _).refresh(asked))
+    ViewLeases(session, name)(new ViewRefresh(session, _).refresh(asked))
     Nil
   }
 }

@@ -6,14 +6,14 @@ package org.apache.spark.sql.changelog.views.commands
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
 
-import org.apache.spark.sql.changelog.checkpoint.BatchLogs
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, Fence}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
 
 /** `ALTER MATERIALIZED VIEW v RENAME TO w`: it goes on under the other name, in the same database. */
 case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns(session, name)(rename(session, _))
+    ViewLeases(session, name)(rename(session, _))
     Nil
   }
 
@@ -36,8 +36,9 @@ case class RenameKeptView(name: Seq[String], to: Seq[String]) extends ViewComman
     if (logs.lastBegun != logs.lastDone) {
       throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
     }
+    Fence.check("rename")
     // its folder may move, and what stands there of its turns
-    ViewTurns.moving(session, view) {
+    ViewLeases.moving(session, view) {
       ViewStorage(session, view.definition.provider).rename(view, target)
       catalog.get(target.nameParts)
     }

@@ -23,11 +23,9 @@ import org.apache.spark.sql.changelog.views._
 case class RescaleView(name: Seq[String], numPartitions: Int) extends ViewCommand {
   override val output: Seq[Attribute] = OperatorSpread.columns
 
-  override protected def runIn(session: SparkSession): Seq[Row] = ViewTurns(session, name) {
+  override protected def runIn(session: SparkSession): Seq[Row] = ViewLeases(session, name) {
     view =>
       RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
-      val storage = ViewStorage(session, view.definition.provider)
-      storage.settle(view)
       ViewRefresh.computeState(session, view)
       val checkpoint = view.definition.checkpoint
       Rescaling.check(checkpoint, numPartitions)
@@ -42,7 +40,7 @@ case class RescaleView(name: Seq[String], numPartitions: Int) extends ViewComman
           files.mkdirs(rescaled.checkpoint)
           Nil
         }
-      storage.alter(view, rescaled)
+      ViewStorage(session, view.definition.provider).alter(view, rescaled)
       files.delete(checkpoint, true)
       spread.map(_.toRow)
   }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.views._
  */
 case class RestoreKeptView(name: Seq[String], to: Moment) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns(session, name) { view =>
+    ViewLeases(session, name) { view =>
       RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
       val image = ViewImage(session, view, to)
       new ViewDependencies(session).checkNoCycle(view.name, image.view.definition)

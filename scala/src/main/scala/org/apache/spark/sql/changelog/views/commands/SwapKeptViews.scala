@@ -12,7 +12,7 @@ import org.apache.spark.sql.changelog.views._
 /** `ALTER MATERIALIZED VIEW v SWAP WITH w`: each is from then on what the other was. */
 case class SwapKeptViews(name: Seq[String], other: Seq[String]) extends ViewCommand {
   override protected def runIn(session: SparkSession): Seq[Row] = {
-    ViewTurns.both(session, name, other) { (v, w) =>
+    ViewLeases.both(session, name, other) { (v, w) =>
       Seq(v, w).foreach { view =>
         RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
       }

@@ -25,8 +25,8 @@ import org.apache.spark.sql.changelog.sources.tables.NetRows
  * that changes something is a new, complete snapshot.
  *
  * {{{
- *   <path>/batch-7/…       rows after batch 7, complete once _SUCCESS is there
- *   <path>/batch-9/…       rows after batch 9; batch 8 changed nothing
+ *   <path>/batch-7-2/…     rows after batch 7, complete once _SUCCESS is there
+ *   <path>/batch-9-3/…     rows after batch 9; batch 8 changed nothing
  * }}}
  *
  * A snapshot is made of the one before and the batch, so writing a batch again changes nothing.
@@ -62,7 +62,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     }
     if (!last.contains(batch.batchId)) {
       val before = last match {
-        case Some(id) => session.read.schema(batch.schema).format(provider).load(path(id))
+        case Some(id) => session.read.schema(batch.schema).format(provider).load(snapshots.path(id).toString)
         case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
       }
       val changes = batch.input.keyOrNone(options.key) match {
@@ -75,7 +75,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
       try {
         if (last.isEmpty || !changes.isEmpty) {
           val after = apply(before, changes, batch)
-          after.write.mode("overwrite").format(provider).save(path(batch.batchId))
+          after.write.mode("overwrite").format(provider).save(Snapshots.newPath(folder, batch.batchId).toString)
         }
       } finally changes.unpersist()
     }
@@ -106,6 +106,4 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
   }
 
   private def quotedOf(side: String, name: String) = col(s"$side.`${name.replace("`", "``")}`")
-
-  private def path(batchId: Long): String = Snapshots.path(folder, batchId).toString
 }

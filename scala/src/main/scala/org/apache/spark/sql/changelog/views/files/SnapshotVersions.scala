@@ -5,6 +5,8 @@ package org.apache.spark.sql.changelog.views.files
 
 import java.sql.Timestamp
 
+import scala.annotation.tailrec
+
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.json4s._
 import org.json4s.jackson.Serialization
@@ -15,22 +17,22 @@ import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 import org.apache.spark.sql.changelog.RowKind
-import org.apache.spark.sql.changelog.checkpoint.TextFile
+import org.apache.spark.sql.changelog.checkpoint.{Fence, TextFile}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.RowDifference
 
 /**
- * The snapshots a view has shown, by number. A version begins when the view shows another snapshot;
- * its changes are the rows by which that differs from the one before.
+ * The versions of a view: its rows, and what the view says. A version's changes are the rows by which it differs
+ * from the one before.
  *
  * {{{
- *   <home>/versions/7.json     where its rows are, their columns, and when it was shown
+ *   <home>/versions/7.json     where its rows are, their columns, what the view says, and when it was made
  * }}}
  *
- * The catalog knows the number of the version that is shown: a file with a higher one is of a
- * process that ended before it showed that.
+ * Only one process makes the file of a number, and the last file decides what the view is. The catalog has a copy of it:
+ * a file with a higher number than the catalog knows is of a process that ended before it told the catalog.
  */
 class SnapshotVersions(session: SparkSession, view: KeptView) {
   import SnapshotVersions._
@@ -40,15 +42,24 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-  /** The number for the snapshot in `path`, which is to be shown after version `shown`. */
-  def numberFor(path: Path, schema: StructType, shown: Option[Long]): Long =
-    shown.filter(read(_).exists(_.path == path.toString)).getOrElse {
-      val number = shown.fold(0L)(_ + 1)
-      val version = Version(path.toString, schema.json, System.currentTimeMillis())
-      file(number).write(Serialization.write(version))
-      forget(number)
-      number
+  /** The last version, and its number. */
+  def last: Option[(Long, Version)] = numbers.sorted.reverse.iterator
+    .flatMap(number => read(number).map(number -> _))
+    .nextOption()
+
+  /** Lets the view be another one from now on, unless it is that already. */
+  @tailrec
+  final def add(version: Version): Unit = {
+    val before = last
+    val dated = version.copy(at = System.currentTimeMillis())
+    if (!before.exists(_._2.copy(at = dated.at) == dated)) {
+      val number = before.fold(0L)(_._1 + 1)
+      Fence.check("record")
+      if (file(number).create(Serialization.write(dated))) forget(number)
+      // another process has added one, which is allowed to the last holder of the lease only
+      else add(version)
     }
+  }
 
   /** The generations whose rows were shown at some time after `time`, in milliseconds. */
   def shownSince(time: Long): Set[Path] = {
@@ -89,7 +100,9 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     throw ViewErrors.versionGone(view.name, number, None, number)
   }
 
-  private def step(before: Version, number: Long, version: Version): DataFrame = {
+  private def step(before: Version, number: Long, version: Version): DataFrame =
+    if (before.path == version.path) none
+    else {
     val (gone, come) = (load(before), load(version))
     val names = view.schema.fieldNames.toSeq
     val changes =
@@ -158,5 +171,14 @@ object SnapshotVersions {
   val CommitVersion = "_commit_version"
   val CommitTimestamp = "_commit_timestamp"
 
-  private case class Version(path: String, schema: String, at: Long)
+  /**
+   * @param properties
+   *   what the view says, as properties of a table
+   */
+  case class Version(path: String, schema: String, properties: Map[String, String], at: Long)
+
+  object Version {
+    def apply(path: Path, schema: StructType, properties: Map[String, String]): Version =
+      Version(path.toString, schema.json, properties, at = 0)
+  }
 }

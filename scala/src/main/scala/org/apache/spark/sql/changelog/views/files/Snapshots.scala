@@ -7,41 +7,67 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.classic.SparkSession
 
-/** The snapshots in a folder. */
+import org.apache.spark.sql.changelog.checkpoint.Fence
+
+/**
+ * The snapshots in a folder.
+ *
+ * {{{
+ *   batch-7-2     rows after batch 7, written by the holder of term 2
+ * }}}
+ * So a writer that has lost its lease changes no file of another one.
+ */
 class Snapshots(session: SparkSession, folder: Path) {
+  import Snapshots._
+
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
 
   /** The batch of the newest complete snapshot. */
-  def latest: Option[Long] = all.maxOption
+  def latest: Option[Long] = folders.find(isComplete).map(_._1)
 
-  def path(batchId: Long): Path = Snapshots.path(folder, batchId)
+  /** The complete snapshot of a batch. */
+  def path(batchId: Long): Path =
+    folders.find(folder => folder._1 == batchId && isComplete(folder)).get._2
+
+  /** The batches of those that are complete. */
+  def all: Seq[Long] = folders.filter(isComplete).map(_._1).distinct
 
   /** Deletes snapshots that were replaced longer than `retention` milliseconds ago. */
   def retire(retention: Long): Unit = {
     val oldest = System.currentTimeMillis() - retention
-    val sorted = all.sorted
-    sorted.zip(sorted.drop(1)).foreach { case (batchId, next) =>
-      if (files.getFileStatus(path(next)).getModificationTime < oldest) {
-        files.delete(path(batchId), true)
+    val found = folders
+    val complete = found.filter(isComplete).distinctBy(_._1).reverse
+    complete.zip(complete.drop(1)).foreach { case ((batchId, _), (_, next)) =>
+      if (files.getFileStatus(next).getModificationTime < oldest) {
+        found.filter(_._1 == batchId).foreach { case (_, path) => files.delete(path, true) }
       }
     }
   }
 
-  /** The batches of those that are complete. */
-  def all: Seq[Long] =
+  /** The newest first, also those that are not complete: first the batch, then the term. */
+  private def folders: Seq[(Long, Path)] =
     if (!files.exists(folder)) Nil
     else {
-      files.listStatus(folder).toSeq.map(_.getPath).flatMap { path =>
-        Some(path.getName)
-          .filter(_.startsWith(Snapshots.Prefix))
-          .flatMap(_.drop(Snapshots.Prefix.length).toLongOption)
-          .filter(_ => files.exists(new Path(path, "_SUCCESS")))
+      val found = files.listStatus(folder).toSeq.map(_.getPath).flatMap { path =>
+        path.getName.split('-') match {
+          case Array(Prefix, batch, term) =>
+            for (number <- batch.toLongOption; by <- term.toLongOption) yield (number, by, path)
+          case _ => None
+        }
+      }
+      found.sortBy { case (batch, term, _) => (-batch, -term) }.map { case (batch, _, path) =>
+        batch -> path
       }
     }
+
+  private def isComplete(snapshot: (Long, Path)): Boolean =
+    files.exists(new Path(snapshot._2, "_SUCCESS"))
 }
 
 object Snapshots {
-  val Prefix = "batch-"
+  private val Prefix = "batch"
 
-  def path(folder: Path, batchId: Long): Path = new Path(folder, s"$Prefix$batchId")
+  /** Where this thread's holder of the lease writes a snapshot. */
+  def newPath(folder: Path, batchId: Long): Path =
+    new Path(folder, s"$Prefix-$batchId-${Fence.term}")
 }

@@ -28,12 +28,15 @@ import org.apache.spark.sql.delta.{
   GeneratedColumn,
   NoMapping,
   OptimisticTransaction,
-  Snapshot
+  Snapshot,
+  TransactionExecutionObserver
 }
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.{DataType, StructType}
+
+import org.apache.spark.sql.changelog.checkpoint.Fence
 
 /**
  * Writes batches of changes into a Delta table without `MERGE`, each in a single commit. Deletion vectors mark
@@ -186,6 +189,49 @@ private[delta] object DeltaWrites extends Logging {
     val obstacle = obstacleIn(DeltaSnapshots.indexOf(found.location).getSnapshot, identity)
     obstacle.foreach(why => logDebug(s"Batches are merged into $table: $why"))
     Option.when(obstacle.isEmpty)(new DeltaWrites(session, table, identity, application))
+  }
+
+  /** Runs statements whose commits are checked against the fences of this thread, and change `properties`, too. */
+  def observed[T](properties: Option[DeltaProperties])(body: => T): T =
+    TransactionExecutionObserver.withObserver(new Observer(properties))(body)
+
+  /** Delta refuses to change metadata once files are written, which matters for columns only. */
+  private lazy val setMetadata =
+    classOf[OptimisticTransaction].getMethod("newMetadata_$eq", classOf[Option[_]])
+
+  /**
+   * Makes a transaction fail if its writer has lost a fence since it began. Who takes the fence changes a property of
+   * the table after that, with which Delta lets no transaction commit that began before.
+   */
+  private class Observer(properties: Option[DeltaProperties])
+      extends TransactionExecutionObserver {
+    @volatile private var started: Option[OptimisticTransaction] = None
+
+    override def createChild(): TransactionExecutionObserver = this
+
+    override def startingTransaction(
+        start: => OptimisticTransaction): OptimisticTransaction = {
+      val txn = start
+      started = Some(txn)
+      txn
+    }
+
+    override def preparingCommit[T](prepare: => T): T = {
+      for {
+        wanted <- properties
+        txn <- started
+        metadata = txn.metadata
+        values <- wanted.of(metadata.configuration) if values != metadata.configuration
+      } setMetadata.invoke(txn, Some(metadata.copy(configuration = values)))
+      Fence.check("commit")
+      prepare
+    }
+
+    override def beginDoCommit(): Unit = ()
+    override def beginBackfill(): Unit = ()
+    override def beginPostCommit(): Unit = ()
+    override def transactionCommitted(): Unit = ()
+    override def transactionAborted(): Unit = ()
   }
 
   /** Returns the reason why batches need `MERGE`. */

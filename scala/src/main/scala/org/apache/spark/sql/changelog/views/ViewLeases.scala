@@ -12,16 +12,16 @@ import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
+import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * Lets statements that write a view take turns: each meets it as the one before has left it. Spark
+ * Runs statements that write a view one after the other: each meets the view as the one before has left it. Spark
  * would end the query of the first when the second begins, and the first would be taken for done.
  *
- * Statements of this process wait for each other by a lock, and those of other processes by a
- * [[ViewLease]].
+ * Statements of this process wait for each other by a lock, and those of other processes by a [[ViewLease]].
  */
-object ViewTurns {
+object ViewLeases {
   private val locks = new ConcurrentHashMap[Path, ReentrantLock]()
   private val leases = new ConcurrentHashMap[Path, ViewLease]()
 
@@ -29,7 +29,9 @@ object ViewTurns {
   def apply[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T = {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
-      ViewSwap.settle(session, catalog.get(name))
+      val view = catalog.get(name)
+      ViewStorage(session, view.definition.provider).settle(view)
+      ViewSwap.settle(session, view)
       write(catalog.get(name))
     }
   }
@@ -46,8 +48,10 @@ object ViewTurns {
   def of[T](session: SparkSession, view: KeptView)(write: => T): T = {
     val lock = lockOf(view)
     lock.lockInterruptibly()
-    try if (lock.getHoldCount > 1) write else leased(session, view)(write)
-    finally lock.unlock()
+    try {
+      if (lock.getHoldCount > 1 && leaseOf(view).nonEmpty) write
+      else leased(session, view)(write)
+    } finally lock.unlock()
   }
 
   /** The same of two views. */
@@ -64,9 +68,9 @@ object ViewTurns {
     // of a query of this process that keeps the view, or a new one
     val lease = leaseOf(view).filter(_.use()).getOrElse(ViewLease.await(session, view))
     leases.put(view.definition.home, lease)
-    try write
+    try Fence.within(lease)(write)
     catch {
-      case _: Throwable if lease.isLost => throw ViewErrors.turnLost(view.name)
+      case _: Throwable if lease.isLost => throw ViewErrors.leaseLost(view.name)
     } finally {
       lease.release()
       // by which it was interrupted
@@ -74,20 +78,18 @@ object ViewTurns {
     }
   }
 
-  /** From now on it is a query's turn, for as long as that runs. */
+  /** The lease is a query's from now on, for as long as that runs. */
   private[views] def keep(view: KeptView, query: StreamingQuery): Unit =
     leaseOf(view).foreach(_.keep(query))
 
   /** A query that has kept the view has ended. */
   private[views] def letGo(view: KeptView): Unit = leaseOf(view).foreach(_.letGo())
 
-  /** The statement whose turn it is removes the view. */
+  /** The statement that holds the lease removes the view. */
   private[views] def leave(view: KeptView): Unit =
     Option(leases.remove(view.definition.home)).foreach(_.leave())
 
-  /**
-   * The statement whose turn it is moves the view. In its new place it is nobody's turn, but before that nobody else's.
-   */
+  /** The statement that holds the lease moves the view. Nobody else writes the view meanwhile. */
   private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
     val lease = Option(leases.remove(view.definition.home))
     lease.foreach(_.leave())

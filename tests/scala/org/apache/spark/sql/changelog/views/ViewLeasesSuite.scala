@@ -15,8 +15,8 @@ import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
 
 /** Statements that write one view, in one process at the same time. */
-class ViewTurnsSuite extends ViewTest {
-  import ViewTurnsSuite._
+class ViewLeasesSuite extends ViewTest {
+  import ViewLeasesSuite._
 
   override protected def provider: String = "delta"
 
@@ -52,7 +52,7 @@ class ViewTurnsSuite extends ViewTest {
     val session = spark.cloneSession()
     val next = Future(blocking(session.sql(second)))
     val view = new ViewCatalog(spark).get(Seq("v"))
-    while (!ViewTurns.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
+    while (!ViewLeases.isAwaited(view) && !next.isCompleted) Thread.sleep(20)
     assert(!next.isCompleted && !begun.isCompleted, next.value)
     after
     released.countDown()
@@ -130,7 +130,7 @@ class ViewTurnsSuite extends ViewTest {
   }
 }
 
-object ViewTurnsSuite {
+object ViewLeasesSuite {
   @volatile private var isHeld = new CountDownLatch(0)
   @volatile private var released = new CountDownLatch(0)
 

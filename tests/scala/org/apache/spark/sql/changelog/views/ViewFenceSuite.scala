@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views
+
+import java.io.File
+import java.nio.file.Files
+import java.util.concurrent.{Callable, Executors, ThreadPoolExecutor, TimeUnit}
+
+import scala.collection.mutable
+import scala.util.{Failure, Success, Try}
+
+import org.apache.spark.SparkThrowable
+
+import org.apache.spark.sql.changelog.checkpoint.Fence
+import org.apache.spark.sql.changelog.testing.{RowMultiset, Share}
+
+/**
+ * Another process takes the lease of a view at each effect of a statement, before and after the effect is checked. The
+ * statement changes nothing from then on.
+ */
+class ViewFenceSuite extends ViewTest {
+  import ViewFenceSuite._
+
+  private val query = "SELECT customer, sum(amount) AS total FROM plain GROUP BY customer"
+  private val other = "SELECT customer, max(amount) AS total FROM plain GROUP BY customer"
+
+  /** A thread that writes within no fence, as that of another process. */
+  private val elsewhere = Executors.newFixedThreadPool(1).asInstanceOf[ThreadPoolExecutor]
+  elsewhere.prestartAllCoreThreads()
+
+  override def afterAll(): Unit = {
+    elsewhere.shutdownNow()
+    super.afterAll()
+  }
+
+  override def beforeEach(): Unit = {
+    super.beforeEach()
+    run("CREATE TABLE plain (customer STRING, amount INT) USING delta")
+    run("INSERT INTO plain VALUES ('Ada', 1), ('Ben', 2)")
+  }
+
+  override def afterEach(): Unit = {
+    Fence.onEffect = (_, _) => ()
+    super.afterEach()
+    run("DROP MATERIALIZED VIEW IF EXISTS w")
+    run("DROP TABLE plain")
+  }
+
+  private def view: KeptView = new ViewCatalog(spark).get(Seq("v"))
+
+  private def leases: File = new File(view.definition.home.toUri.getPath, ViewLease.Folder)
+
+  private def renew(term: Long, hasEnded: Boolean): Unit = {
+    val holder = s"""{"owner": "another", "process": "1@elsewhere", "since": "today",
+      "renewals": 0, "isKept": false, "hasEnded": $hasEnded, "leaseMillis": 60000}"""
+    // with the checksum of the one before it could not be read
+    new File(leases, s".$term.crc").delete()
+    Files.writeString(new File(leases, s"$term").toPath, holder)
+    ()
+  }
+
+  /** Does what a process does that finds the lease expired. */
+  private def takeOver(): Long = {
+    val terms = leases.listFiles().flatMap(_.getName.toLongOption)
+    val term = terms.max + 1
+    renew(term, hasEnded = false)
+    terms.foreach(old => new File(leases, s"$old").delete())
+    ViewStorage(spark.cloneSession(), view.definition.provider).fence(view, term)
+    term
+  }
+
+  /** What readers of the view see. */
+  private def shown: Shown = {
+    val session = spark.newSession()
+    val properties = view.definition.toProperties
+    Shown(RowMultiset.of(session.sql("SELECT * FROM v").collect()), properties)
+  }
+
+  private def change(): Unit = {
+    run("UPDATE plain SET amount = amount + 3 WHERE customer = 'Ada'")
+    ()
+  }
+
+  /** The effects of a statement. */
+  private def effectsOf(statement: String): Seq[Effect] = {
+    val found = mutable.Buffer.empty[Effect]
+    Fence.onEffect = (name, isChecked) => {
+      val number = found.count(effect => effect.name == name && effect.isChecked == isChecked)
+      found += Effect(name, isChecked, number)
+    }
+    try run(statement)
+    finally Fence.onEffect = (_, _) => ()
+    found.toSeq
+  }
+
+  private def holdUp(statement: String, at: Effect): Unit = {
+    var term = 0L
+    var seen: Option[Shown] = None
+    var number = -1
+    Fence.onEffect = (name, isChecked) =>
+      if (name == at.name && isChecked == at.isChecked) {
+        number += 1
+        if (number == at.number) {
+          Fence.onEffect = (_, _) => ()
+          val taken = elsewhere.submit((() => (takeOver(), shown)): Callable[(Long, Shown)])
+          val (next, found) = taken.get(60, TimeUnit.SECONDS)
+          term = next
+          seen = Some(found)
+        }
+      }
+    val outcome = Try(run(statement))
+    assert(seen.nonEmpty, s"the statement never came there: $outcome")
+    outcome match {
+      case Failure(error: SparkThrowable) =>
+        assert(error.getCondition == "CHANGELOG_VIEW_LEASE_LOST")
+        // what was decided before may be told to the catalog afterwards
+        if (at != Effect("publish", isChecked = true, at.number)) assert(shown == seen.get)
+      // only what nobody needs was left to delete
+      case Success(_) => assert(at.isChecked && Set("delete", "publish")(at.name), statement)
+      case Failure(error) => throw error
+    }
+    renew(term, hasEnded = true)
+    change()
+    run("REFRESH MATERIALIZED VIEW v")
+    val now = view.definition.query
+    assert(RowMultiset.of(run("SELECT * FROM v")) == RowMultiset.of(run(now)))
+    assert(run("VERIFY MATERIALIZED VIEW v").isEmpty)
+  }
+
+  private val statements = Seq(
+    "REFRESH MATERIALIZED VIEW v",
+    "REFRESH MATERIALIZED VIEW v FULL",
+    s"ALTER MATERIALIZED VIEW v AS $other",
+    "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.lag' = '5 minutes')",
+    "ALTER MATERIALIZED VIEW v SET PARTITIONS 3",
+    "ALTER MATERIALIZED VIEW v RENAME TO w",
+    "DROP MATERIALIZED VIEW v")
+
+  for (format <- Seq("delta", "parquet"); statement <- statements) {
+    test(s"$format: $statement changes nothing after another process has taken the lease") {
+      def make(): Unit = {
+        run(s"CREATE MATERIALIZED VIEW v USING $format AS $query")
+        change()
+        run("REFRESH MATERIALIZED VIEW v")
+        change()
+      }
+      make()
+      // a catalog that has no compare-and-set gives and takes names without one
+      val effects = effectsOf(statement).filterNot { effect =>
+        effect.isChecked && Set("drop", "rename")(effect.name)
+      }
+      assert(effects.nonEmpty)
+      Seq("v", "w").foreach(name => run(s"DROP MATERIALIZED VIEW IF EXISTS $name"))
+      Share.of(effects, 3).foreach { effect =>
+        make()
+        withClue(s"at $effect of $effects: ")(holdUp(statement, effect))
+        run("DROP MATERIALIZED VIEW v")
+      }
+    }
+  }
+}
+
+object ViewFenceSuite {
+
+  /** What a reader sees of a view. */
+  private case class Shown(rows: RowMultiset, properties: Map[String, String])
+
+  /**
+   * An effect of a statement.
+   *
+   * @param number
+   *   how many of the same name come before
+   */
+  private case class Effect(name: String, isChecked: Boolean, number: Int)
+}
