@@ -130,10 +130,10 @@ class ChangelogConf:
     views_lease = Entry(
         "spark.sql.changelog.views.lease",
         str,
-        "The time after which another process may take over a view, if the process that writes "
-        "the view does not renew its lease. The writing process renews the lease six times in "
-        "this time. Choose a time longer than any pause of a process, such as garbage "
-        "collection.",
+        "The time after which the lease of a process that writes a view expires unless renewed. "
+        "Another process may then take the lease, and the first one writes nothing any more. The "
+        "lease is renewed six times in that time. Set a time longer than any pause of a process, "
+        "such as a garbage collection.",
     )
     views_state = Entry(
         "spark.sql.changelog.views.state",

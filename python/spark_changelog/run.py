@@ -148,7 +148,7 @@ class _Runner:
                 for what, rows in [
                     ("read", last.rows_read),
                     ("written", last.rows_written),
-                    ("retracted", last.rows_taken_back),
+                    ("retracted", last.rows_retracted),
                 ]
                 if rows is not None
             ]

@@ -40,7 +40,7 @@ class AnewOnlyIfAskedSuite
       reason: String = "CHANGELOG_TABLE_COLUMNS_CHANGED"): Unit = {
     val thrown = intercept[AnalysisException](run("REFRESH MATERIALIZED VIEW v"))
     assert(thrown.getCause.getMessage.contains(reason))
-    val error = checkError("CHANGELOG_VIEW_NOT_COMPUTED_ANEW")(throw thrown)
+    val error = checkError("CHANGELOG_VIEW_NOT_RECOMPUTABLE")(throw thrown)
     val parameters = error.getMessageParameters
     assert(parameters.get("obstacle").contains(obstacle), parameters)
     assert(parameters.get("reason").contains(reason), parameters)

@@ -185,14 +185,14 @@ class FollowedTablesSuite
     run("DROP TABLE customers")
     run(s"CREATE TABLE customers (customer INT, country STRING) $feed")
     def refused(statement: String, reason: String) = {
-      val error = checkError("CHANGELOG_VIEW_NOT_COMPUTED_ANEW")(run(statement))
+      val error = checkError("CHANGELOG_VIEW_NOT_RECOMPUTABLE")(run(statement))
       assert(error.getMessage.contains(s"[$reason]"), error.getMessage)
     }
     refused("REFRESH MATERIALIZED VIEW v INCREMENTAL  strict", "CHANGELOG_TABLE_REPLACED")
     run(
       "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('changelog.refreshPolicy' = 'incremental strict')")
     refused("REFRESH MATERIALIZED VIEW v", "CHANGELOG_TABLE_REPLACED")
-    assert(facts("Failure").contains("CHANGELOG_VIEW_NOT_COMPUTED_ANEW"), facts)
+    assert(facts("Failure").contains("CHANGELOG_VIEW_NOT_RECOMPUTABLE"), facts)
     run("REFRESH MATERIALIZED VIEW v FULL")
     run("INSERT INTO customers VALUES (1, 'NO')")
     check(revenue)

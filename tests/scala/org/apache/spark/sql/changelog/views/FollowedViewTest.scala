@@ -46,7 +46,7 @@ trait FollowedViewTest extends ViewTest {
   }
 
   /** How many rows the last statement says it has written and taken back. */
-  protected def counted: Row = lastRefresh("rows_written", "rows_taken_back")
+  protected def counted: Row = lastRefresh("rows_written", "rows_retracted")
 
   /** The view that follows it reads what has changed, and no more, and is right. */
   protected def checkSecond(rowsRead: Option[Long] = None): Unit = {

@@ -12,7 +12,7 @@ trait RefreshHistoryTests extends ViewTest {
   private def refreshes: Seq[String] =
     spark
       .sql("SHOW REFRESHES OF MATERIALIZED VIEW v")
-      .selectExpr("mode", "reason", "state", "rows_read", "rows_written", "rows_taken_back")
+      .selectExpr("mode", "reason", "state", "rows_read", "rows_written", "rows_retracted")
       .collect()
       .map(_.mkString(", "))
       .toSeq

@@ -15,28 +15,26 @@ class ViewStatementSuite extends AnyFunSuite with ChangelogSession with ErrorChe
   private def parse(sql: String) = spark.sessionState.sqlParser.parsePlan(sql)
 
   test("statements are understood in any case, with comments and quoted names") {
-    assert(parse("refresh materialized view a.b") == RefreshKeptView(Seq("a", "b"), None))
+    assert(parse("refresh materialized view a.b") == RefreshViews.one(Seq("a", "b"), None))
     assert(
       parse("-- x\n/* y */ REFRESH STREAMING TABLE `a b`.c FULL;") ==
-        RefreshKeptView(Seq("a b", "c"), Some(RefreshPolicy.Full)))
+        RefreshViews.one(Seq("a b", "c"), Some(RefreshPolicy.Full)))
     assert(
       parse("REFRESH MATERIALIZED VIEW v Incremental\n STRICT") ==
-        RefreshKeptView(Seq("v"), Some(RefreshPolicy.Strict)))
-    assert(parse("START MATERIALIZED VIEW v") == StartKeptView(Seq("v")))
-    assert(parse("STOP MATERIALIZED VIEW v") == StopKeptView(Seq("v")))
+        RefreshViews.one(Seq("v"), Some(RefreshPolicy.Strict)))
+    assert(parse("START MATERIALIZED VIEW v") == RefreshViews.start(Seq("v")))
+    assert(parse("STOP MATERIALIZED VIEW v") == RefreshViews.stop(Seq("v")))
     assert(
-      parse("DROP MATERIALIZED VIEW IF EXISTS v") == DropKeptView(
-        Seq("v"),
-        ifExists = true,
-        cascade = false))
-    assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == DescribeKeptView(Seq("v"), true))
+      parse("DROP MATERIALIZED VIEW IF EXISTS v") == ChangeViews
+        .drop(Seq("v"), ifExists = true, cascade = false))
+    assert(parse("DESC EXTENDED MATERIALIZED VIEW v") == ReadViews.describe(Seq("v"), true))
     assert(
       parse("VERIFY MATERIALIZED VIEW v SAMPLE 2.5 PERCENT") ==
-        VerifyKeptView(Seq("v"), Some(2.5)))
+        ReadViews.verify(Seq("v"), Some(2.5)))
     assert(
       parse("SHOW MATERIALIZED VIEWS FROM db LIKE 'v*'") ==
-        ShowKeptViews(Some("db"), Some("v*")))
-    assert(parse("show streaming tables") == ShowKeptViews(None, None))
+        ReadViews.show(Some("db"), Some("v*")))
+    assert(parse("show streaming tables") == ReadViews.show(None, None))
   }
 
   test("what Spark parses is left to it") {

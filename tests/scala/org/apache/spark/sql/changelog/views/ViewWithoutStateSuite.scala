@@ -73,7 +73,7 @@ class ViewWithoutStateSuite extends AnyFunSuite with ViewSession with BeforeAndA
       check()
       assert(last("mode", "reason") == Row("incremental", "the state was computed first"))
       // c3, c4 and c6 have other rows, and c5 has none
-      assert(last("rows_written", "rows_taken_back") == Row(3, 1))
+      assert(last("rows_written", "rows_retracted") == Row(3, 1))
       change()
       run("REFRESH MATERIALIZED VIEW v")
       check()

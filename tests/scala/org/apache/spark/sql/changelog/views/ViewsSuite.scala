@@ -6,7 +6,10 @@ package org.apache.spark.sql.changelog.views
 import java.io.File
 import java.nio.file.Files
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.commons.io.FileUtils
+import org.apache.hadoop.fs.FileSystem
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.catalog.{
@@ -14,6 +17,7 @@ import org.apache.spark.sql.catalyst.catalog.{
   ExternalCatalogEvent,
   ExternalCatalogEventListener
 }
+import org.apache.spark.sql.delta.DeltaLog
 
 /** Views made, kept and dropped by statements, however they are stored. */
 trait ViewTests extends ViewTest {
@@ -155,6 +159,26 @@ class DeltaViewsSuite extends ViewTests {
       assert(version == before + 1, statement)
     }
     check(wider)
+  }
+
+  test("delta: views are found without reading the logs of tables") {
+    def bytesRead = FileSystem.getGlobalStorageStatistics.iterator.asScala
+      .flatMap(statistics => Option(statistics.getLong("bytesRead")))
+      .map(_.longValue)
+      .sum
+    val names = (1 to 3).map(number => s"other_$number")
+    names.foreach(name => run(s"CREATE TABLE $name USING delta AS SELECT 1 AS a"))
+    try {
+      deliver("+I 1 Ada 30")
+      create(totals)
+      DeltaLog.clearCache()
+      val catalog = new ViewCatalog(spark)
+      val before = bytesRead
+      assert(catalog.list("default", "other_*").isEmpty)
+      assert(bytesRead == before)
+      assert(catalog.list("default", "*").map(_.name.table) == Seq("v"))
+      assert(bytesRead > before)
+    } finally names.foreach(name => run(s"DROP TABLE $name"))
   }
 
   test("delta: rows without a key hold no maps") {

@@ -13,10 +13,10 @@ package org.apache.spark.sql
  *   config       settings
  *                uses compat
  *   errors       everything a user can be told
- *   connectors   table formats: the only code that knows their classes, settings and errors
- *                uses errors
  *   checkpoint   files of a checkpoint of any streaming query, and the batches they tell of
  *                uses compat, errors
+ *   connectors   table formats: the only code that knows their classes, settings and errors
+ *                uses checkpoint, errors
  *   state        a state store that keeps rows in pages, for any streaming query
  *                uses compat, errors
  *   microbatch   what Spark knows of a batch while it plans and runs it, and what operators share in it

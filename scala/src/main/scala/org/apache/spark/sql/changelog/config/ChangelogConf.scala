@@ -152,11 +152,10 @@ object ChangelogConf {
     .createWithDefault(0L)
 
   val VIEW_LEASE: ConfigEntry[Long] = Setting("spark.sql.changelog.views.lease")
-    .doc(
-      "The time after which the lease of a process that writes a view expires unless renewed. " +
-        "Another process may then take the lease, and the first one writes nothing any more. The " +
-        "lease is renewed six times in that time. Set a time longer than any pause of a process, " +
-        "such as a garbage collection.")
+    .doc("The time after which the lease of a process that writes a view expires unless renewed. " +
+      "Another process may then take the lease, and the first one writes nothing any more. The " +
+      "lease is renewed six times in that time. Set a time longer than any pause of a process, " +
+      "such as a garbage collection.")
     .version("0.1.0")
     .timeConf(TimeUnit.MILLISECONDS)
     .checkValue(_ > 0, "must be positive")

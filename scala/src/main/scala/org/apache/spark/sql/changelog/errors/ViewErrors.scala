@@ -107,12 +107,12 @@ object ViewErrors {
    * @param obstacle
    *   the reason against an automatic recompute
    */
-  def notComputedAnew(
+  def notRecomputable(
       view: TableIdentifier,
       reason: String,
       obstacle: String,
       cause: Throwable): AnalysisException =
-    notAnew("CHANGELOG_VIEW_NOT_COMPUTED_ANEW", view, reason, obstacle, cause)
+    notAnew("CHANGELOG_VIEW_NOT_RECOMPUTABLE", view, reason, obstacle, cause)
 
   /**
    * @param reason

@@ -57,7 +57,7 @@ private[parser] object Statement {
   val all: Seq[Statement] = Seq(
     Statement(Create)(created),
     Statement(s"CREATE KIND [IF NOT EXISTS] v FROM w [AT $At]") { read =>
-      ForkKeptView(read.name("v"), read.name("w"), moment(read), read.has("EXISTS"))
+      CreateKeptView.fork(read.name("v"), read.name("w"), moment(read), read.has("EXISTS"))
     },
     Statement(s"EXPLAIN [CHANGELOG $Format] $Create")(explained),
     Statement(
@@ -66,40 +66,38 @@ private[parser] object Statement {
     Statement("ALTER KIND v {ADD | ALTER | CHANGE | CLUSTER | DROP | RECOVER | REPLACE} clause")(
       refused),
     Statement("EXPLAIN [CHANGELOG] ALTER KIND v AS query")(read =>
-      ExplainAlteredView(read.name("v"), queryOf(read))),
+      ChangeViews.explainQuery(read.name("v"), queryOf(read))),
     Statement("REFRESH KIND v [FULL | INCREMENTAL [STRICT] | WITH UPSTREAM]")(refreshed),
-    Statement("REFRESH KINDS [{IN | FROM} database]") { read =>
-      val database =
-        read.optional("database", read.name).map(name => RefreshKeptViews.OfDatabase(name.last))
-      RefreshKeptViews(database.getOrElse(RefreshKeptViews.All))
-    },
-    Statement("START KIND v")(read => StartKeptView(read.name("v"))),
-    Statement("STOP KIND v")(read => StopKeptView(read.name("v"))),
+    Statement("REFRESH KINDS [{IN | FROM} database]")(read =>
+      RefreshViews.all(read.optional("database", read.name).map(_.last))),
+    Statement("START KIND v")(read => RefreshViews.start(read.name("v"))),
+    Statement("STOP KIND v")(read => RefreshViews.stop(read.name("v"))),
     Statement("DROP KIND [IF EXISTS] v [CASCADE]")(read =>
-      DropKeptView(read.name("v"), read.has("EXISTS"), read.has("CASCADE"))),
+      ChangeViews.drop(read.name("v"), read.has("EXISTS"), read.has("CASCADE"))),
     Statement("{DESCRIBE | DESC} [EXTENDED] KIND [EXTENDED] v")(read =>
-      DescribeKeptView(read.name("v"), read.has("EXTENDED"))),
+      ReadViews.describe(read.name("v"), read.has("EXTENDED"))),
     Statement("VERIFY KIND v [SAMPLE n PERCENT]")(read =>
-      VerifyKeptView(read.name("v"), Option.when(read.has("SAMPLE"))(sample(read)))),
+      ReadViews.verify(read.name("v"), Option.when(read.has("SAMPLE"))(sample(read)))),
     Statement("WHY {KIND v [WHERE condition] | query}")(explainedRows),
-    Statement(s"RESTORE KIND v TO $At")(read => RestoreKeptView(read.name("v"), moment(read))),
+    Statement(s"RESTORE KIND v TO $At")(read =>
+      ChangeViews.restore(read.name("v"), moment(read))),
     Statement("COMPARE KIND v WITH [KIND] w")(read =>
-      CompareKeptView(read.name("v"), read.name("w"))),
-    Statement("SHOW REFRESHES OF [KIND] v")(read => ShowRefreshes(read.name("v"))),
+      ReadViews.compare(read.name("v"), read.name("w"))),
+    Statement("SHOW REFRESHES OF [KIND] v")(read => ReadViews.refreshes(read.name("v"))),
     Statement("SHOW KINDS [{IN | FROM} database] [[LIKE] 'pattern']")(read =>
-      ShowKeptViews(
+      ReadViews.show(
         read.optional("database", read.name).map(_.last),
         read.optional("'pattern'", read.text))),
     Statement(s"CREATE SAVEPOINT s $Of [AT BATCH n]")(read =>
-      CreateSavepoint(
+      SavepointCommands.create(
         read.word("s"),
         of(read),
         Option.when(read.has("BATCH"))(read.whole("n", 18)))),
-    Statement(s"SHOW SAVEPOINTS $Of")(read => ShowSavepoints(of(read))),
+    Statement(s"SHOW SAVEPOINTS $Of")(read => SavepointCommands.show(of(read))),
     Statement(s"DROP SAVEPOINT [IF EXISTS] s $Of")(read =>
-      DropSavepoint(read.word("s"), of(read), read.has("EXISTS"))),
+      SavepointCommands.drop(read.word("s"), of(read), read.has("EXISTS"))),
     Statement(s"FORK CHECKPOINT 'path' [AT $At] INTO 'new'")(read =>
-      ForkCheckpoint(read.text("'path'"), moment(read), read.text("'new'"))),
+      SavepointCommands.fork(read.text("'path'"), moment(read), read.text("'new'"))),
     Statement("EVOLVE CHECKPOINT 'path' INTO 'new' [TARGET table] AS query")(evolved),
     Statement("EXPLAIN EVOLVE CHECKPOINT 'path' AS query")(evolved),
     Statement("RESCALE CHECKPOINT 'path' INTO 'new' PARTITIONS n")(read =>
@@ -159,7 +157,7 @@ private[parser] object Statement {
       RefuseSecrets("to explain", Map.empty, create.query)
       val otherwise = ExplainChangelogCommand(create.query, format(read))
       creation(read, create, isReplaced = true) match {
-        case Some(command: CreateKeptView) => ExplainKeptView(command, otherwise)
+        case Some(command: CreateKeptView) => CreateKeptView.explain(command, otherwise)
         case _ => otherwise
       }
     case other => other
@@ -167,17 +165,17 @@ private[parser] object Statement {
 
   private def altered(read: ReadStatement): LogicalPlan = {
     val name = read.name("v")
-    if (read.has("AS")) AlterViewQuery(name, queryOf(read))
-    else if (read.has("PARTITIONS")) RescaleView(name, read.whole("n", 9).toInt)
-    else if (read.has("RENAME")) RenameKeptView(name, read.name("w"))
-    else if (read.has("SWAP")) SwapKeptViews(name, read.name("w"))
+    if (read.has("AS")) ChangeViews.query(name, queryOf(read))
+    else if (read.has("PARTITIONS")) ChangeViews.partitions(name, read.whole("n", 9).toInt)
+    else if (read.has("RENAME")) ChangeViews.rename(name, read.name("w"))
+    else if (read.has("SWAP")) ChangeViews.swap(name, read.name("w"))
     else {
       read.after("v", s"ALTER TABLE ${read.textOf("v")}") match {
         case SetTableProperties(_, properties) =>
           RefuseSecrets(read.textOf("v"), properties, LocalRelation())
-          AlterKeptView(name, properties, unset = Nil, ifExists = false)
+          ChangeViews.properties(name, properties, unset = Nil, ifExists = false)
         case UnsetTableProperties(_, keys, ifExists) =>
-          AlterKeptView(name, Map.empty, keys, ifExists)
+          ChangeViews.properties(name, Map.empty, keys, ifExists)
         case other => other
       }
     }
@@ -200,10 +198,10 @@ private[parser] object Statement {
 
   private def refreshed(read: ReadStatement): LogicalPlan = {
     val name = read.name("v")
-    if (read.has("UPSTREAM")) RefreshKeptViews(RefreshKeptViews.Upstream(name))
+    if (read.has("UPSTREAM")) RefreshViews.withUpstream(name)
     else {
       val policy = Seq("FULL", "INCREMENTAL", "STRICT").filter(read.has).mkString(" ")
-      RefreshKeptView(name, RefreshPolicy.find(policy))
+      RefreshViews.one(name, RefreshPolicy.find(policy))
     }
   }
 
@@ -214,7 +212,7 @@ private[parser] object Statement {
       val wanted = Option.when(read.has("WHERE")) {
         read.enclosed("condition", s"SELECT * FROM ${read.textOf("v")} WHERE")
       }
-      WhyKeptView(name, wanted.flatMap(_.collectFirst { case filter: Filter => filter }))
+      ReadViews.why(name, wanted.flatMap(_.collectFirst { case filter: Filter => filter }))
     }
 
   private def evolved(read: ReadStatement): LogicalPlan = EvolveCheckpoint(
@@ -226,13 +224,13 @@ private[parser] object Statement {
   private def format(read: ReadStatement): ExplainFormat =
     ExplainFormat(Seq("VERBOSE", "JSON", "HTML", "SVG").find(read.has).getOrElse("TEXT"))
 
-  private def of(read: ReadStatement): HasSavepoints =
-    if (read.has("CHECKPOINT")) OfCheckpoint(read.text("'path'")) else OfView(read.name("v"))
+  private def of(read: ReadStatement): SavepointOwner =
+    if (read.has("CHECKPOINT")) SavepointOwner.checkpoint(read.text("'path'"))
+    else ViewImage.savepointOwner(read.name("v"))
 
-  private def moment(read: ReadStatement): Moment =
-    if (read.has("BATCH")) Moment.AtBatch(read.whole("n", 18))
-    else if (read.has("SAVEPOINT")) Moment.AtSavepoint(read.word("s"))
-    else Moment.Newest
+  private def moment(read: ReadStatement): RestorePoint = RestorePoint(
+    Option.when(read.has("BATCH"))(read.whole("n", 18)),
+    Option.when(read.has("SAVEPOINT"))(read.word("s")))
 
   private def sample(read: ReadStatement): Double = {
     val percent = read.textOf("n").toDouble

@@ -23,11 +23,7 @@ import org.apache.spark.sql.changelog.errors.SavepointErrors
 case class Savepoint(name: String, batch: Long, created: Long, folder: Path) {
 
   /** From which a query can go on as it could from the one it was made of. */
-  def checkpoint: Path = Savepoint.checkpointIn(folder)
-}
-
-object Savepoint {
-  def checkpointIn(folder: Path): Path = new Path(folder, "checkpoint")
+  def checkpoint: Path = Savepoints.checkpointIn(folder)
 }
 
 /**
@@ -107,6 +103,9 @@ object Savepoints {
 
   /** The name of the folder that holds them. */
   val Folder = "savepoints"
+
+  /** Where the checkpoint of a savepoint lies in its folder. */
+  def checkpointIn(folder: Path): Path = new Path(folder, "checkpoint")
 
   private val Name = "savepoint.json"
 

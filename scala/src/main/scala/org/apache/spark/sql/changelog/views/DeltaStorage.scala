@@ -324,8 +324,14 @@ object DeltaStorage {
 
   /** Whether a definition is that of the table in this folder, renamed or not, and not of a table it was copied from. */
   def isOf(session: SparkSession, definition: ViewDefinition, table: Path): Boolean = {
+    val home = new Path(table, Folder).toUri.getPath
+    definition.generation.exists(new Path(_).getParent.toUri.getPath == home) ||
+    hasHome(session, table)
+  }
+
+  /** Whether generations, or the lease, of a view lie in the folder of a table. */
+  def hasHome(session: SparkSession, table: Path): Boolean = {
     val home = new Path(table, Folder)
-    definition.generation.exists(new Path(_).getParent.toUri.getPath == home.toUri.getPath) ||
     home.getFileSystem(session.sessionState.newHadoopConf()).exists(home)
   }
 

@@ -37,7 +37,7 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
   private def explained(mode: OutputMode): ChangelogOutput =
     optimized(toChangelog(mode).copy(explainOnly = true, streaming = true))
 
-  def mode(hasKey: Boolean): OutputMode = ViewKind.mode(kind, hasKey)
+  def mode(hasKey: Boolean): OutputMode = kind.mode(hasKey)
 
   /** Its changes, in the form its storage takes them. */
   def changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))

@@ -10,22 +10,23 @@ import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.{TableErrors, ViewErrors}
 
-/** Why a refresh has failed, as far as it matters for what is done then. */
-sealed trait RefreshFailure {
-  def error: Throwable
-}
+/**
+ * Why a refresh has failed, as far as it matters for what is done then.
+ *
+ * @param asksForAll
+ *   what has changed can't be told, but all rows can be read
+ * @param isOfRows
+ *   there are rows that the query can't be computed over, such as a divisor of zero; they may be mended
+ */
+final case class RefreshFailure(
+    error: Throwable,
+    asksForAll: Boolean = false,
+    isOfRows: Boolean = false)
 
 object RefreshFailure {
+  private def asking(error: Throwable) = RefreshFailure(error, asksForAll = true)
 
-  /** What has changed can't be told, but all rows can be read. */
-  final case class AsksForAll(error: Throwable) extends RefreshFailure
-
-  /** Rows that its query can't be computed over, such as a divisor of zero; they may be mended. */
-  final case class BadRows(error: Throwable) extends RefreshFailure
-
-  final case class Other(error: Throwable) extends RefreshFailure
-
-  def apply(error: Throwable): RefreshFailure = {
+  def of(error: Throwable): RefreshFailure = {
     val causes = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(Deepest).toSeq
     val conditions = causes.flatMap {
       case named: SparkThrowable => Option(named.getCondition).map(_ -> named)
@@ -35,27 +36,28 @@ object RefreshFailure {
       .collectFirst {
         case (condition, named: Throwable)
             if TableErrors.asksForAll(condition) || Changed(condition) =>
-          AsksForAll(named)
+          asking(named)
         case (Delta.OtherTable, named: Throwable) =>
-          AsksForAll(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
+          asking(ViewErrors.readTableReplaced(named.getMessage.linesIterator.next()))
         case (condition, named: Throwable) if condition.endsWith(OtherType) =>
-          AsksForAll(ViewErrors.readTableReplaced(firstSentence(named.getMessage)))
+          asking(ViewErrors.readTableReplaced(firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.LogGone(condition) =>
-          AsksForAll(TableErrors.filesGone(firstSentence(named.getMessage)))
+          asking(TableErrors.filesGone(firstSentence(named.getMessage)))
         case (condition, named: Throwable) if Delta.OnlyAppends(condition) =>
-          Other(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
+          RefreshFailure(ViewErrors.streamOfChangedTable(firstSentence(named.getMessage)))
       }
       .getOrElse {
         val isGone = conditions.map(_._1).exists(_.endsWith("FILE_NOT_EXIST"))
         if (isGone || causes.exists(_.isInstanceOf[FileNotFoundException])) {
           val file = causes.last.getMessage.linesIterator.next()
-          AsksForAll(TableErrors.filesGone(file))
-        } else if (conditions.exists { case (_, named) => isOfRows(named) }) BadRows(error)
-        else Other(error)
+          asking(TableErrors.filesGone(file))
+        } else if (conditions.exists { case (_, named) => hasStateOfRows(named) })
+          RefreshFailure(error, isOfRows = true)
+        else RefreshFailure(error)
       }
   }
 
-  private def isOfRows(error: SparkThrowable): Boolean =
+  private def hasStateOfRows(error: SparkThrowable): Boolean =
     Option(error.getSqlState).exists(state => OfRows.exists(state.startsWith))
 
   /** SQLSTATEs of what fails by the values of rows: cardinality, data, functions of users, `raise_error`. */

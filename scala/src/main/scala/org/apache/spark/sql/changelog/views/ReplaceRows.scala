@@ -5,13 +5,53 @@ package org.apache.spark.sql.changelog.views
 
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.Column
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions.{col, count_if}
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.views.history.RefreshReport
 
-/** Shows the rows of another generation of a view, and reports how many have been written and taken back. */
+/**
+ * What becomes of the rows that a view shows when those of another generation take their place.
+ *
+ * @param isOfAll
+ *   whether the rows that are shown don't matter
+ */
+sealed abstract class Replacement(val isOfAll: Boolean)
+
+object Replacement {
+
+  /**
+   * The view says something else, or has other columns: its table is another one to those who read its
+   * changes.
+   */
+  case object Anew extends Replacement(isOfAll = true)
+
+  /** All rows go, and all come. */
+  case object OfAll extends Replacement(isOfAll = true)
+
+  /**
+   * Those go and come that differ. Columns that the view didn't have are the last ones, and there were NULLs in them.
+   *
+   * @param key
+   *   columns that identify a new row, if any are known to: then a row of the same key has changed
+   */
+  case class OfDifference(key: Option[Seq[String]]) extends Replacement(isOfAll = false)
+
+  /**
+   * Of the rows that meet a condition, those go and come that differ; all others stay.
+   *
+   * @param condition
+   *   true or false for each row
+   * @param key
+   *   columns that identify a row, if any are known to
+   */
+  case class Within(condition: Column, key: Option[Seq[String]])
+      extends Replacement(isOfAll = false)
+}
+
+/** Shows the rows of another generation of a view, and reports how many have been written and retracted. */
 private[views] class ReplaceRows(
     session: SparkSession,
     storage: ViewStorage,

@@ -10,6 +10,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 
+import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
 /** The queries that keep views current in this process, until they are stopped. */
@@ -32,6 +33,10 @@ object RunningViews {
 
   /** The query that keeps the view current now. */
   def active(view: KeptView): Option[StreamingQuery] = last(view).filter(_.isActive)
+
+  /** Refuses a view that a query of this process keeps. */
+  def checkNone(view: KeptView): Unit =
+    active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
 
   /** The query that was started last, if it has not been stopped by a statement. */
   def last(view: KeptView): Option[StreamingQuery] =

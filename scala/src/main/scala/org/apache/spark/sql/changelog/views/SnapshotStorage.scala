@@ -132,8 +132,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   override def fence(view: KeptView, term: Long): Unit = {
     val versions = new SnapshotVersions(session, view)
     versions.last.foreach { case (_, version) =>
-      versions.add(version.copy(properties =
-        version.properties + (ViewDefinition.Term -> term.toString)))
+      versions.add(
+        version.copy(properties = version.properties + (ViewDefinition.Term -> term.toString)))
     }
   }
 

@@ -182,7 +182,7 @@ private[views] object TouchedPartitions {
     candidatesOf(query).groupMap(_.way.name)(_.column).toSeq.sortBy(_._1)
 
   private def candidatesOf(query: ViewQuery): Seq[Candidate] =
-    if (query.readsTime || query.obstacleToAnew.nonEmpty || query.views.nonEmpty) Nil
+    if (query.readsTime || query.whyNotRecomputable.nonEmpty || query.views.nonEmpty) Nil
     else {
       val plan = RowsAtOnce.withoutChanges(query.analyzed)
       query.followed.flatMap { way =>

@@ -17,6 +17,8 @@ import org.apache.spark.sql.catalyst.util.quoteIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager.SESSION_CATALOG_NAME
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Identifier}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
@@ -69,7 +71,7 @@ class ViewCatalog(session: SparkSession) {
     else {
       val table = catalog.getTableMetadata(name)
       if (table.tableType == CatalogTableType.VIEW) view(table)
-      else if (table.provider.exists(_.equalsIgnoreCase("delta"))) stored(name)
+      else if (isDelta(table)) stored(name)
       else None
     }
 
@@ -78,10 +80,22 @@ class ViewCatalog(session: SparkSession) {
     Try(find(identify(parts))).toOption.flatten
 
   /** The views in a database; a table that can't be read is none. */
-  def list(database: String, pattern: String): Seq[KeptView] =
-    catalog.listTables(database, pattern, includeLocalTempViews = false).flatMap { table =>
-      Try(find(table.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten
+  def list(database: String, pattern: String): Seq[KeptView] = {
+    val names = catalog.listTables(database, pattern, includeLocalTempViews = false)
+    catalog.getTablesByName(names).filter(mayBeView).flatMap { table =>
+      Try(find(table.identifier.copy(catalog = Some(SESSION_CATALOG_NAME)))).toOption.flatten
     }
+  }
+
+  /** Without reading the log of each Delta table: a view's has a folder of ours. */
+  private def mayBeView(table: CatalogTable): Boolean =
+    if (table.tableType == CatalogTableType.VIEW) table.properties.contains(ViewDefinition.Kind)
+    else
+      isDelta(table) && Try(DeltaStorage.hasHome(session, new Path(table.location)))
+        .getOrElse(true)
+
+  private def isDelta(table: CatalogTable): Boolean =
+    table.provider.exists(_.equalsIgnoreCase("delta"))
 
   /** The views of all databases. */
   def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap(list(_, "*"))
@@ -113,4 +127,33 @@ class ViewCatalog(session: SparkSession) {
       }
     }
   }
+}
+
+/**
+ * A view there is: its name, its columns and what it is.
+ *
+ * @param layout
+ *   how a table that is made for it is partitioned; of one that is there, the table
+ *   knows
+ */
+case class KeptView(
+    name: TableIdentifier,
+    schema: StructType,
+    definition: ViewDefinition,
+    layout: Seq[Transform] = Nil) {
+
+  /** What it is called in statements. */
+  def sql: String = name.quotedString
+
+  /** Whether it is kept as a Delta table, whose change data feed tells its changes. */
+  def isDelta: Boolean = definition.provider.equalsIgnoreCase("delta")
+
+  /** Whether its first columns have the same names and types. */
+  def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
+
+  private def columns: Seq[(String, DataType)] =
+    schema.map(field => field.name -> field.dataType)
+
+  /** What the query that keeps it is called. */
+  def queryName: String = s"view ${name.unquotedString}"
 }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.streaming.ProcessingTimeTrigger
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.Trigger
 
+import org.apache.spark.sql.changelog.OutputMode
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.Rescaling
 
@@ -57,7 +58,7 @@ case class ViewDefinition(
   private val options = CaseInsensitiveMap(properties)
 
   def policy: RefreshPolicy =
-    options.get(Policy).fold[RefreshPolicy](RefreshPolicy.Auto) { text =>
+    options.get(Policy).fold(RefreshPolicy.Auto) { text =>
       RefreshPolicy
         .find(text)
         .getOrElse(throw ViewErrors
@@ -183,6 +184,7 @@ object ViewDefinition extends CapturesConfig {
   /** All that can be said of a view, besides what its table knows. */
   private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
   private val Ours = "changelog."
+
   /** The names of properties that only we give. */
   val Prefix = "changelog.view."
 
@@ -259,4 +261,52 @@ object ViewDefinition extends CapturesConfig {
     all.collect {
       case (key, value) if key.startsWith(prefix) => key.drop(prefix.length) -> value
     }
+}
+
+/** What is kept: a query's rows as they change, or rows that, once written, stay. */
+final class ViewKind private (override val toString: String) {
+
+  /** The changes a table of this kind is kept by; `hasKey`: whether rows can be replaced by one. */
+  def mode(hasKey: Boolean): OutputMode =
+    if (this == ViewKind.StreamingTable) OutputMode.Append
+    else if (hasKey) OutputMode.Upsert
+    else OutputMode.Retract
+}
+
+object ViewKind {
+  val MaterializedView = new ViewKind("MATERIALIZED VIEW")
+
+  /** Its rows are written once: a query that would change them is refused. */
+  val StreamingTable = new ViewKind("STREAMING TABLE")
+
+  val values: Seq[ViewKind] = Seq(MaterializedView, StreamingTable)
+}
+
+/** How a view is brought up to date. */
+final class RefreshPolicy private (override val toString: String) {
+
+  /** Whether nothing is recomputed. */
+  def isIncremental: Boolean =
+    this == RefreshPolicy.Incremental || this == RefreshPolicy.Strict
+}
+
+object RefreshPolicy {
+
+  /** By changes if the query reads a stream or tables that can be followed, else in full. */
+  val Auto = new RefreshPolicy("auto")
+
+  /** By changes; a query that reads nothing whose changes can be told is refused. */
+  val Incremental = new RefreshPolicy("incremental")
+
+  /** The same; where changes can't be told, one error says so, whatever the reason. */
+  val Strict = new RefreshPolicy("incremental strict")
+
+  /** From scratch, each time. */
+  val Full = new RefreshPolicy("full")
+
+  val values: Seq[RefreshPolicy] = Seq(Auto, Incremental, Strict, Full)
+
+  /** The one that a text names, whatever spaces it has. */
+  def find(text: String): Option[RefreshPolicy] =
+    values.find(_.toString.equalsIgnoreCase(text.trim.replaceAll("\\s+", " ")))
 }

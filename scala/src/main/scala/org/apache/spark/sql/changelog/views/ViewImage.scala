@@ -15,6 +15,7 @@ import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.errors.{SavepointErrors, ViewErrors}
 import org.apache.spark.sql.changelog.savepoints._
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
  * A view as it was after a batch: its rows, the state from which its query goes on, and what it is.
@@ -38,12 +39,48 @@ class ViewImage private (
   /** When the batch was begun, in ms: all that was delivered by then is in the rows. */
   def time: Option[Long] = checkpoint.timeOf(batch)
 
+  /**
+   * Gives a view the rows and the state of this image, and the query that belongs to them. Both are made in a
+   * generation of its own, and shown at once; its next refresh goes on from there.
+   *
+   * @param mode
+   *   what the view's history calls it
+   * @param named
+   *   the folder of the generation that it gets, if that was chosen before
+   */
+  def restore(
+      creator: SparkSession,
+      into: KeptView,
+      mode: String,
+      reason: String,
+      named: Option[String] = None): Unit =
+    RefreshHistory.ofView(creator, into).remember { report =>
+      report.isFor(mode, reason)
+      time.foreach(report.isAsOf)
+      val layout = DeltaLayout.of(creator, into, view.schema)
+      val generation = named.getOrElse(ViewStorage.newGeneration(into.definition.home))
+      val definition =
+        into.definition.withQueryOf(view.definition).copy(generation = Some(generation))
+      val restored = KeptView(into.name, view.schema, definition, layout)
+      val storage = ViewStorage(ViewQuery.sessionFor(creator, definition), definition.provider)
+      val retention = definition.retention
+      ViewStorage.discarding(creator, restored) {
+        fork(restored.definition.checkpoint)
+        val how =
+          if (restored.beginsWithColumnsOf(into)) Replacement.OfDifference(key)
+          else Replacement.Anew
+        val staged = storage.stage(restored, rows, batch)
+        new ReplaceRows(creator, storage, report)(restored, staged, how)
+      }
+      ViewStorage.retire(creator, restored, into, retention)
+    }
+
   /** Makes the checkpoint with which a view goes on; its rows are put where it writes, so no sink has to know. */
   def fork(into: Path): Unit = checkpoint.fork(batch, into, noted = false)
 
   /** Lays all of it in a folder, from where it can be read later. */
   def write(folder: Path): Unit = {
-    fork(Savepoint.checkpointIn(folder))
+    fork(Savepoints.checkpointIn(folder))
     rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
     val noted =
       Noted(view.name.nameParts, view.definition.toProperties, view.schema.json, batch, key)
@@ -61,14 +98,21 @@ object ViewImage {
       batch: Long,
       key: Option[Seq[String]])
 
-  /** A view at one of the moments that it can go back to. */
-  def apply(session: SparkSession, view: KeptView, at: Moment): ViewImage = at match {
-    case Moment.Newest => ofBatch(session, view, None)
-    case Moment.AtBatch(batch) => ofBatch(session, view, Some(batch))
-    case Moment.AtSavepoint(name) =>
-      val kept = savepointsOf(session, view).get(name)
-      read(session, kept.folder).get
-  }
+  /** A view at one of the points that it can go back to. */
+  def apply(session: SparkSession, view: KeptView, at: RestorePoint): ViewImage =
+    at.savepoint match {
+      case Some(name) => read(session, savepointsOf(session, view).get(name).folder).get
+      case None => ofBatch(session, view, at.batch)
+    }
+
+  /** A view, whose savepoints hold its rows beside the checkpoint. A query that keeps the view current may run. */
+  def savepointOwner(name: Seq[String]): SavepointOwner = SavepointOwner(
+    session => savepointsOf(session, new ViewCatalog(session).get(name)),
+    (session, savepoint, batch) =>
+      ViewLeases(session, name) { view =>
+        val image = ViewImage(session, view, RestorePoint(batch))
+        savepointsOf(session, view).create(savepoint, image.batch)(image.write)
+      })
 
   /** They lie beside the generations of a view, for what is computed anew is the same view. */
   def savepointsOf(session: SparkSession, view: KeptView): Savepoints =
@@ -88,7 +132,7 @@ object ViewImage {
       val rows =
         session.read.schema(schema).format(formatOf(view)).load(rowsIn(folder).toString)
       val checkpoint =
-        new ForkableCheckpoint(session, Savepoint.checkpointIn(folder), shown(view))
+        new ForkableCheckpoint(session, Savepoints.checkpointIn(folder), shown(view))
       new ViewImage(session, view, noted.batch, checkpoint, rows, noted.key)
     }
 

@@ -17,8 +17,8 @@ import org.json4s._
 import org.json4s.jackson.Serialization
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.util.ThreadUtils
 
@@ -106,7 +106,7 @@ private[views] final class ViewLease private (
 
   /** The view has another folder now, where the lease ends. */
   def endAt(session: SparkSession, moved: KeptView): Unit = synchronized {
-    val there = Terms(session, moved, leaseMillis)
+    val there = termsOf(session, moved, leaseMillis)
     telling(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
   }
 
@@ -196,19 +196,11 @@ private[views] object ViewLease extends Logging {
   /** Waits for the lease. Refuses a view that a query of another process keeps. */
   def await(session: SparkSession, view: KeptView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
-    val terms = Terms(session, view, leaseMillis)
-    new Waiting(session, view, terms, leaseMillis).await()
-  }
-
-  private class Waiting(session: SparkSession, view: KeptView, terms: Terms, leaseMillis: Long) {
-    private val pause = math.max(math.min(leaseMillis / (2 * RenewalsOfLease), 1000), 1)
-
-    /**
-     * @param seen
-     *   what was read last, and when that was first read
-     */
+    val pause = math.max(math.min(leaseMillis / (2 * RenewalsOfLease), 1000), 1)
+    val terms = termsOf(session, view, leaseMillis)
+    // what was read last, and when that was first read
     @tailrec
-    final def await(seen: Option[(Holder, Long)] = None): ViewLease = {
+    def await(seen: Option[(Holder, Long)] = None): ViewLease = {
       val last = terms.last
       val found = last.flatMap(terms.read)
       def isExpired = seen.exists { case (holder, at) =>
@@ -221,7 +213,10 @@ private[views] object ViewLease extends Logging {
         val next = last.getOrElse(0L) + 1
         if (!terms.take(next)) await()
         else {
-          if (last.nonEmpty && !found.exists(_.hasEnded)) fence(next)
+          if (last.nonEmpty && !found.exists(_.hasEnded)) {
+            logWarning(log"The lease of a view has expired; its last holder is fenced off")
+            ViewStorage(session, view.definition.provider).fence(view, next)
+          }
           new ViewLease(view.name, terms, next, leaseMillis)
         }
       } else {
@@ -236,19 +231,12 @@ private[views] object ViewLease extends Logging {
         await(if (seen.isEmpty || isRenewed) Some(holder -> System.nanoTime()) else seen)
       }
     }
-
-    /** The last holder may still write: what it has begun must fail. */
-    private def fence(term: Long): Unit = {
-      logWarning(log"The lease of a view has expired; its last holder is fenced off")
-      ViewStorage(session, view.definition.provider).fence(view, term)
-    }
+    await()
   }
 
-  private object Terms {
-    def apply(session: SparkSession, view: KeptView, leaseMillis: Long): Terms = {
-      val folder = new Path(view.definition.home, Folder)
-      new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)
-    }
+  private def termsOf(session: SparkSession, view: KeptView, leaseMillis: Long): Terms = {
+    val folder = new Path(view.definition.home, Folder)
+    new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)
   }
 
   /** The files of one view. */

@@ -11,6 +11,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sources.tables.SharedMoments
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
+import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
 /**
  * Refreshes views in the order in which they read each other. One that fails leaves the others
@@ -45,4 +46,29 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
 
   private def isBehind(refreshed: RefreshedView): Boolean =
     Seq(RefreshedView.Failed, RefreshedView.Skipped).contains(refreshed.state)
+}
+
+/**
+ * What came of a view when several were to be refreshed.
+ *
+ * @param record
+ *   its refresh, if there was one that succeeded
+ * @param error
+ *   why it failed
+ */
+case class RefreshedView(
+    view: KeptView,
+    state: String,
+    record: Option[RefreshRecord] = None,
+    error: Option[Throwable] = None)
+
+object RefreshedView {
+  val Refreshed = "REFRESHED"
+  val Failed = "FAILED"
+
+  /** Not refreshed, since a view that it reads was not. */
+  val Skipped = "SKIPPED"
+
+  /** A query of this process keeps it up to date. */
+  val Running = "RUNNING"
 }

@@ -23,6 +23,7 @@ import org.apache.spark.sql.changelog.analysis.ResolvePassingTime
 import org.apache.spark.sql.changelog.compat.{BorrowedListeners, SparkRules}
 import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.evolution.Evolution
 import org.apache.spark.sql.changelog.identity.RecordedSettings
 import org.apache.spark.sql.changelog.plans.ChangelogOutput
 import org.apache.spark.sql.changelog.sinks.SinkInput
@@ -81,7 +82,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   def reads(view: TableIdentifier): Boolean = views.contains(view)
 
   /** Why it isn't computed anew unasked: then rows would be gone, or others. None if it can be. */
-  def obstacleToAnew: Option[String] = streams.headOption
+  def whyNotRecomputable: Option[String] = streams.headOption
     .map(stream => s"the stream $stream may have forgotten what it has sent")
     .orElse(Option.when(rowsDependOnTheirTime) {
       "its rows depend on when they came, by ROW_TTL, lookup or a table that is not followed"
@@ -177,6 +178,10 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   /** Its changes, in the form its storage takes them. */
   def changes: DataFrame = kept.changes
+
+  /** How it goes on with the state of another query. Refuses what can't. */
+  def evolutionFrom(before: KeptView): Evolution =
+    new Evolution(session, before.definition.checkpoint, changes.queryExecution.analyzed)
 
   /** Starts a query in its session, of which the listeners of the session that made it hear. */
   def start(query: => StreamingQuery): StreamingQuery = listeners.start(query)

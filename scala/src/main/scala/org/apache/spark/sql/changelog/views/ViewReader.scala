@@ -123,10 +123,8 @@ class ViewReader(session: SparkSession) {
     named += name
     stream(view).createOrReplaceTempView(name)
     // rows of a streaming table stay, unless it is computed anew
-    val types = view.definition.kind match {
-      case ViewKind.StreamingTable => ", change_types => map('insert', '+I')"
-      case ViewKind.MaterializedView => ""
-    }
+    val isStreamingTable = view.definition.kind == ViewKind.StreamingTable
+    val types = if (isStreamingTable) ", change_types => map('insert', '+I')" else ""
     val changeType = s"'${RowKind.ChangeTypeColumnName}'"
     session
       .sql(s"SELECT * FROM from_changelog(TABLE($name), $changeType$types)")

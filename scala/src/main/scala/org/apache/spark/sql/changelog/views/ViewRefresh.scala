@@ -36,7 +36,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
   /** As the policy says, or in the way that was `asked` for. */
   def refresh(asked: Option[RefreshPolicy]): Unit = {
-    RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    RunningViews.checkNone(view)
     val wasRefreshed = history.lastSuccess.nonEmpty
     history.remember { report =>
       SharedMoments.began(session).foreach(report.isAsOf)
@@ -143,7 +143,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   /** Whether rows that are computed from nothing are computed without state. */
   private lazy val computesLate: Boolean =
     query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
-      view.definition.kind == ViewKind.MaterializedView && query.obstacleToAnew.isEmpty &&
+      view.definition.kind == ViewKind.MaterializedView && query.whyNotRecomputable.isEmpty &&
       query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
 
   /**
@@ -164,27 +164,24 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     try catchUp(view, storage.sink(view), report)
     catch {
       case error: Throwable =>
-        val failure = RefreshFailure(error)
-        def mayCompute = policy == RefreshPolicy.Auto && query.obstacleToAnew.isEmpty
-        failure match {
-          // bad rows may be mended by now, and the batch that was begun would go on to meet them
-          case _: RefreshFailure.AsksForAll | _: RefreshFailure.BadRows if mayCompute =>
-            report.isFor("full", RefreshError(session, failure.error))
-            SharedMoments.forgetAll(session)
-            compute(Replacement.OfAll, report)
-          case RefreshFailure.AsksForAll(cause) => throw refused(cause, policy)
-          case _ => throw failure.error
-        }
+        val failure = RefreshFailure.of(error)
+        def mayCompute = policy == RefreshPolicy.Auto && query.whyNotRecomputable.isEmpty
+        // bad rows may be mended by now, and the batch that was begun would go on to meet them
+        if ((failure.asksForAll || failure.isOfRows) && mayCompute) {
+          report.isFor("full", RefreshError(session, failure.error))
+          SharedMoments.forgetAll(session)
+          compute(Replacement.OfAll, report)
+        } else throw if (failure.asksForAll) refused(failure.error, policy) else failure.error
     }
 
   /** What is said where all would have to be computed anew, and may not be. */
   private def refused(cause: Throwable, policy: RefreshPolicy): Throwable = {
     val obstacle =
       if (policy == RefreshPolicy.Strict) Some("INCREMENTAL STRICT forbids it")
-      else if (policy == RefreshPolicy.Auto) query.obstacleToAnew
+      else if (policy == RefreshPolicy.Auto) query.whyNotRecomputable
       else None
     obstacle.fold(cause) { obstacle =>
-      ViewErrors.notComputedAnew(view.name, RefreshError(session, cause), obstacle, cause)
+      ViewErrors.notRecomputable(view.name, RefreshError(session, cause), obstacle, cause)
     }
   }
 
@@ -223,7 +220,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
    * that can't be, or keeps nothing, all is computed anew, unless rows would be gone then.
    */
   def evolve(before: KeptView): Unit = {
-    val obstacle = if (history.lastSuccess.isEmpty) None else obstacleToAnew(before)
+    val obstacle = if (history.lastSuccess.isEmpty) None else whyNotRecomputable(before)
     history.remember { report =>
       report.isFor("full", RefreshReason.Replaced)
       val isDone =
@@ -241,13 +238,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   /** Why rows may not be computed anew that were those of another query. */
-  private def obstacleToAnew(before: KeptView): Option[String] =
+  private def whyNotRecomputable(before: KeptView): Option[String] =
     try {
       if (before.definition.policy == RefreshPolicy.Full) None
-      else new ViewQuery(session, before.definition).obstacleToAnew
+      else new ViewQuery(session, before.definition).whyNotRecomputable
     } catch {
       // as a table that it read may be gone
-      case _: AnalysisException => query.obstacleToAnew
+      case _: AnalysisException => query.whyNotRecomputable
     }
 
   /** Its table holds other rows, or is made anew where it is to be another one. */
@@ -262,11 +259,15 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
   }
 
   private def goesOn(before: KeptView, mustGoOn: Boolean, report: RefreshReport): Boolean = {
-    val evolution = new ViewEvolution(query, before)
-    val isUsed = evolution.keepsState || mustGoOn
+    val evolution = query.evolutionFrom(before)
+    val numKept = evolution.operators.count(_.isKept)
+    val isUsed = numKept > 0 || mustGoOn
     if (isUsed) {
-      report.isFor("evolved", evolution.summary)
-      compute(replacing(before), report, evolution.prepare)
+      val numNow = evolution.operators.count(_.state != "dropped")
+      val kept = s"$numKept of $numNow nodes have kept their state"
+      report.isFor("evolved", s"the query was changed; $kept")
+      // the view itself knows whose rows it shows
+      compute(replacing(before), report, evolution.prepare(_, held = None, noted = false))
     }
     isUsed
   }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.checkpoint.BatchLogs
 import org.apache.spark.sql.changelog.sources.tables.TableVersion
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
-import org.apache.spark.sql.changelog.views.verify.VerifyView
+import org.apache.spark.sql.changelog.views.verify.{VerificationRecord, VerifyView, ViewLog}
 
 /** What can be told of a view without reading its rows. */
 class ViewStatus(session: SparkSession, view: KeptView) {
@@ -100,7 +100,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   /** Why the last refresh failed, or the next one will. */
   def failure: Option[String] = misread.orElse(RunningViews.last(view) match {
     case Some(query) =>
-      query.exception.map(error => RefreshError(session, RefreshFailure(error).error))
+      query.exception.map(error => RefreshError(session, RefreshFailure.of(error).error))
     case None =>
       last.flatMap(record => record.error.map(error => s"${time(record.finished)}, $error"))
   })
@@ -109,7 +109,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     val counts = Seq(
       "read" -> record.rowsRead,
       "written" -> record.rowsWritten,
-      "taken back" -> record.rowsTakenBack)
+      "retracted" -> record.rowsRetracted)
     val rows = counts.collect { case (what, Some(count)) => s"$count rows $what" }
     val what = (record.mode +: rows).mkString(", ")
     s"${time(record.finished)}, $what in ${record.millis} ms"

@@ -128,6 +128,15 @@ object ViewStorage {
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
+  /** Deletes a generation if showing it fails. */
+  def discarding(session: SparkSession, staged: KeptView)(show: => Unit): Unit =
+    try show
+    catch {
+      case error: Throwable =>
+        discard(session, staged)
+        throw error
+    }
+
   /** Deletes a generation that is known not to be shown; what has failed may have come after that. */
   def discard(session: SparkSession, staged: KeptView): Unit = {
     val folder = staged.definition.folder

@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 
 import org.apache.spark.sql.changelog.checkpoint.{Fence, StagedFolder, TextFile}
-import org.apache.spark.sql.changelog.savepoints.Moment
+import org.apache.spark.sql.changelog.savepoints.RestorePoint
 
 /**
  * Two views change places: each gets what the other is, beside the readers that each has.
@@ -39,7 +39,7 @@ object ViewSwap {
     val place = folderOf(w)
     val hadoopConf = session.sessionState.newHadoopConf()
     val generation = ViewStorage.newGeneration(v.definition.home)
-    val before = ViewImage(session, v, Moment.Newest)
+    val before = ViewImage(session, v, RestorePoint())
     new StagedFolder(place, hadoopConf).fill(new IllegalStateException(s"$place is there")) {
       staged =>
         before.write(staged)
@@ -48,7 +48,8 @@ object ViewSwap {
     val mark = markOf(session, v)
     mark.write(w.name.nameParts.mkString("\n"))
     try {
-      new ViewRestore(session, ViewImage(session, w, Moment.Newest))(
+      ViewImage(session, w, RestorePoint()).restore(
+        session,
         v,
         Mode,
         s"it has changed places with ${w.sql}",
@@ -101,7 +102,7 @@ object ViewSwap {
   private def complete(session: SparkSession, view: KeptView, place: Path): Unit = {
     ViewImage.read(session, place).foreach { image =>
       val reason = s"it has changed places with ${image.view.sql}"
-      new ViewRestore(session, image)(view, Mode, reason)
+      image.restore(session, view, Mode, reason)
     }
     delete(session, place)
   }

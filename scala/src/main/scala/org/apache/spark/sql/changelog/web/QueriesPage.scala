@@ -128,7 +128,7 @@ private[web] class ViewsPage(session: () => SparkSession)
         Table.seconds(last.map(_.millis / 1000.0)),
         Table.count(last.flatMap(_.rowsRead)),
         Table.count(last.flatMap(_.rowsWritten)),
-        Table.count(last.flatMap(_.rowsTakenBack)),
+        Table.count(last.flatMap(_.rowsRetracted)),
         Table.text(status.failure))
     } catch {
       case NonFatal(error) =>
@@ -189,7 +189,7 @@ private[web] class ViewPage(session: () => SparkSession)
     Table.text(record.state),
     Table.count(record.rowsRead),
     Table.count(record.rowsWritten),
-    Table.count(record.rowsTakenBack),
+    Table.count(record.rowsRetracted),
     Table.text(record.error))
 
   /** Returns the plan, with the numbers of the last batch if a query is refreshing the view now. */

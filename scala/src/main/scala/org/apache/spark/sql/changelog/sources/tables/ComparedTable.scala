@@ -141,7 +141,7 @@ private[tables] object ComparedTable {
     unlike match {
       case Some(column) =>
         Left(s"its column ${column.name} of type ${column.dataType.sql} can't be compared")
-      case None => Right(FollowedWay.Copy(name, keyOf(relation), instead(relation)))
+      case None => Right(FollowedWay.copy(name, keyOf(relation), instead(relation)))
     }
   }
 

@@ -49,3 +49,12 @@ private[tables] trait FollowedTable {
     if (start.columns != now.columns) throw TableErrors.columnsChanged(name, start.version)
   }
 }
+
+/**
+ * How much a table holds, and how much of it has changed, in bytes of its files.
+ *
+ * @param changed
+ *   what is to be gone through to know what has changed. Of files that were written anew, rows that
+ *   stayed what they were count less: they only cancel out
+ */
+case class TableSize(inAll: Long, changed: Long)

@@ -63,12 +63,13 @@ object FollowedTables {
     relation match {
       case DeltaRelation(table) =>
         val hasFeed = table.snapshot.hasChangeFeed
-        val way = if (hasFeed) FollowedWay.DeltaFeed else FollowedWay.DeltaFiles
-        name.map(way(_)).toRight(NoName)
+        name
+          .map(name => if (hasFeed) FollowedWay.deltaFeed(name) else FollowedWay.deltaFiles(name))
+          .toRight(NoName)
       case Files(files) if name.nonEmpty && !keepsCopies && isListed(files) =>
-        Right(FollowedWay.Files(name.get))
+        Right(FollowedWay.files(name.get))
       case _ if name.exists(ChangingTable.isOne(session, _)) =>
-        Right(FollowedWay.Changes(name.get))
+        Right(FollowedWay.changes(name.get))
       case _ =>
         name.orElse(view).toRight(NoName).flatMap(ComparedTable.wayOf(_, relation))
     }
@@ -163,25 +164,22 @@ object FollowedTables {
       session: SparkSession,
       way: FollowedWay,
       from: (Path, TableVersion),
-      until: (Path, TableVersion)): Boolean = way match {
-    case _: FollowedWay.DeltaFeed | _: FollowedWay.DeltaFiles => from._2 == until._2
-    case _: FollowedWay.Files =>
-      def listed(read: (Path, TableVersion)) =
-        new FileListings(read._1, session.sessionState.newHadoopConf()).read(read._2.number)
-      from._2.columns == until._2.columns && listed(from) == listed(until)
-    case _ => false
+      until: (Path, TableVersion)): Boolean = {
+    def listed(read: (Path, TableVersion)) =
+      new FileListings(read._1, session.sessionState.newHadoopConf()).read(read._2.number)
+    if (way.isDelta) from._2 == until._2
+    else way.isFiles && from._2.columns == until._2.columns && listed(from) == listed(until)
   }
 
   private def filesOf(
       session: SparkSession,
-      way: FollowedWay): Option[(LogicalPlan, HadoopFsRelation)] = way match {
-    case _: FollowedWay.DeltaFeed | _: FollowedWay.DeltaFiles =>
+      way: FollowedWay): Option[(LogicalPlan, HadoopFsRelation)] =
+    if (!way.isDelta) None
+    else
       relationOf(session.table(way.name)) match {
         case relation @ Files(files) => Some((relation, files))
         case _ => None
       }
-    case _ => None
-  }
 
   /** @param options those of [[TableSourceProvider]] */
   private[tables] def open(

@@ -16,19 +16,29 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
  *   whether rows only come; if others change, all is computed anew
  * @param better
  *   why it is not followed better, and what to do about it
+ * @param by
+ *   what the source that gives the changes is told, where it is not the table's format that decides
+ * @param key
+ *   the columns that identify a row, as far as that is known; none if not
  */
-sealed abstract class FollowedWay(
-    val way: String,
-    val reads: String,
-    val rowsOnlyCome: Boolean,
-    val better: Option[String]) {
-  def name: String
+final case class FollowedWay private (
+    name: String,
+    way: String,
+    reads: String,
+    better: Option[String] = None,
+    rowsOnlyCome: Boolean = false,
+    by: Option[String] = None,
+    key: Seq[String] = Nil) {
 
-  /** The columns that identify a row, as far as that is known; none if not. */
-  def key: Seq[String] = Nil
+  /** Whether the table is one of Delta. */
+  def isDelta: Boolean = by.isEmpty && !rowsOnlyCome
 
-  /** What the source that gives the changes is told, see [[TableSourceProvider]]. */
-  def options: Map[String, String] = Map(FollowedWay.Table -> name)
+  /** Whether the table is followed by the list of its files. */
+  def isFiles: Boolean = by.isEmpty && rowsOnlyCome
+
+  /** The options of the source that gives the changes, see [[TableSourceProvider]]. */
+  def options: Map[String, String] =
+    Map(FollowedWay.Table -> name) ++ by.map(FollowedWay.By -> _)
 }
 
 object FollowedWay {
@@ -37,52 +47,42 @@ object FollowedWay {
   val Table = "table"
   val By = "by"
 
-  /** What the option `by` says where it is not the table's format that decides. */
   val ByCopy = "copy"
   val ByChanges = "changes"
 
-  final case class DeltaFeed(name: String)
-      extends FollowedWay(
-        "by its change data feed",
-        "the rows that have changed",
-        rowsOnlyCome = false,
-        None)
+  def deltaFeed(name: String): FollowedWay =
+    FollowedWay(name, "by its change data feed", "the rows that have changed")
 
-  final case class DeltaFiles(name: String)
-      extends FollowedWay(
-        "by the files that its versions add and remove",
-        "all rows of files in which a row has changed",
-        rowsOnlyCome = false,
-        Some(
-          "it has no change data feed: " +
-            s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
+  def deltaFiles(name: String): FollowedWay = FollowedWay(
+    name,
+    "by the files that its versions add and remove",
+    "all rows of files in which a row has changed",
+    Some(
+      "it has no change data feed: " +
+        s"ALTER TABLE $name SET TBLPROPERTIES (${Delta.ChangeFeed} = true)"))
 
-  final case class Files(name: String)
-      extends FollowedWay(
-        "by the list of its files",
-        "new files; when a file is replaced or removed, everything",
-        rowsOnlyCome = true,
-        Some(
-          "its format doesn't say which rows change: a Delta table does, and the property " +
-            "'changelog.follow' = 'copies' compares all rows with a copy"))
+  def files(name: String): FollowedWay = FollowedWay(
+    name,
+    "by the list of its files",
+    "new files; when a file is replaced or removed, everything",
+    Some(
+      "its format doesn't say which rows change: a Delta table does, and the property " +
+        "'changelog.follow' = 'copies' compares all rows with a copy"),
+    rowsOnlyCome = true)
 
-  final case class Changes(name: String)
-      extends FollowedWay(
-        "by the changes that its catalog gives",
-        "the rows that have changed",
-        rowsOnlyCome = false,
-        None) {
-    override def options: Map[String, String] = super.options + (By -> ByChanges)
-  }
+  def changes(name: String): FollowedWay = FollowedWay(
+    name,
+    "by the changes that its catalog gives",
+    "the rows that have changed",
+    by = Some(ByChanges))
 
   /** @param instead what would tell its changes */
-  final case class Copy(name: String, override val key: Seq[String], instead: String)
-      extends FollowedWay(
-        if (key.isEmpty) "by comparing all its rows with a copy"
-        else key.mkString("by comparing all its rows with a copy, primary key (", ", ", ")"),
-        "all rows, once",
-        rowsOnlyCome = false,
-        Some(s"nothing tells which of its rows change: $instead")) {
-    override def options: Map[String, String] = super.options + (By -> ByCopy)
-  }
+  def copy(name: String, key: Seq[String], instead: String): FollowedWay = FollowedWay(
+    name,
+    if (key.isEmpty) "by comparing all its rows with a copy"
+    else key.mkString("by comparing all its rows with a copy, primary key (", ", ", ")"),
+    "all rows, once",
+    Some(s"nothing tells which of its rows change: $instead"),
+    by = Some(ByCopy),
+    key = key)
 }

@@ -3,7 +3,9 @@
 
 package org.apache.spark.sql.changelog.views.changes
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
   Cast,
   Expression,
   Literal,
@@ -12,15 +14,20 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical.{
   FunctionSignature,
   InputParameter,
+  LeafNode,
   LogicalPlan,
   NamedParametersSupport
 }
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{IntegralType, LongType, NullType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
 
+import org.apache.spark.sql.changelog.compat.NamedStream
 import org.apache.spark.sql.changelog.errors.ChangelogErrors
 import org.apache.spark.sql.changelog.functions.FunctionArguments
+import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewStorage}
 
 /**
  * The SQL table function `changes`: the rows that came into a view and left it, for the next
@@ -78,4 +85,43 @@ object ChangesFunction {
         throw ChangelogErrors
           .argumentInvalid(Name, parameter, argument.sql, "the number of a version is expected")
     }
+}
+
+/**
+ * What a query calls `changes(…)`, until it is known whether it is read as a stream.
+ *
+ * @param from
+ *   the first version whose changes are wanted
+ * @param to
+ *   the last one
+ */
+case class ViewChanges(view: String, from: Option[Long], to: Option[Long]) extends LeafNode {
+  override def output: Seq[Attribute] = Nil
+  override lazy val resolved: Boolean = false
+}
+
+/** Reads the changes of a view from where it is stored, as a table or as a stream. */
+class ResolveViewChanges(creator: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsDown {
+    case NamedStream(changes: ViewChanges) => read(changes, isStream = true)
+    case changes: ViewChanges => read(changes, isStream = false)
+  }
+
+  private def read(changes: ViewChanges, isStream: Boolean): LogicalPlan = {
+    val session = castToImpl(creator)
+    val parts = session.sessionState.sqlParser.parseMultipartIdentifier(changes.view)
+    val view = new ViewCatalog(session).get(parts)
+    val storage = ViewStorage(session, view.definition.provider)
+    if (isStream) changes.to.foreach { last =>
+      throw ChangelogErrors.argumentInvalid(
+        ChangesFunction.Name,
+        "to_version",
+        last.toString,
+        "none: a stream has no last version")
+    }
+    val rows =
+      if (isStream) storage.changeStream(view, changes.from)
+      else storage.changes(view, changes.from.getOrElse(0L), changes.to)
+    rows.queryExecution.analyzed
+  }
 }

@@ -5,13 +5,18 @@ package org.apache.spark.sql.changelog.views.commands
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.StructField
+import org.apache.spark.sql.{Row, SparkSession => AnySession}
 
+import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.explain.{ExplainChangelogCommand, ExplainFormat}
+import org.apache.spark.sql.changelog.savepoints.RestorePoint
 import org.apache.spark.sql.changelog.views._
 
 /**
@@ -36,9 +41,10 @@ case class CreateKeptView(
     layout: Seq[Transform],
     ifNotExists: Boolean,
     replace: Boolean)
-    extends ViewCommand {
+    extends LeafRunnableCommand {
 
-  override protected def runIn(session: SparkSession): Seq[Row] = {
+  override def run(anySession: AnySession): Seq[Row] = {
+    val session = castToImpl(anySession)
     val catalog = new ViewCatalog(session)
     val full = catalog.identify(name)
     val old = catalog.find(full)
@@ -75,18 +81,8 @@ case class CreateKeptView(
     definition.following
   }
 
-  /** Creates a view with its first rows, or not at all. */
-  private def create(session: SparkSession, made: KeptView): Unit = {
-    val storage = ViewStorage(session, made.definition.provider)
-    val view = storage.create(made)
-    try ViewLeases.of(session, view)(new ViewRefresh(session, view).refresh(asked = None))
-    catch {
-      case error: Throwable =>
-        try storage.drop(view)
-        catch { case NonFatal(other) => error.addSuppressed(other) }
-        throw error
-    }
-  }
+  private def create(session: SparkSession, made: KeptView): Unit =
+    CreateKeptView.filled(session, made)(new ViewRefresh(session, _).refresh(asked = None))
 
   /** Readers see the old rows until the new ones are there, unless the format changes. */
   private def replaceView(
@@ -95,7 +91,7 @@ case class CreateKeptView(
       made: KeptView,
       checked: ViewQuery): Unit = {
     val definition = made.definition
-    RunningViews.active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
+    RunningViews.checkNone(view)
     if (checked.reads(view.name)) throw ViewErrors.recursive(view.name)
     new ViewDependencies(session).checkNoCycle(view.name, definition)
     if (definition.provider == view.definition.provider) {
@@ -111,5 +107,95 @@ case class CreateKeptView(
       ViewStorage(session, view.definition.provider).drop(view)
       create(session, made)
     }
+  }
+}
+
+object CreateKeptView {
+
+  /** Creates a view with its first rows, or not at all. */
+  private def filled(session: SparkSession, made: KeptView)(fill: KeptView => Unit): Unit = {
+    val storage = ViewStorage(session, made.definition.provider)
+    val view = storage.create(made)
+    try ViewLeases.of(session, view)(fill(view))
+    catch {
+      case error: Throwable =>
+        try storage.drop(view)
+        catch { case NonFatal(other) => error.addSuppressed(other) }
+        throw error
+    }
+  }
+
+  /**
+   * `CREATE MATERIALIZED VIEW w FROM v [AT BATCH n | AT SAVEPOINT s]`: makes another view of the same query,
+   * which goes on beside the first from the rows and the state that it had then.
+   */
+  def fork(
+      name: Seq[String],
+      from: Seq[String],
+      at: RestorePoint,
+      ifNotExists: Boolean): SqlCommand =
+    SqlCommand.unit("CREATE FROM", name, from, at, ifNotExists) { session =>
+      val catalog = new ViewCatalog(session)
+      val full = catalog.identify(name)
+      catalog.checkName(full)
+      if (catalog.exists(full)) {
+        if (!ifNotExists) throw ViewErrors.exists(full)
+      } else {
+        ViewLeases(session, from) { view =>
+          val image = ViewImage(session, view, at)
+          val definition =
+            view.definition.withQueryOf(image.view.definition).copy(generation = None)
+          val layout = DeltaLayout.of(session, view, image.view.schema)
+          val made = KeptView(full, image.view.schema, definition, layout)
+          val reason = s"it was made from ${view.sql} after batch ${image.batch}"
+          filled(session, made)(image.restore(session, _, "forked", reason))
+        }
+      }
+    }
+
+  /**
+   * `EXPLAIN CREATE MATERIALIZED VIEW`: how each source would be followed, and how the view would be
+   * kept. What is said beside the plan is left out of formats other than text.
+   *
+   * @param otherwise
+   *   explains a query that reads no changes
+   */
+  def explain(create: CreateKeptView, otherwise: ExplainChangelogCommand): SqlCommand = {
+    def beside(lines: Seq[String], plan: String): Row = otherwise.format match {
+      case _: ExplainFormat.Text => Row((lines :+ plan).mkString("\n"))
+      case _ => Row(plan)
+    }
+    SqlCommand("EXPLAIN CREATE", create, otherwise)(
+      _ => otherwise.output,
+      session => {
+        val query = new ViewQuery(session, create.define(session))
+        val followed = query.followed.flatMap { way =>
+          s"${way.name} is followed ${way.way}; a refresh reads ${way.reads}" +:
+            way.better.map(reason => s"  not better, since $reason").toSeq
+        }
+        val others = query.unfollowed.map { case (table, reason) =>
+          s"$table is not followed: $reason"
+        }
+        val views =
+          query.views.toSeq
+            .map(view => s"${view.quotedString} is followed by its changes")
+            .sorted
+        val streams =
+          query.streams.map(stream =>
+            s"$stream is a stream; a refresh reads what has come since the last one")
+        val partitions = TouchedPartitions.columnsOf(query).map { case (table, columns) =>
+          val together = columns.mkString(" or ")
+          s"if few partitions of $table have changed, rows of the same $together are " +
+            "recomputed instead of computing state"
+        }
+        val changes = followed ++ views ++ streams
+        if (changes.isEmpty) {
+          val recomputed = query.obstacles.map(reason => s"All is recomputed: $reason")
+          otherwise.run(session).map(row => beside(recomputed, row.getString(0)))
+        } else {
+          val tree = otherwise.withPartitions(session, query.output.explained)
+          otherwise.format(Seq(tree)).map(beside(changes ++ partitions ++ others, _))
+        }
+      })
   }
 }

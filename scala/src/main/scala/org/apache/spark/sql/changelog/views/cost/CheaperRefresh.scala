@@ -16,7 +16,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
   /** What both ways are expected to take, as far as earlier refreshes tell; none if only one is open. */
   def estimate(history: RefreshHistory): Option[RefreshEstimate] =
-    if (query.obstacleToAnew.nonEmpty) None
+    if (query.whyNotRecomputable.nonEmpty) None
     else
       new ViewInputs(query, view.definition.checkpoint).size
         .map(new RefreshCosts(history.newest(RefreshCosts.Last))(_))

@@ -62,7 +62,8 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     }
     if (!last.contains(batch.batchId)) {
       val before = last match {
-        case Some(id) => session.read.schema(batch.schema).format(provider).load(snapshots.path(id).toString)
+        case Some(id) =>
+          session.read.schema(batch.schema).format(provider).load(snapshots.path(id).toString)
         case None => session.createDataFrame(java.util.List.of[Row](), batch.schema)
       }
       val changes = batch.input.keyOrNone(options.key) match {
@@ -75,7 +76,10 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
       try {
         if (last.isEmpty || !changes.isEmpty) {
           val after = apply(before, changes, batch)
-          after.write.mode("overwrite").format(provider).save(Snapshots.newPath(folder, batch.batchId).toString)
+          after.write
+            .mode("overwrite")
+            .format(provider)
+            .save(Snapshots.newPath(folder, batch.batchId).toString)
         }
       } finally changes.unpersist()
     }

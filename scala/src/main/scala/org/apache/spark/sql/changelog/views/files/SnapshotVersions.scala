@@ -103,16 +103,16 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private def step(before: Version, number: Long, version: Version): DataFrame =
     if (before.path == version.path) none
     else {
-    val (gone, come) = (load(before), load(version))
-    val names = view.schema.fieldNames.toSeq
-    val changes =
-      if (NetRows.isCountable(view.schema.map(_.dataType))) {
-        NetRows.netted(of(gone, "delete").union(of(come, "insert")), names)
-      } else {
-        of(RowDifference(gone, come), "delete").union(of(RowDifference(come, gone), "insert"))
-      }
-    marked(changes, number, version.at)
-  }
+      val (gone, come) = (load(before), load(version))
+      val names = view.schema.fieldNames.toSeq
+      val changes =
+        if (NetRows.isCountable(view.schema.map(_.dataType))) {
+          NetRows.netted(of(gone, "delete").union(of(come, "insert")), names)
+        } else {
+          of(RowDifference(gone, come), "delete").union(of(RowDifference(come, gone), "insert"))
+        }
+      marked(changes, number, version.at)
+    }
 
   private def none: DataFrame = {
     val rows = session.createDataFrame(java.util.List.of[Row](), view.schema)

@@ -36,7 +36,7 @@ case class RefreshRecord(
     versions: Map[String, String] = Map.empty,
     rowsRead: Option[Long] = None,
     rowsWritten: Option[Long] = None,
-    rowsTakenBack: Option[Long] = None,
+    rowsRetracted: Option[Long] = None,
     stateRows: Option[Long] = None,
     stateBytes: Option[Long] = None,
     estimate: Option[RefreshEstimate] = None,
@@ -48,4 +48,30 @@ case class RefreshRecord(
   def state: String = if (succeeded) "SUCCEEDED" else "FAILED"
 
   def millis: Long = finished - started
+}
+
+/**
+ * How much a refresh had to read, and how long it was expected to take.
+ *
+ * @param bytesInAll
+ *   what the tables hold that the query reads
+ * @param bytesChanged
+ *   what was to be gone through to know what has changed in them; none if that was not asked, as
+ *   when a view is made
+ * @param incrementalSeconds
+ *   by what has changed; none if no earlier refresh tells
+ * @param fullSeconds
+ *   by computing all anew
+ */
+case class RefreshEstimate(
+    bytesInAll: Long,
+    bytesChanged: Option[Long] = None,
+    incrementalSeconds: Option[Double] = None,
+    fullSeconds: Option[Double] = None)
+
+/** Why a view was refreshed in the way it was, where others have to know that later. */
+object RefreshReason {
+  val New = "the view is new"
+  val Replaced = "the view was replaced"
+  val StateMissing = "the state was computed first"
 }

@@ -5,7 +5,10 @@ package org.apache.spark.sql.changelog.views.history
 
 import java.time.Instant
 
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.util.Utils
 
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
@@ -40,7 +43,7 @@ class RefreshReport {
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
 
   def changed(written: Long, takenBack: Long): Unit =
-    record = record.copy(rowsWritten = Some(written), rowsTakenBack = Some(takenBack))
+    record = record.copy(rowsWritten = Some(written), rowsRetracted = Some(takenBack))
 
   /** Changes arrived while it ran, and are in the view up to its last batch. */
   def ran(query: StreamingQuery): Unit = {
@@ -68,11 +71,42 @@ class RefreshReport {
       case Some(sink: ChangelogSink) =>
         record = record.copy(
           rowsWritten = Some(sink.counts.written),
-          rowsTakenBack = Some(sink.counts.takenBack))
+          rowsRetracted = Some(sink.counts.takenBack))
       case _ =>
     }
   }
 
   def finished(error: Option[String]): RefreshRecord =
     record.copy(finished = System.currentTimeMillis(), error = error)
+}
+
+/** Says in a line why a refresh failed, without secrets. */
+object RefreshError {
+  private val Longest = 1000
+
+  def apply(session: SparkSession, error: Throwable): String = {
+    val cause = named(error).getOrElse(chain(error).last)
+    val message = Option(cause.getMessage).getOrElse(error.getClass.getName)
+    val line = message.linesIterator.map(_.trim).find(_.nonEmpty).getOrElse("")
+    Utils.redact(session.sessionState.conf.stringRedactionPattern, line).take(Longest)
+  }
+
+  /** The error that says what has failed, without what Spark has wrapped it in. */
+  def causeOf(error: Throwable): Throwable = named(error).getOrElse(error)
+
+  /** What has a name of its own: Spark wraps what fails in a stream, a task or a thread. */
+  private def named(error: Throwable): Option[Throwable] = {
+    val conditions = chain(error).collect {
+      case cause: SparkThrowable if cause.getCondition != null => cause -> cause.getCondition
+    }
+    conditions
+      .find { case (_, condition) => condition.startsWith("CHANGELOG") }
+      .orElse(conditions.find { case (_, condition) => !wrappers.contains(condition) })
+      .map { case (cause, _) => cause: Throwable }
+  }
+
+  private def chain(error: Throwable): Seq[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).toSeq
+
+  private val wrappers = Set("STREAM_FAILED", "INTERNAL_ERROR", "TASK_WRITE_FAILED")
 }

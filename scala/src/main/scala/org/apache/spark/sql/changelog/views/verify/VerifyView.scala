@@ -3,12 +3,17 @@
 
 package org.apache.spark.sql.changelog.views.verify
 
+import org.apache.hadoop.fs.Path
+import org.json4s._
+import org.json4s.jackson.Serialization
+
 import org.apache.spark.sql.classic.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Column, Row}
 
+import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
 import org.apache.spark.sql.changelog.views._
@@ -128,4 +133,27 @@ object VerifyView {
   /** The columns of the result. */
   def schemaOf(view: KeptView): StructType =
     StructType(StructField(Difference, StringType, nullable = false) +: view.schema.fields)
+}
+
+/**
+ * When a view was last compared with its query, and what came of it.
+ *
+ * @param rows
+ *   how many were compared: those of the view or those of its query, whichever are more
+ * @param differences
+ *   how many rows differ; one more than are shown, if there are more
+ */
+case class VerificationRecord(at: Long, sample: Option[Double], rows: Long, differences: Long)
+
+/** What is known of the rows of a generation, kept next to its checkpoint. */
+class ViewLog(session: SparkSession, folder: Path) {
+  private implicit val formats: Formats = Serialization.formats(NoTypeHints)
+  private val verification =
+    new TextFile(new Path(folder, "verification.json"), session.sessionState.newHadoopConf())
+
+  def verified(record: VerificationRecord): Unit =
+    verification.write(Serialization.write(record))
+
+  def lastVerification: Option[VerificationRecord] =
+    verification.find().map(Serialization.read[VerificationRecord](_))
 }

@@ -209,8 +209,7 @@ private[delta] object DeltaWrites extends Logging {
 
     override def createChild(): TransactionExecutionObserver = this
 
-    override def startingTransaction(
-        start: => OptimisticTransaction): OptimisticTransaction = {
+    override def startingTransaction(start: => OptimisticTransaction): OptimisticTransaction = {
       val txn = start
       started = Some(txn)
       txn

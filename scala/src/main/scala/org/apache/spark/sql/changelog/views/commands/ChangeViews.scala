@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.SqlCommand
+import org.apache.spark.sql.changelog.checkpoint.{BatchLogs, Fence}
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.evolution.{OperatorSpread, Rescaling, StatePlan}
+import org.apache.spark.sql.changelog.savepoints.RestorePoint
+import org.apache.spark.sql.changelog.views._
+
+/** Statements that change what a view is, or remove it. */
+object ChangeViews {
+
+  /** Runs a change of a view that no query of this process keeps. */
+  private def changing[T](session: SparkSession, name: Seq[String])(change: KeptView => T): T =
+    ViewLeases(session, name) { view =>
+      RunningViews.checkNone(view)
+      change(view)
+    }
+
+  /**
+   * `ALTER MATERIALIZED VIEW v SET TBLPROPERTIES (…)` and `UNSET TBLPROPERTIES [IF EXISTS] (…)`. A
+   * query that keeps the view now goes on as it is; one of files in another process is an obstacle.
+   */
+  def properties(
+      name: Seq[String],
+      set: Map[String, String],
+      unset: Seq[String],
+      ifExists: Boolean): LogicalPlan =
+    SqlCommand.unit("ALTER PROPERTIES", name, set, unset, ifExists) { session =>
+      def alter(view: KeptView): Unit = {
+        val old = view.definition.properties
+        def is(name: String)(other: String) = name.equalsIgnoreCase(other)
+        if (!ifExists) unset.find(name => !old.keys.exists(is(name))).foreach { name =>
+          throw ViewErrors.propertyUnknown(name, old.keys.toSeq)
+        }
+        val replaced = unset ++ set.keys
+        val kept = old.filterNot { case (name, _) => replaced.exists(is(name)) }
+        val altered = view.definition.copy(properties = kept ++ set).check()
+        val definition =
+          if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
+        ViewStorage(session, definition.provider).alter(view, definition)
+      }
+      // what the catalog says of files is changed as a whole, as each batch of the query does
+      if (new ViewCatalog(session).get(name).isDelta) {
+        ViewLeases.besideQuery(session, name)(alter)
+      } else ViewLeases(session, name)(alter)
+    }
+
+  /**
+   * `ALTER MATERIALIZED VIEW v AS query`: the view has the rows of another query from now on. Operators that
+   * mean the same as before keep their state. Readers see the old rows until the new ones are there.
+   */
+  def query(name: Seq[String], query: String): LogicalPlan =
+    SqlCommand.unit("ALTER AS", name, query) { session =>
+      changing(session, name) { view =>
+        val altered = withQuery(session, view, query)
+        new ViewDependencies(session).checkNoCycle(view.name, altered.definition)
+        new ViewRefresh(session, altered).evolve(view)
+      }
+    }
+
+  /**
+   * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator. Returns no rows for a
+   * view without state, which is recomputed.
+   */
+  def explainQuery(name: Seq[String], query: String): LogicalPlan =
+    SqlCommand("EXPLAIN ALTER AS", name, query)(
+      _ => StatePlan.columns,
+      session => {
+        val view = new ViewCatalog(session).get(name)
+        val altered = withQuery(session, view, query)
+        if (ViewRefresh.isWithoutState(session, view)) Nil
+        else new ViewQuery(session, altered.definition).evolutionFrom(view).operators.map(_.toRow)
+      })
+
+  private def withQuery(session: SparkSession, view: KeptView, query: String): KeptView = {
+    val definition = view.definition.copy(query = query, temporaryViews = None)
+    val changed = new ViewQuery(session, definition).check()
+    if (changed.reads(view.name)) throw ViewErrors.recursive(view.name)
+    val schema = new ViewColumns(view.name, Nil)(changed, session)._2
+    val known = definition.copy(temporaryViews = Some(changed.temporaryViews))
+    KeptView(view.name, schema, known, DeltaLayout.of(session, view, schema))
+  }
+
+  /**
+   * `ALTER MATERIALIZED VIEW v SET PARTITIONS n`: the query that keeps the view has its state in so many partitions from
+   * now on. The rows that are shown stay as they are.
+   *
+   * The new checkpoint is made beside the one there is, and then named by the view's definition, in one step.
+   */
+  def partitions(name: Seq[String], numPartitions: Int): LogicalPlan =
+    SqlCommand("ALTER PARTITIONS", name, numPartitions)(
+      _ => OperatorSpread.columns,
+      session =>
+        changing(session, name) { view =>
+          ViewRefresh.computeState(session, view)
+          val checkpoint = view.definition.checkpoint
+          Rescaling.check(checkpoint, numPartitions)
+          val files = checkpoint.getFileSystem(session.sessionState.newHadoopConf())
+          val rescaled = view.definition.inPartitions(numPartitions)
+          val batches = new BatchLogs(session, checkpoint)
+          val spread =
+            if (!files.exists(checkpoint)) Nil
+            else if (batches.lastBegun.orElse(batches.lastDone).nonEmpty)
+              new Rescaling(session, checkpoint, numPartitions).write(rescaled.checkpoint)
+            else {
+              // nothing has arrived yet, and what will is followed with so many
+              files.mkdirs(rescaled.checkpoint)
+              Nil
+            }
+          ViewStorage(session, view.definition.provider).alter(view, rescaled)
+          files.delete(checkpoint, true)
+          spread.map(_.toRow)
+        })
+
+  /** `ALTER MATERIALIZED VIEW v RENAME TO w`: it goes on under the other name, in the same database. */
+  def rename(name: Seq[String], to: Seq[String]): LogicalPlan =
+    SqlCommand.unit("ALTER RENAME", name, to) { session =>
+      ViewLeases(session, name) { view =>
+        val catalog = new ViewCatalog(session)
+        val target = catalog.identify(to)
+        catalog.checkName(target)
+        RunningViews.checkNone(view)
+        if (target.database != view.name.database) {
+          throw ViewErrors.clauseNotSupported(
+            view.sql,
+            "A name in another database",
+            "Make a view there, and drop this one.")
+        }
+        if (catalog.exists(target)) throw ViewErrors.exists(target)
+        val readers = new ViewDependencies(session).readersOf(view)
+        if (readers.nonEmpty) throw ViewErrors.nameIsRead(view.name, readers.map(_.name))
+        // a batch is known by the name of the table that it is written to
+        val logs = new BatchLogs(session, view.definition.checkpoint)
+        if (logs.lastBegun != logs.lastDone) {
+          throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
+        }
+        Fence.check("rename")
+        // its folder may move, and the lease with it
+        ViewLeases.moving(session, view) {
+          ViewStorage(session, view.definition.provider).rename(view, target)
+          catalog.get(target.nameParts)
+        }
+      }
+    }
+
+  /** `ALTER MATERIALIZED VIEW v SWAP WITH w`: each is from then on what the other was. */
+  def swap(name: Seq[String], other: Seq[String]): LogicalPlan =
+    SqlCommand.unit("ALTER SWAP", name, other) { session =>
+      ViewLeases.both(session, name, other) { (v, w) =>
+        Seq(v, w).foreach(RunningViews.checkNone)
+        if (v.definition.provider != w.definition.provider) {
+          throw ViewErrors.clauseNotSupported(
+            v.sql,
+            s"SWAP with ${w.sql}, which is stored USING ${w.definition.provider}",
+            s"Make that one USING ${v.definition.provider}.")
+        }
+        val dependencies = new ViewDependencies(session)
+        dependencies.checkNoCycle(v.name, w.definition)
+        dependencies.checkNoCycle(w.name, v.definition)
+        if (v.name != w.name) ViewSwap(session, v, w)
+      }
+    }
+
+  /**
+   * `RESTORE MATERIALIZED VIEW v TO BATCH n | TO SAVEPOINT s`: the view has the rows, the state and the query
+   * that it had then, and goes on from there.
+   */
+  def restore(name: Seq[String], to: RestorePoint): LogicalPlan =
+    SqlCommand.unit("RESTORE", name, to) { session =>
+      changing(session, name) { view =>
+        val image = ViewImage(session, view, to)
+        new ViewDependencies(session).checkNoCycle(view.name, image.view.definition)
+        val from = to.savepoint.fold("")(name => s"the savepoint $name, ")
+        val reason = s"it was put back to ${from}batch ${image.batch}"
+        image.restore(session, view, "restored", reason)
+      }
+    }
+
+  /**
+   * `DROP MATERIALIZED VIEW [IF EXISTS] v [CASCADE]`: stops it, and deletes its rows and its
+   * checkpoint.
+   *
+   * @param cascade
+   *   whether the views that read it go as well; else it stays if there are any
+   */
+  def drop(name: Seq[String], ifExists: Boolean, cascade: Boolean): LogicalPlan =
+    SqlCommand.unit("DROP", name, ifExists, cascade) { session =>
+      def drop(view: KeptView): Unit = ViewLeases(session, view.name.nameParts) { now =>
+        RunningViews.stop(now)
+        Fence.check("drop")
+        ViewLeases.leave(now)
+        ViewStorage(session, now.definition.provider).drop(now)
+      }
+      val catalog = new ViewCatalog(session)
+      if (!ifExists || catalog.exists(catalog.identify(name))) {
+        val view = catalog.get(name)
+        val dependencies = new ViewDependencies(session)
+        val readers = dependencies.readersOf(view).filter(_.name != view.name)
+        if (readers.isEmpty) drop(view)
+        else if (!cascade) throw ViewErrors.isRead(view.name, readers.map(_.name))
+        else {
+          val all = dependencies.withReaders(Seq(view))
+          dependencies.ordered(all).reverse.foreach(drop)
+        }
+      }
+    }
+}

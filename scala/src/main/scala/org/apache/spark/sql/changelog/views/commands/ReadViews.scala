@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import java.sql.Timestamp
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Filter,
+  LocalRelation,
+  LogicalPlan,
+  SubqueryAlias
+}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.functions.{abs, col, lit, when}
+import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType}
+
+import org.apache.spark.sql.changelog.SqlCommand
+import org.apache.spark.sql.changelog.errors.{LineageErrors, ViewErrors}
+import org.apache.spark.sql.changelog.explain.lineage.{TraceRows, TracedNode}
+import org.apache.spark.sql.changelog.views._
+import org.apache.spark.sql.changelog.views.history.RefreshHistory
+import org.apache.spark.sql.changelog.views.verify.{RowDifference, VerifyView, ViewAtRest}
+
+/** Statements that tell something of views. */
+object ReadViews {
+  private def find(session: SparkSession, name: Seq[String]): KeptView =
+    new ViewCatalog(session).get(name)
+
+  /**
+   * `DESCRIBE [EXTENDED] MATERIALIZED VIEW v`: its columns, how it is kept, how far it is and how it
+   * was verified; with `EXTENDED` also where, and by which plan.
+   */
+  def describe(name: Seq[String], extended: Boolean): LogicalPlan =
+    SqlCommand.returning("name STRING, value STRING", "DESCRIBE", name, extended) { session =>
+      val view = find(session, name)
+      val columns = view.schema.fields.toSeq.map { field =>
+        val comment = field.getComment().fold("")(text => s" COMMENT ${Literal(text).sql}")
+        Row(field.name, field.dataType.sql + comment)
+      }
+      val status = new ViewStatus(session, view)
+      val facts = status.facts ++ (if (extended) status.details else Nil)
+      (columns :+ Row("", "")) ++ facts.map { case (fact, value) => Row(fact, value) }
+    }
+
+  /** `SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern]`: what there is, and how it does. */
+  def show(database: Option[String], pattern: Option[String]): LogicalPlan =
+    SqlCommand.returning(
+      """namespace STRING, name STRING, kind STRING, status STRING, as_of STRING,
+      behind_seconds DOUBLE, lag_seconds DOUBLE, reads ARRAY<STRING>, failure STRING""",
+      "SHOW VIEWS",
+      database,
+      pattern) { session =>
+      val catalog = session.sessionState.catalog
+      val dependencies = new ViewDependencies(session)
+      val views = new ViewCatalog(session)
+        .list(database.getOrElse(catalog.getCurrentDatabase), pattern.getOrElse("*"))
+      views.sortBy(_.name.table).map { view =>
+        val status = new ViewStatus(session, view)
+        Row(
+          view.name.database.orNull,
+          view.name.table,
+          view.definition.kind.toString,
+          status.state,
+          status.asOf.orNull,
+          status.behindSeconds.getOrElse(null),
+          status.lag.map(_ / 1000.0).getOrElse(null),
+          dependencies.readBy(view).map(_.name.nameParts.tail.mkString(".")).sorted,
+          status.failure.orNull)
+      }
+    }
+
+  /** `SHOW REFRESHES OF v`: those that are remembered, the newest first. */
+  def refreshes(name: Seq[String]): LogicalPlan =
+    SqlCommand.returning(
+      """started TIMESTAMP, seconds DOUBLE, mode STRING, reason STRING, state STRING,
+      versions MAP<STRING, STRING>, rows_read BIGINT, rows_written BIGINT, rows_retracted BIGINT,
+      state_rows BIGINT, state_bytes BIGINT,
+      estimate STRUCT<incremental_seconds: DOUBLE, full_seconds: DOUBLE, bytes_changed: BIGINT,
+      bytes_in_all: BIGINT>, error STRING""",
+      "SHOW REFRESHES",
+      name) { session =>
+      RefreshHistory.ofView(session, find(session, name)).all.map { record =>
+        val estimate = record.estimate.map { estimate =>
+          Row(
+            estimate.incrementalSeconds.getOrElse(null),
+            estimate.fullSeconds.getOrElse(null),
+            estimate.bytesChanged.getOrElse(null),
+            estimate.bytesInAll)
+        }
+        Row(
+          new Timestamp(record.started),
+          record.millis / 1000.0,
+          record.mode,
+          record.reason,
+          record.state,
+          record.versions,
+          record.rowsRead.getOrElse(null),
+          record.rowsWritten.getOrElse(null),
+          record.rowsRetracted.getOrElse(null),
+          record.stateRows.getOrElse(null),
+          record.stateBytes.getOrElse(null),
+          estimate.orNull,
+          record.error.orNull)
+      }
+    }
+
+  /**
+   * `VERIFY MATERIALIZED VIEW v [SAMPLE n PERCENT]`: the rows in which it differs from its query,
+   * computed by batch Spark over what the sources had delivered at its last batch. None if it is
+   * equal.
+   */
+  def verify(name: Seq[String], sample: Option[Double]): LogicalPlan =
+    SqlCommand("VERIFY", name, sample)(
+      session => toAttributes(VerifyView.schemaOf(find(session, name))),
+      session => new VerifyView(session, find(session, name), sample)())
+
+  /**
+   * `COMPARE MATERIALIZED VIEW v WITH w`: the rows of which one has more than the other, at most
+   * [[VerifyView.MostRows]] of them. None if they are equal.
+   *
+   * @param other
+   *   a view or any table
+   */
+  def compare(name: Seq[String], other: Seq[String]): LogicalPlan = {
+    def shown(name: Seq[String]): String = name.map(quoteIfNeeded).mkString(".")
+    // names are the same in any case
+    def columnsOf(table: DataFrame): Seq[String] =
+      table.schema.map(field => s"${field.name.toLowerCase} ${field.dataType.sql}")
+    SqlCommand("COMPARE", name, other)(
+      session =>
+        toAttributes(
+          StructType(
+            StructField("_more_in", StringType, nullable = false) +:
+              StructField("_times", LongType, nullable = false) +:
+              find(session, name).schema.fields)),
+      session => {
+        val left = session.table(find(session, name).sql)
+        val right = session.table(shown(other))
+        val (columns, others) = (columnsOf(left), columnsOf(right))
+        if (columns != others) {
+          throw ViewErrors.comparedColumnsDiffer(shown(name), shown(other), columns, others)
+        }
+        val renamed = right.toDF(left.columns.toSeq: _*)
+        val times = col(RowDifference.Times)
+        val values =
+          left.columns.toSeq.map(column => col(RowDifference.Row).getField(column).as(column))
+        val moreIn = when(times > 0, lit(shown(name))).otherwise(lit(shown(other)))
+        RowDifference
+          .counts(left, renamed)
+          .select(Seq(moreIn, abs(times)) ++ values: _*)
+          .take(VerifyView.MostRows)
+          .toSeq
+      })
+  }
+
+  /**
+   * `WHY MATERIALIZED VIEW v [WHERE condition]`: the rows behind those of a view, as of its last batch.
+   *
+   * @param filter
+   *   which of the view's rows, as parsed: what it filters is put below
+   */
+  def why(name: Seq[String], filter: Option[Filter]): LogicalPlan =
+    SqlCommand("WHY", name, filter)(
+      _ => TracedNode.output.map(_.newInstance()),
+      session => {
+        val view = find(session, name)
+        val query = new ViewQuery(session, view.definition)
+        if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
+        def wantedOf(plan: LogicalPlan) = {
+          val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
+          // the condition may name temporary views of who asks
+          val analyzed = session.sessionState.executePlan(wanted)
+          analyzed.assertAnalyzed()
+          analyzed.analyzed
+        }
+        // a condition that makes no sense is refused before the sources are read
+        wantedOf(LocalRelation(toAttributes(query.schema)))
+        def trace(plan: LogicalPlan, note: String) = {
+          val nodes = new TraceRows(query.session)(wantedOf(plan))
+          // the result with what it is the result of
+          nodes
+            .take(1)
+            .map(result =>
+              result.copy(note = Some((note +: result.note.toSeq).mkString("; ")))) ++ nodes.drop(
+            1)
+        }
+        var traced: Seq[TracedNode] = Nil
+        if (query.isStreaming) {
+          new ViewAtRest(view, query, "traced").apply { (batchId, _, plan) =>
+            traced = trace(plan, s"as of batch $batchId")
+          }
+        } else traced = trace(query.analyzed, "as its tables are now")
+        traced.flatMap(_.toRows)
+      })
+}

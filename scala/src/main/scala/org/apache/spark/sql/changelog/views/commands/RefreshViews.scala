@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the spark-changelog authors
+// SPDX-License-Identifier: Apache-2.0
+
+package org.apache.spark.sql.changelog.views.commands
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+
+import org.apache.spark.sql.changelog.SqlCommand
+import org.apache.spark.sql.changelog.errors.ViewErrors
+import org.apache.spark.sql.changelog.views._
+
+/** Statements that bring views up to date. */
+object RefreshViews {
+
+  /**
+   * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL [STRICT]]`: catches up with the sources, and ends.
+   *
+   * @param asked
+   *   in which way; as the view's policy says, if none
+   */
+  def one(name: Seq[String], asked: Option[RefreshPolicy]): LogicalPlan =
+    SqlCommand.unit("REFRESH", name, asked)(session =>
+      ViewLeases(session, name)(new ViewRefresh(session, _).refresh(asked)))
+
+  /** `START MATERIALIZED VIEW v`: keeps it up to date in this process until it is stopped. */
+  def start(name: Seq[String]): LogicalPlan = SqlCommand.unit("START", name)(session =>
+    ViewLeases(session, name)(new ViewRefresh(session, _).start()))
+
+  /** `STOP MATERIALIZED VIEW v`: ends what `START` began; the view stays as it is. */
+  def stop(name: Seq[String]): LogicalPlan = SqlCommand.unit("STOP", name)(session =>
+    RunningViews.end(session, new ViewCatalog(session).get(name)))
+
+  /** `REFRESH MATERIALIZED VIEWS [IN database]`: each view after those that it reads. */
+  def all(database: Option[String]): LogicalPlan =
+    several("REFRESH ALL", database) { (session, dependencies) =>
+      // or an error of Spark's
+      database.foreach(session.sessionState.catalog.getDatabaseMetadata)
+      dependencies.views.filter(view =>
+        database.forall(view.name.database.get.equalsIgnoreCase(_)))
+    }
+
+  /** `REFRESH MATERIALIZED VIEW v WITH UPSTREAM`: the view, after all that its query reads, directly or not. */
+  def withUpstream(name: Seq[String]): LogicalPlan =
+    several("REFRESH WITH UPSTREAM", name) { (session, dependencies) =>
+      dependencies.withUpstream(Seq(new ViewCatalog(session).get(name)))
+    }
+
+  /** A view that fails is told when all others have been refreshed. */
+  private def several(statement: String, arguments: Any*)(
+      asked: (SparkSession, ViewDependencies) => Seq[KeptView]): LogicalPlan =
+    SqlCommand.returning(columns, statement, arguments: _*) { session =>
+      val dependencies = new ViewDependencies(session)
+      val refreshed =
+        new ViewPipeline(session, dependencies).refresh(asked(session, dependencies))
+      val failed = refreshed.filter(_.error.nonEmpty)
+      failed.headOption.flatMap(_.error).foreach { first =>
+        val skipped = refreshed.filter(_.state == RefreshedView.Skipped).map(_.view.name)
+        val errors = failed.map(view => view.view.name -> view.error.get)
+        throw ViewErrors.notRefreshed(errors, skipped, first)
+      }
+      refreshed.map { refreshed =>
+        val record = refreshed.record
+        Row(
+          refreshed.view.name.database.orNull,
+          refreshed.view.name.table,
+          refreshed.state,
+          record.map(_.mode).orNull,
+          record.flatMap(_.rowsRead).getOrElse(null),
+          record.flatMap(_.rowsWritten).getOrElse(null),
+          record.flatMap(_.rowsRetracted).getOrElse(null),
+          record.map(_.millis / 1000.0).getOrElse(null))
+      }
+    }
+
+  private val columns = """
+    namespace STRING, name STRING, state STRING, mode STRING, rows_read BIGINT,
+    rows_written BIGINT, rows_retracted BIGINT, seconds DOUBLE"""
+}
