@@ -42,6 +42,10 @@ final class RunningStream private (stream: StreamExecution, execution: Increment
   /** Whether the batch is the first of this run of the query. */
   def isFirstOfRun: Boolean = execution.isFirstBatch
 
+  /** Whether an earlier run began the batch and did not finish it. */
+  def isRerun: Boolean =
+    isFirstOfRun && stream.getLatestExecutionContext().getDuration("walCommit").isEmpty
+
   /** Lets the sources look up their latest offsets, in a batch whose offsets were known before this run. */
   def findLatestOffsets(): Unit = LatestOffsets.find(stream.availableOffsets)
 

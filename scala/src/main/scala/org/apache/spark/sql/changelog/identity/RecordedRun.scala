@@ -50,6 +50,14 @@ private[changelog] class RecordedRun(session: SparkSession, batch: PlannedBatch)
         .filter(_.batch == batch.batchId)
     }
 
+  /**
+   * Whether sources net their changes before any expression is computed. A rerun may be due to an expression that
+   * fails for a row inserted and deleted in the batch. Other batches save the shuffle, as do first batches begun by an
+   * evolution or a view.
+   */
+  def netsSources: Boolean =
+    batch.isRerun && inheritedState.isEmpty && (batch.batchId > 0 || recorded.isEmpty)
+
   /** Returns the folder with the target's rows, if the target is not filled from scratch. */
   def heldRows: Option[String] =
     inheritedState

@@ -68,7 +68,7 @@ object AssignStateInfo {
   /** Returns the planned batch if it is the first batch of a run. */
   def firstOfRun(session: SparkSession): Option[PlannedBatch] =
     RunningStream(session).filter(_.isFirstOfRun).map { stream =>
-      PlannedBatch(stream.query, stream.checkpoint, stream.batchId)
+      PlannedBatch(stream.query, stream.checkpoint, stream.batchId, stream.isRerun)
     }
 
   /** Returns the query running in this thread, with ids and names of operators in the order of progress reports. */
@@ -143,11 +143,14 @@ object AssignStateInfo {
  *   the whole analyzed query
  * @param checkpoint
  *   the folder with the offset log
+ * @param isRerun
+ *   whether an earlier run began the batch and did not finish it
  */
 private[changelog] final case class PlannedBatch(
     query: LogicalPlan,
     checkpoint: Path,
-    batchId: Long)
+    batchId: Long,
+    isRerun: Boolean)
 
 /**
  * The times of a batch for an operator.

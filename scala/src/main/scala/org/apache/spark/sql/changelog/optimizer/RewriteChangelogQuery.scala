@@ -99,7 +99,8 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     else {
       CheckExecutable(annotated)
       val watch = root.watched.map(new WatchNodes(_, annotated))
-      val nodes = new RewriteNodes(ids, inherits(annotated, run), watch)
+      val nodes =
+        new RewriteNodes(ids, inherits(annotated, run), run.exists(_.netsSources), watch)
       val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
       val numbers = operators.map(found => found.node -> found.ids)

@@ -31,12 +31,15 @@ import org.apache.spark.sql.changelog.plans._
  * @param inherits
  *   in the first batch on inherited state: whether a node inherits state, and emits its whole
  *   result
+ * @param netsSources
+ *   whether sources net the changes of the batch
  * @param watch
  *   in a dry run, records the rows emitted by nodes
  */
 private[optimizer] class RewriteNodes(
     ids: OperatorIds,
     inherits: Option[RewrittenNode => Boolean],
+    netsSources: Boolean,
     watch: Option[WatchNodes]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
@@ -67,7 +70,11 @@ private[optimizer] class RewriteNodes(
       operators += found
       if (inherits.exists(_(found))) last.foreach(StoredResult.mark(_))
     }
-    watch.fold(rewritten)(_(node, rewritten))
+    val sent = node.plan match {
+      case source: FromChangelog if netsSources => SourceRewrite.netted(source, rewritten)
+      case _ => rewritten
+    }
+    watch.fold(sent)(_(node, sent))
   }
 
   private def marked(node: AnnotatedPlan): AnnotatedPlan = node.plan match {

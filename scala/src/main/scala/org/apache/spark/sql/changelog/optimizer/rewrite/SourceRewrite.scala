@@ -57,6 +57,24 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     }
   }
 
+  /** Nets the changes of a source. */
+  def netted(source: FromChangelog, changes: LogicalPlan): LogicalPlan =
+    RowKind.find(changes.output) match {
+      case Some(kind) if source.input == InputMode.Retract =>
+        val byKey = source.key.nonEmpty
+        val placedBy =
+          if (byKey) source.key
+          else source.output.filter(column => RowOrdering.isOrderable(column.dataType))
+        ChangelogConsolidate(
+          placedBy,
+          pairs = byKey,
+          replaces = false,
+          kind,
+          RowKind.newAttribute(),
+          changes)
+      case _ => changes
+    }
+
   /**
    * Returns the table at the end of all changes of a batch source.
    *
