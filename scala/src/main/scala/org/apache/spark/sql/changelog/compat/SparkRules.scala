@@ -14,7 +14,13 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke
 import org.apache.spark.sql.catalyst.expressions.{AttributeMap, Expression, Literal, SortOrder}
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.Inner
-import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Join,
+  JoinHint,
+  LogicalPlan,
+  OneRowRelation,
+  RepartitionByExpression
+}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aggregate.TypedAggregateExpression
@@ -65,6 +71,12 @@ object SparkRules {
 
   /** Gives equal floating point numbers equal bytes. */
   def normalizeFloats(value: Expression): Expression = NormalizeFloatingNumbers.normalize(value)
+
+  /** Gives equal values equal bytes: normalizes floating point numbers, and sorts the entries of maps by key. */
+  def sameBytes(value: Expression): Expression = {
+    val placed = RepartitionByExpression(Seq(value), OneRowRelation(), None)
+    normalizeFloats(InsertMapSortInRepartitionExpressions(placed).expressions.head)
+  }
 
   /** Removes the normalization from a number. */
   def withoutNormalization(value: Expression): Expression = value match {

@@ -36,11 +36,15 @@ object FromChangelogFunction {
   val description: FunctionArguments.Description =
     FunctionArguments.describe(Name, "Reads changes as the table they describe")(build)
 
-  /** Returns the plan of `from_changelog(TABLE(stream), changeType, key)`. */
-  def ofChanges(stream: LogicalPlan, changeType: String, key: Seq[String] = Nil): LogicalPlan =
-    build(
-      Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType)) ++
-        Option.when(key.nonEmpty)(CreateArray(key.map(Literal(_)))))
+  /**
+   * Returns the plan of `from_changelog(TABLE(stream), changeType, key)`, for a stream whose retractions have the bytes
+   * of the retracted rows.
+   */
+  def ofChanges(stream: LogicalPlan, changeType: String, key: Seq[String] = Nil): LogicalPlan = {
+    val arguments = Seq(FunctionTableSubqueryArgumentExpression(stream), Literal(changeType))
+    build(arguments ++ Option.when(key.nonEmpty)(CreateArray(key.map(Literal(_)))))
+      .copy(repeatsBytes = true)
+  }
 
   private val parameters = Seq(
     "change_type",
@@ -52,7 +56,7 @@ object FromChangelogFunction {
     "duplicates",
     FunctionArguments.Snapshot)
 
-  private def build(expressions: Seq[Expression]): LogicalPlan = {
+  private def build(expressions: Seq[Expression]): FromChangelog = {
     val arguments = new FunctionArguments(Name, parameters, expressions)
     arguments.checkNotNested()
     val changeType = arguments.text("change_type").map(arguments.column("change_type", _))

@@ -68,6 +68,9 @@ object InputMode {
  * @param snapshot
  *   the column that distinguishes snapshot rows of the first batch from changes, if the source
  *   has a snapshot
+ * @param repeatsBytes
+ *   whether a retraction has the bytes of the retracted row. If not, 0.0 may retract -0.0, and a map
+ *   may list its entries in another order.
  */
 case class FromChangelog(
     kind: Option[Expression],
@@ -84,7 +87,8 @@ case class FromChangelog(
     isKnownByNumber: Boolean = false,
     duplicates: Duplicates = Duplicates.Trust,
     reader: Option[String] = None,
-    snapshot: Option[Attribute] = None)
+    snapshot: Option[Attribute] = None,
+    repeatsBytes: Boolean = false)
     extends UnaryNode
     with StartedOnly {
 
@@ -97,6 +101,10 @@ case class FromChangelog(
 
   /** Whether the rows of each key are counted. */
   def checksKey: Boolean = duplicates != Duplicates.Trust
+
+  /** Whether equal rows are given equal bytes, so that operators find the row of a retraction in their state. */
+  def matchesRows: Boolean =
+    input == InputMode.Retract && !repeatsBytes && kind.nonEmpty && !produces.isInsertOnly
 
   /*
    * The plan must not depend on a batch's rows, or it would differ from batch to batch. Without

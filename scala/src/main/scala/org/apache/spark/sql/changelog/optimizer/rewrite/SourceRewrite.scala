@@ -159,13 +159,18 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
     val besides =
       (source.sequence ++ source.unavailable ++ source.snapshot)
         .filterNot(source.outputSet.contains)
-    val columns = (source.output ++ besides).map {
-      case column if key.contains(column) =>
-        SparkRules.normalizeFloats(column) match {
-          case same: NamedExpression => same
-          case other => Alias(other, column.name)(exprId = column.exprId)
-        }
-      case column => column
+    val columns = (source.output ++ besides).map { column =>
+      val read =
+        if (source.matchesRows && source.outputSet.contains(column)) SparkRules.sameBytes(column)
+        else if (key.contains(column)) SparkRules.normalizeFloats(column)
+        else column
+      read match {
+        case same: NamedExpression => same
+        case other =>
+          Alias(other, column.name)(
+            exprId = column.exprId,
+            explicitMetadata = Some(column.metadata))
+      }
     }
     source.kind match {
       case None => (Project(columns, child), None)
