@@ -45,7 +45,7 @@ package org.apache.spark.sql
  *                uses analysis, compat, config, errors, identity, inference, microbatch, plans, sources
  *   status       what running queries did in their last batch, operator by operator: for EXPLAIN,
  *                as a table function and as metrics
- *                uses functions, plans
+ *                uses functions, microbatch, plans
  *   execution    physical operators, one package each, and how they use their state
  *                uses checkpoint, compat, config, errors, identity, inference, microbatch, plans,
  *                sources, status

@@ -128,6 +128,13 @@ object ChangelogConf {
     .booleanConf
     .createWithDefault(true)
 
+  val KEY_SAMPLE_ENABLED: ConfigEntry[Boolean] = Setting("spark.sql.changelog.keySample.enabled")
+    .doc("Whether a running query counts the rows of a sample of the keys that sources declare, and logs " +
+      "a warning if a key has several rows. Up to 10,000 keys per source are counted, in memory.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
   val STATE_PARTITIONS: ConfigEntry[Option[Int]] = Setting("spark.sql.changelog.state.partitions")
     .doc(
       "The number of partitions for the state of a query and for the shuffle of its changes. " +
@@ -184,6 +191,7 @@ object ChangelogConf {
       DISTINCT_SPLIT_ENABLED,
       JOIN_ROWS_AT_ONCE,
       JOIN_SPREAD_ENABLED,
+      KEY_SAMPLE_ENABLED,
       RANK_TWO_LEVEL_ENABLED,
       SKEW_WAYS,
       SHARE_EQUAL_PARTS_ENABLED,

@@ -27,7 +27,7 @@ import org.apache.spark.sql.changelog.inference.{
   DescribeNode,
   InferChangelogMode
 }
-import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, SpreadingSalts}
+import org.apache.spark.sql.changelog.microbatch.{AssignStateInfo, KeySamples, SpreadingSalts}
 import org.apache.spark.sql.changelog.optimizer.rewrite._
 import org.apache.spark.sql.changelog.plans._
 
@@ -99,8 +99,12 @@ class RewriteChangelogQuery(session: SparkSession) extends Rule[LogicalPlan] {
     else {
       CheckExecutable(annotated)
       val watch = root.watched.map(new WatchNodes(_, annotated))
-      val nodes =
-        new RewriteNodes(ids, inherits(annotated, run), run.exists(_.netsSources), watch)
+      val nodes = new RewriteNodes(
+        ids,
+        inherits(annotated, run),
+        run.exists(_.netsSources),
+        KeySamples.ofBatch(castToImpl(session)),
+        watch)
       val changes = nodes(annotated.children.head)
       val operators = nodes.operators.toSeq
       val numbers = operators.map(found => found.node -> found.ids)

@@ -20,6 +20,7 @@ import org.apache.spark.sql.streaming.{
   StreamingQueryProgress
 }
 
+import org.apache.spark.sql.changelog.microbatch.KeySamples
 import org.apache.spark.sql.changelog.plans.{ExplainNode, OperatorNumber, OperatorNumbers}
 
 /**
@@ -128,7 +129,8 @@ class RunningQuery private[status] (stream: StreamingQuery, plan: RunningPlan) {
   /** The tree of EXPLAIN for each `to_changelog`, with the numbers of the last batch. */
   def trees: Seq[ExplainNode] = {
     val byId = operators.map(operator => operator.id -> operator.numbers).toMap
-    plan.trees.map(_.running(byId))
+    val warnings = KeySamples.warnings(stream.runId)
+    plan.trees.map(_.running(byId)).map(tree => tree.copy(warnings = tree.warnings ++ warnings))
   }
 
   /** The numbers of operators without an operator above. */

@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Unar
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.inference.{AggregateForm, AnnotatedPlan}
-import org.apache.spark.sql.changelog.microbatch.SharedChanges
+import org.apache.spark.sql.changelog.microbatch.{SampledBatch, SharedChanges}
 import org.apache.spark.sql.changelog.plans._
 
 /**
@@ -33,6 +33,8 @@ import org.apache.spark.sql.changelog.plans._
  *   result
  * @param netsSources
  *   whether sources net the changes of the batch
+ * @param samples
+ *   counts a sample of the sources' keys, unless switched off
  * @param watch
  *   in a dry run, records the rows emitted by nodes
  */
@@ -40,6 +42,7 @@ private[optimizer] class RewriteNodes(
     ids: OperatorIds,
     inherits: Option[RewrittenNode => Boolean],
     netsSources: Boolean,
+    samples: Option[SampledBatch],
     watch: Option[WatchNodes]) {
   private val parts = mutable.Map.empty[Int, SharedPart]
 
@@ -71,7 +74,9 @@ private[optimizer] class RewriteNodes(
       if (inherits.exists(_(found))) last.foreach(StoredResult.mark(_))
     }
     val sent = node.plan match {
-      case source: FromChangelog if netsSources => SourceRewrite.netted(source, rewritten)
+      case source: FromChangelog =>
+        val netted = if (netsSources) SourceRewrite.netted(source, rewritten) else rewritten
+        samples.fold(netted)(SourceRewrite.sampled(source, netted, _))
       case _ => rewritten
     }
     watch.fold(sent)(_(node, sent))

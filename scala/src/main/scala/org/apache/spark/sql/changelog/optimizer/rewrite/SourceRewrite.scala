@@ -7,13 +7,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.{Invoke, StaticInvoke}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.{BooleanType, ByteType, IntegerType}
+import org.apache.spark.sql.types.{BooleanType, ByteType, DataType, IntegerType}
 import org.apache.spark.unsafe.types.UTF8String
 
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.{GroupByMaps, SparkRules}
 import org.apache.spark.sql.changelog.errors.SnapshotErrors
 import org.apache.spark.sql.changelog.inference.{AnnotatedPlan, DescribeNode}
+import org.apache.spark.sql.changelog.microbatch.SampledBatch
 import org.apache.spark.sql.changelog.plans._
 import org.apache.spark.sql.changelog.sources.records.DeadLetters
 
@@ -74,6 +75,29 @@ private[optimizer] object SourceRewrite extends NodeRewrite {
           changes)
       case _ => changes
     }
+
+  /** Counts a sample of the keys of a source. Not with a snapshot, whose rows may arrive again as changes. */
+  def sampled(source: FromChangelog, changes: LogicalPlan, batch: SampledBatch): LogicalPlan =
+    if (source.key.isEmpty || source.checksKey || source.input == InputMode.Upsert ||
+      source.snapshot.nonEmpty) changes
+    else
+      batch.of(source.number, DescribeNode.key(source.key)).fold(changes) { sample =>
+        val hash = new XxHash64(source.key)
+        def call(function: String, dataType: DataType, arguments: Expression*) =
+          Invoke(
+            Literal.fromObject(sample),
+            function,
+            dataType,
+            arguments,
+            propagateNull = false,
+            returnNullable = false)
+        RowKind.find(changes.output) match {
+          case Some(kind) =>
+            val noted = Alias(call("note", ByteType, kind, hash), RowKind.ColumnName)()
+            Project(RowKind.without(Some(kind), changes.output) :+ noted, changes)
+          case None => Filter(call("isNoted", BooleanType, hash), changes)
+        }
+      }
 
   /**
    * Returns the table at the end of all changes of a batch source.
