@@ -24,6 +24,27 @@ class PostgresSinkSuite extends JdbcSinkTests {
     checkNotHeld("make_date(IF(fare = 0, -5000, 2024), 1, 1)", "day", "days from -4713-11-24 on")
   }
 
+  test("the character U+0000 is replaced if asked for, except in a key") {
+    val table = newTable()
+    val replaces =
+      options ++ Map("dbtable" -> table, "createTable" -> "true", "nullCharacter" -> "?")
+    val sql =
+      "SELECT id, 'a\\u0000b\\u0000' AS city, array('x', '\\u0000', NULL) AS tags FROM rides"
+    running(kept(sql, table)) { query =>
+      query.start("changelog-jdbc", replaces)
+      query.add("+I 1 Oslo 1")
+      query.processAll()
+      val select = s"SELECT city, array_to_string(tags, ',', '-') FROM $table"
+      assert(DatabaseTable.select(options, select) == Seq("a?b? x,?,-"))
+    }
+    val byText = "SELECT concat(city, '\\u0000') AS city, sum(fare) AS fare FROM rides GROUP BY 1"
+    running(kept(byText, newTable())) { query =>
+      query.start("changelog-jdbc", replaces + ("dbtable" -> newTable()))
+      query.add("+I 1 Oslo 1")
+      checkError("CHANGELOG_SINK_VALUE_NOT_HELD", "column" -> "city")(query.processAll())
+    }
+  }
+
   test("texts can be kept as UUID, as JSON and as one of an enumeration") {
     val table = newTable()
     execute(

@@ -107,7 +107,7 @@ class JdbcSink(options: SinkOptions) extends ChangelogSink(options.format) {
         database.createTable(connection, jdbc, batch.schema, key.getOrElse(Nil))
       }
       ledger.create(connection)
-      TargetTable(connection, jdbc, database, batch.schema, key)
+      TargetTable(connection, jdbc, database, batch.schema, key, options.get("nullCharacter"))
     }
 }
 
@@ -124,5 +124,6 @@ object JdbcSink {
   }
 
   /** Options of the sink, withheld from the driver. */
-  private val ownOptions = Seq("key", "createTable", "ledgerTable", "numPartitions")
+  private val ownOptions =
+    Seq("key", "createTable", "ledgerTable", "nullCharacter", "numPartitions")
 }

@@ -37,6 +37,8 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch._
  *   the clause for an INSERT that replaces a row; None for delete and insert
  * @param zoned
  *   positions in `columns` of times with a time zone
+ * @param nullCharacter
+ *   the replacement for the character U+0000 in texts, if any
  */
 case class TargetTable(
     name: String,
@@ -44,7 +46,8 @@ case class TargetTable(
     columns: StructType,
     key: Option[Seq[Int]],
     onConflict: Option[String],
-    zoned: Set[Int]) {
+    zoned: Set[Int],
+    nullCharacter: Option[String]) {
   import TargetTable._
 
   /** Returns the actions on the table, in order within each partition: deletes come first. */
@@ -92,6 +95,14 @@ case class TargetTable(
       }
     }
 
+  /** Replaces U+0000, except in keys: two keys could become one. */
+  private def withoutNullCharacter(value: Any, at: Int): Any = (value, nullCharacter) match {
+    case (text: String, Some(other)) if !key.exists(_.contains(at)) =>
+      text.replace("\u0000", other)
+    case (elements: collection.Seq[_], Some(_)) => elements.map(withoutNullCharacter(_, at))
+    case _ => value
+  }
+
   /**
    * Returns the parameter values in the driver's classes, independent of the time zones of JVM
    * and database. A column without a time zone receives the time in UTC.
@@ -112,7 +123,7 @@ case class TargetTable(
     }
     row =>
       taken.map { at =>
-        val value = row.get(at)
+        val value = withoutNullCharacter(row.get(at), at)
         database.limitOf(value).foreach { held =>
           throw SinkErrors.valueNotHeld(name, columns(at).name, value, held)
         }
@@ -155,7 +166,8 @@ object TargetTable {
       table: JdbcTable,
       database: DatabaseSyntax,
       schema: StructType,
-      key: Option[Seq[String]]): TargetTable = {
+      key: Option[Seq[String]],
+      nullCharacter: Option[String]): TargetTable = {
     val existing = table.columns(connection)
     val resolver = SQLConf.get.resolver
     val columns = StructType(schema.map { field =>
@@ -175,7 +187,7 @@ object TargetTable {
         .toSet
     }
     val zoned = columns.indices.filter(at => withZone.contains(columns(at).name)).toSet
-    TargetTable(table.name, database, columns, ordinals, onConflict, zoned)
+    TargetTable(table.name, database, columns, ordinals, onConflict, zoned, nullCharacter)
   }
 
   private def hasZone(metadata: ResultSetMetaData, column: Int): Boolean =
