@@ -35,6 +35,13 @@ private[state] final class StateFiles(
   import StateFiles._
 
   private lazy val manager = CheckpointFileManager.create(directory, hadoopConf)
+
+  /** The same, once the directory exists. Spark's own manager of local files does not make it. */
+  private lazy val writer = {
+    manager.mkdirs(directory)
+    manager
+  }
+
   private lazy val codec = CompressionCodec.createCodec(
     Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf),
     storeConf.compressionCodec)
@@ -115,7 +122,7 @@ private[state] final class StateFiles(
     }
 
   private def write(path: Path, entries: StateView): Unit = {
-    val file = manager.createAtomic(path, overwriteIfPossible = true)
+    val file = writer.createAtomic(path, overwriteIfPossible = true)
     try {
       // close() publishes the file, and a stream calls close() even if its last bytes could not be written
       val shielded = CloseShieldOutputStream.wrap(file)
