@@ -101,7 +101,9 @@ def test_a_query_goes_on_in_other_partitions(spark: SparkSession, rides: Rides) 
     rides.arrive("3", "update_preimage,2,Rome,7", "update_postimage,2,Oslo,7")
     rides.run(totals, "third")
     assert rides.held() == {("Oslo", 7), ("Bari", 10)}
-    with pytest.raises(PySparkException, match=r"CHANGELOG_RESCALING_NOT_POSSIBLE.*already has as many"):
+    with pytest.raises(
+        PySparkException, match=r"CHANGELOG_RESCALING_NOT_POSSIBLE.*already has as many"
+    ):
         rescale(rides.path("third"), rides.path("fourth"), 3)
     with pytest.raises(PySparkException, match="CHANGELOG_CHECKPOINT_EXISTS"):
         rescale(rides.path("third"), rides.path("second"), 4)
