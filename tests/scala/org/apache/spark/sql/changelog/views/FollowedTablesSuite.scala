@@ -343,7 +343,9 @@ class FollowedTablesSuite
         // the second has come further than that moment by then
         run("REFRESH MATERIALIZED VIEWS")
         assert(arrival.get.isEmpty && ids == Seq(214, 214))
-        assert(run("SHOW REFRESHES OF w").map(_.getString(2)).toSet == Set("incremental"))
+        // the oldest is that of CREATE
+        val later = run("SHOW REFRESHES OF w").map(_.getString(2)).dropRight(1)
+        assert(later.toSet == Set("incremental"))
       } finally run("DROP MATERIALIZED VIEW w")
     }
   }

@@ -28,6 +28,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.compat.NamedStream
 import org.apache.spark.sql.changelog.functions.FunctionArguments
+import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
  * Reads the views that a query names, with `STREAM` or without, as tables that change.
@@ -130,6 +131,7 @@ class ViewReader(session: SparkSession) {
       .sql(s"SELECT * FROM from_changelog(TABLE($name), $changeType$types)")
       .queryExecution
       .analyzed
+      .transform { case changes: FromChangelog => changes.copy(repeatsBytes = true) }
   }
 
   private def stream(view: KeptView): DataFrame =
