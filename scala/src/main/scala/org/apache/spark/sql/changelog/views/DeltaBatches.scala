@@ -10,19 +10,19 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.changelog.connectors.delta.{DeltaCommit, DeltaCommits, DeltaRelation}
 
 /**
- * Which versions of a Delta table show which batch of the query that keeps it.
+ * Maps the batches of a view's query to the versions of the view's Delta table.
  *
  * {{{
- *   version  12       the rows of a generation, which its query has computed elsewhere
+ *   version  12       the rows of a generation, computed by its query in a staging folder
  *            13       batch 4
  *            14       OPTIMIZE
  *            15       batch 6; batch 5 has changed nothing
  * }}}
  *
  * @param generation
- *   whose rows they are; what was there before is not of interest
+ *   the generation of the rows. Earlier commits are ignored.
  * @param first
- *   the first version that is of interest
+ *   the first version to read
  */
 private class DeltaBatches(
     session: SparkSession,
@@ -31,7 +31,7 @@ private class DeltaBatches(
     queryId: String,
     first: Long = 0) {
 
-  /** The commits since the rows are of the generation, as far as the log has them, the newest first. */
+  /** The commits since the table shows the generation, newest first, as far as the log reaches. */
   private lazy val commits: LazyList[DeltaCommit] = {
     val all = DeltaCommits.newestFirst(session, table, first)
     val (after, from) = all.span(!begins(_))
@@ -41,10 +41,10 @@ private class DeltaBatches(
   private def begins(commit: DeltaCommit): Boolean =
     commit.version == 0 || commit.note.exists(_.split('/').lastOption.contains(generation))
 
-  /** The last version, as it was when batches were looked for: a query may go on meanwhile. */
+  /** The newest version at the first call. A running query may commit more versions meanwhile. */
   private lazy val newest: Option[Long] = commits.headOption.map(_.version)
 
-  /** What batches have written, each with the last version that shows it. */
+  /** Returns each written batch with the last version that shows the batch. */
   private def versions: LazyList[(Long, Option[Long])] = {
     val written = commits.flatMap(commit => commit.batchOf(queryId).map(_ -> commit.version))
     written.zip(newest #:: written.map { case (_, version) => Option(version - 1) }).map {
@@ -52,22 +52,22 @@ private class DeltaBatches(
     }
   }
 
-  /** A version whose rows neither a batch nor the generation has written, but somebody else. */
+  /** Returns a version whose rows were written neither by a batch nor by the generation, but by another writer. */
   def ofOthers: Option[Long] = commits
     .find(commit => commit.changesRows && commit.batchOf(queryId).isEmpty && !begins(commit))
     .map(_.version)
 
-  /** The rows that batches have written. */
+  /** Returns the rows of each written batch. */
   def written: LazyList[KeptRows] = versions.map { case (batch, last) =>
     KeptRows(batch, () => read(last))
   }
 
   /**
-   * The same, and the rows of batches before.
+   * Returns the rows of each written batch, then the rows of earlier batches.
    *
    * @param before
-   *   those the generation had elsewhere before it was shown; if none, the first rows are those of
-   *   all batches until one has written any
+   *   the rows staged before the table showed the generation. If empty, the first rows stand for all batches before the
+   *   first written batch.
    */
   def shown(before: => LazyList[KeptRows]): LazyList[KeptRows] = written #::: {
     if (before.nonEmpty) before
@@ -85,7 +85,7 @@ private class DeltaBatches(
   private def read(version: Option[Long]): Option[DataFrame] = {
     val reader = version.fold(session.read)(session.read.option("versionAsOf", _))
     val rows = reader.table(table)
-    // those of the newest are there
+    // The files of the newest version always exist.
     Option.when(version == newest || filesOf(rows).forall(exists))(rows)
   }
 

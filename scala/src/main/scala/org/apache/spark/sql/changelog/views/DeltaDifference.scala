@@ -16,24 +16,24 @@ import org.apache.spark.sql.changelog.sinks.table.RowMerge
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * What takes the rows of a Delta table to others, in one commit.
+ * DeltaDifference: the changes that turn the rows of a Delta table into other rows, in one commit.
  *
  * {{{
  *   there    a 1, b 2, c 3, c 3        _gone  _before
  *   rows     a 1, b 4, c 3         =>  false  b 2      b 4    the only rows of their key
- *                                      true   c 3      c 3    all that are the same go
- *                                      false  NULL     c 3    and come as often as they stay
+ *                                      true   c 3      c 3    deletes all equal rows
+ *                                      false  NULL     c 3    inserts each remaining copy
  * }}}
- * Rows are told apart by what they are, and not by what Spark takes for equal.
+ * Rows are compared by their exact values, not by Spark's equality.
  *
  * @param table
- *   as statements name it
+ *   the table's name in statements
  * @param rows
- *   in the columns of the table, and those that it gets
+ *   the new rows, in the columns of the table and the added columns
  * @param key
- *   columns that identify one of `rows`, if any are known to
+ *   columns that identify one of `rows`, if known
  * @param within
- *   the rows of the table that are compared, all that are not stay
+ *   the rows of the table to compare. The table keeps the remaining rows.
  */
 private class DeltaDifference(
     session: SparkSession,
@@ -46,14 +46,11 @@ private class DeltaDifference(
   private val names = rows.columns.toSeq
   private val there = session.table(table)
 
-  /** The columns that the table gets. */
+  /** The columns added to the table. */
   val added: StructType =
     StructType(rows.schema.filterNot(field => there.columns.contains(field.name)))
 
-  /**
-   * Each row of which there are not as many as before, and how many there were and are; computed while the table is as
-   * it was.
-   */
+  /** Each row with a changed number of copies, with the old and the new number. Computed before the table changes. */
   private val counted: DataFrame = {
     val known = names.map { name =>
       if (added.fieldNames.contains(name)) lit(null).cast(rows.schema(name).dataType).as(name)
@@ -69,7 +66,7 @@ private class DeltaDifference(
 
   def isEmpty: Boolean = counted.isEmpty
 
-  /** Makes the changes as the first batch of `application`, without `MERGE` if the table allows that. */
+  /** Writes the changes as the first batch of `application`, without `MERGE` if the table allows. */
   def write(application: String): Unit = {
     val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
     val isReplaced = if (key.isEmpty) lit(false) else max(Are).over(ofKey) > 0
@@ -83,7 +80,7 @@ private class DeltaDifference(
     if (!writer.exists(_.write(net, 0))) merge()
   }
 
-  /** Adds the columns, and makes the changes. */
+  /** Adds the columns and merges the changes. */
   def merge(): Unit = {
     val met =
       Seq(RowMerge.equal(there.schema, s"c.$Before"), RowMerge.same(there.schema, s"c.$Before"))
@@ -93,7 +90,7 @@ private class DeltaDifference(
     new RowMerge(session, table, names)(changes, condition, clause)
   }
 
-  /** The same with the row that each has replaced, which is none of them then. */
+  /** Adds to each counted row the row it replaces, and omits the replaced rows. */
   private def paired(counted: DataFrame): DataFrame = {
     val ofKey = Window.partitionBy(columns(key.getOrElse(Nil)): _*)
     val isPair = sum(Were).over(ofKey) === 1 && sum(Are).over(ofKey) === 1
@@ -107,7 +104,7 @@ private class DeltaDifference(
     def step(isGone: Boolean, before: Column) = struct(lit(isGone).as(Gone), before.as(Before))
     val go = array_repeat(step(isGone = true, row), least(col(Were), lit(1L)).cast("INT"))
     val come = array_repeat(step(isGone = false, col(Replaced)), col(Are).cast("INT"))
-    // a column that is added gets the comment of its column here
+    // An added column takes its comment from this metadata.
     val values = names.map(name => quoted(name).as(name, rows.schema(name).metadata))
     paired
       .select(explode(concat(go, come)).as(Step) +: values: _*)
@@ -123,7 +120,7 @@ private object DeltaDifference {
   private val Replaced = "_changelog_replaced"
   private val Step = "_changelog_step"
 
-  /** Whether rows of these columns can be looked for in a table. */
+  /** Returns whether rows with these columns can be compared with a table's rows. */
   def isPossible(columns: StructType): Boolean =
     columns.forall(field => RowOrdering.isOrderable(field.dataType))
 }

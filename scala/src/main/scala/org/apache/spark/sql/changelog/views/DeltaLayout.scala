@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.{BinaryType, StructType, TimestampType}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
-/** How the Delta table of a view is partitioned, or clustered, when it is made. */
+/** DeltaLayout: the partitioning or clustering of a view's new Delta table. */
 class DeltaLayout(view: KeptView) {
   private val partitioned: Seq[NamedReference] = view.layout.collect {
     case IdentityTransform(column) => column
@@ -40,8 +40,8 @@ class DeltaLayout(view: KeptView) {
   }
 
   /**
-   * Refuses names that Delta can't merge, and partitions of which it doesn't keep all apart: it writes their values
-   * as texts, times by the clock of a time zone, of which an hour comes twice in autumn.
+   * Rejects column names unsupported by Delta's `MERGE`, and partition columns whose values Delta confuses. Delta
+   * writes partition values as text. A timestamp becomes local time, where one hour occurs twice in autumn.
    */
   def check(): this.type = {
     view.schema.fieldNames.find(_.contains('`')).foreach { name =>
@@ -50,7 +50,7 @@ class DeltaLayout(view: KeptView) {
         s"A column whose name has a backtick, as $name has,",
         "Delta can't merge changes into it. Give it another name by AS, or store the view USING parquet.")
     }
-    // Spark and Delta read the names of such columns once more, without quotes
+    // Spark and Delta parse the names of such columns a second time, without quotes.
     (partitioned ++ clustered).find(!_.fieldNames.forall(_.matches("[A-Za-z_]\\w*"))).foreach {
       column =>
         throw ViewErrors.clauseNotSupported(
@@ -69,27 +69,27 @@ class DeltaLayout(view: KeptView) {
     this
   }
 
-  /** The columns by which it is partitioned, as they are called in the view. */
+  /** Returns the partition columns, spelled as in the view. */
   def partitions: Seq[String] = for {
     column <- partitioned
     field <- view.schema.fields
     if column.fieldNames.toSeq.map(_.toLowerCase) == Seq(field.name.toLowerCase)
   } yield field.name
 
-  /** The clauses of a `CREATE TABLE`. */
+  /** Returns the clauses of a `CREATE TABLE`. */
   def sql: String =
     Seq("PARTITIONED BY" -> partitioned, "CLUSTER BY" -> clustered)
       .collect { case (clause, columns) if columns.nonEmpty => s"$clause (${list(columns)})" }
       .mkString(" ")
 
-  /** Delta takes no clustering so: see [[cluster]]. */
+  /** Sets the partitioning. Delta takes no clustering from this writer: see [[cluster]]. */
   def apply(writer: CreateTableWriter[Row]): CreateTableWriter[Row] =
     if (partitioned.nonEmpty) {
       val columns = partitioned.map(column => col(quoted(column)))
       writer.partitionedBy(columns.head, columns.tail: _*)
     } else writer
 
-  /** For a table whose rows have all been replaced: Delta forgets then how it was clustered. */
+  /** Restores the clustering after a commit that replaced all rows, because Delta forgets the clustering there. */
   def cluster(session: SparkSession): Unit =
     if (clustered.nonEmpty) {
       session.sql(s"ALTER TABLE ${view.sql} CLUSTER BY (${list(clustered)})")
@@ -104,7 +104,7 @@ class DeltaLayout(view: KeptView) {
 
 object DeltaLayout {
 
-  /** How the table of a view is partitioned or clustered, by those of its columns that `columns` has too. */
+  /** Returns the layout of the view's table, restricted to `columns`. */
   def of(session: SparkSession, view: KeptView, columns: StructType): Seq[Transform] =
     if (view.definition.provider != "delta") Nil
     else {

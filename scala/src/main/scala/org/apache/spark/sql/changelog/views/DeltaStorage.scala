@@ -23,8 +23,8 @@ import org.apache.spark.sql.changelog.sinks.table.{EmptyPartitions, TableSink}
 import org.apache.spark.sql.changelog.sinks.{SinkInput, SinkOptions}
 
 /**
- * A Delta table that each batch is merged into, once: Delta notes batches in the commits that write
- * them. Its change data feed is on, so that other queries can read its changes.
+ * DeltaStorage: stores a view in a Delta table and merges each batch into the table once. Delta records the batch in
+ * the batch's commit. The change data feed is on, so that other queries can read the changes.
  *
  * {{{
  *   <table>/_delta_log, …                  rows, and the definition among the properties
@@ -36,7 +36,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
   override def create(made: KeptView): KeptView = {
     val definition = made.definition
-    // the folder of a table is known before it is there, and must be empty then
+    // The table's folder is known before the table exists, and must be empty then.
     val location = new Path(session.sessionState.catalog.defaultTablePath(made.name))
     val generation = ViewStorage.newGeneration(new Path(location, Folder))
     val view = made.copy(definition = definition.copy(generation = Some(generation)))
@@ -51,8 +51,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Deletes the empty table of a process that has ended before the catalog or the table's log knew of it, and the lease
-   * of a view that was dropped meanwhile. Delta would refuse to make another table in its place.
+   * Deletes the empty table of a process that ended before the catalog or the table's log knew of the table. Also
+   * deletes the lease left by a view dropped meanwhile. Delta would refuse to create a table over such remains.
    */
   private def removeRemains(location: Path): Unit = {
     val files = location.getFileSystem(session.sessionState.newHadoopConf())
@@ -97,7 +97,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val staged = view.definition.rows
     val files = staged.getFileSystem(session.sessionState.newHadoopConf())
     new DeltaBatches(session, view.sql, generation, queryId).shown {
-      // of a path below a table Delta would take that table
+      // For a path below a table, Delta would read the enclosing table.
       if (!files.exists(new Path(staged, Delta.LogFolder))) LazyList.empty
       else {
         val table = s"delta.${quoteIdentifier(staged.toString)}"
@@ -115,8 +115,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Rows of the same table, whose changes others may be reading, are replaced, or those of them that differ. The same
-   * commit notes the generation they are of, and changes what the view says.
+   * Replaces all rows, or the differing rows only, in the same table, because other queries may read the table's
+   * changes. The same commit records the generation and changes the view's definition.
    */
   override def replace(
       view: KeptView,
@@ -131,7 +131,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     val shown = EmptyPartitions.refuse(selected, partitions, view.sql)
     how match {
       case Replacement.Anew => remake(view, shown, queryId)
-      // all rows differ from those of an empty table
+      // An empty table differs in all rows.
       case Replacement.OfDifference(key)
           if DeltaDifference.isPossible(shown.schema) && !session.table(view.sql).isEmpty =>
         val difference = new DeltaDifference(rows.sparkSession, view.sql, shown, key)
@@ -145,14 +145,14 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
         } else {
           val difference = new DeltaDifference(writing, view.sql, shown, key, condition)
           inPlace(view, writing, queryId) {
-            // the batch is noted also if no row has changed
+            // The commit records the batch even if no row has changed.
             if (difference.isEmpty) shown.limit(0).writeTo(view.sql).append()
             else difference.write(DeltaCommits.application(queryId.get, view.sql))
           }
         }
       case _ =>
         val layout = DeltaLayout.of(session, view, shown.schema)
-        // or those of partitions would stay that have no rows any more
+        // In dynamic mode, partitions without new rows would keep the old rows.
         val all = Map("partitionOverwriteMode" -> "static", "mergeSchema" -> "true")
         val writer = shown.writeTo(view.sql).options(all)
         inPlace(view, rows.sparkSession, queryId)(writer.overwrite(lit(true)))
@@ -181,11 +181,11 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     layout.cluster(session)
   }
 
-  /** Changes the rows and what the view says in one commit. */
+  /** Changes the rows and the view's definition in one commit. */
   private def inPlace(view: KeptView, writing: SparkSession, queryId: Option[String] = None)(
       commit: => Unit): Unit = {
     forgetColumns(view)
-    // a comment stays what it is
+    // A comment stays as is.
     val record = DeltaProperties(
       ViewDefinition.Prefix,
       view.definition.toProperties,
@@ -193,7 +193,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     noting(view, writing, queryId)(DeltaConflicts.changing(record)(commit))
   }
 
-  /** Makes a commit for the rows that are there, which Delta leaves out where none change. */
+  /** Records the generation without new rows, because Delta skips a commit without row changes. */
   private def showSame(view: KeptView, added: StructType): Unit =
     if (added.isEmpty) set(view, ViewDefinition.Generation -> view.definition.generation.get)
     else {
@@ -202,8 +202,8 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
 
   /**
-   * A table that was made anew has its columns in Spark's catalog, too, as one that was created has not. Delta doesn't
-   * change them there, and refuses to read a stream of a table that has got others since.
+   * Removes the columns from Spark's catalog. A recreated table has columns there, a created table does not. Delta does
+   * not update columns in the catalog, and refuses to stream a table whose catalog columns are outdated.
    */
   private def forgetColumns(view: KeptView): Unit = {
     val catalog = session.sessionState.catalog
@@ -214,12 +214,12 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * Has a commit note of which generation the rows are from then on.
+   * Records in the commit the generation that the rows belong to from now on.
    *
    * @param writing
-   *   the session that commits, which is that of the rows
+   *   the session of the rows, which also commits
    * @param queryId
-   *   the query whose first batch the rows are, if they are one
+   *   the query whose first batch is these rows, if any
    */
   private def noting(view: KeptView, writing: SparkSession, queryId: Option[String])(
       commit: => Unit): Unit = {
@@ -230,10 +230,10 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  /** Rows and definition are changed in one commit, so nothing is ever half done. */
+  /** Does nothing, because one commit changes rows and definition together. */
   override def settle(view: KeptView): Unit = ()
 
-  /** Delta commits no transaction beside which properties were changed. */
+  /** Writes the term into the properties. Delta rejects a commit concurrent with a change of properties. */
   override def fence(view: KeptView, term: Long): Unit =
     set(view, ViewDefinition.Term -> term.toString)
 
@@ -259,13 +259,13 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       .option("startingVersion", from)
       .option("endingVersion", last)
       .table(view.sql)
-    // Delta refuses a version that there is not yet
+    // Delta rejects a version that does not exist yet.
     if (from > last) read(last).limit(0) else read(from)
   }
 
   /**
-   * Delta refuses a version that there is not yet, and another one to begin with when a stream goes on. So it always
-   * begins with the one before.
+   * Streams the changes from the version before `from`, and filters. Delta rejects a starting version that does not
+   * exist yet, and a different starting version after a restart.
    */
   override def changeStream(view: KeptView, from: Option[Long]): DataFrame = {
     val feed = session.readStream.option("readChangeFeed", "true")
@@ -297,7 +297,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
       ()
     }
 
-  /** The folder may move, and the checkpoint with it. */
+  /** Renames the table. The folder may move, together with the checkpoint. */
   override def rename(view: KeptView, to: TableIdentifier): Unit = {
     session.sql(s"ALTER TABLE ${view.sql} RENAME TO ${to.copy(catalog = None).quotedString}")
     ()
@@ -306,7 +306,7 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
   private def quoteLiteral(text: String): String = Literal(text).sql
 
   override def drop(view: KeptView): Unit = {
-    // the statement means more where it names a view
+    // `DROP TABLE` as a statement would drop the view.
     DropTableCommand(view.name, ifExists = false, isView = false, purge = false).run(session)
     ()
   }
@@ -318,18 +318,21 @@ class DeltaStorage(session: SparkSession) extends ViewStorage {
 
 object DeltaStorage {
 
-  /** The generation that properties name, wherever its table lies now. */
+  /** Returns the path of the generation named by the properties, below the table's current location. */
   def anchored(table: Path, generation: String): String =
     new Path(new Path(table, Folder), new Path(generation).getName).toString
 
-  /** Whether a definition is that of the table in this folder, renamed or not, and not of a table it was copied from. */
+  /**
+   * Returns whether a definition belongs to the table in this folder, even if renamed. A definition copied from another
+   * table does not.
+   */
   def isOf(session: SparkSession, definition: ViewDefinition, table: Path): Boolean = {
     val home = new Path(table, Folder).toUri.getPath
     definition.generation.exists(new Path(_).getParent.toUri.getPath == home) ||
     hasHome(session, table)
   }
 
-  /** Whether generations, or the lease, of a view lie in the folder of a table. */
+  /** Returns whether a table's folder contains the generations or the lease of a view. */
   def hasHome(session: SparkSession, table: Path): Boolean = {
     val home = new Path(table, Folder)
     home.getFileSystem(session.sessionState.newHadoopConf()).exists(home)

@@ -12,23 +12,23 @@ import org.apache.spark.sql.changelog.functions.ToChangelogFunction
 import org.apache.spark.sql.changelog.plans.{ChangelogOutput, Explanation, ToChangelog}
 import org.apache.spark.sql.changelog.sinks.SinkInput
 
-/** An analyzed query, and how its changes are kept if it reads any. */
+/** KeptQuery: an analyzed query, and the way to keep its result current if the query reads changes. */
 class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
-  /** Whether it reads a stream, whose changes can be followed. */
+  /** Whether the query reads a stream of changes. */
   lazy val isStreaming: Boolean = toChangelog(OutputMode.Retract).streaming
 
-  /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
+  /** The columns that identify a row, if known. The view replaces rows by these columns. */
   lazy val key: Option[Seq[String]] = {
     val keys = output.upsertKeys.filter(SinkInput.isComparable)
     val chosen = if (keys.isEmpty) None else explained(mode(hasKey = true)).key
     chosen.orElse(keys.headOption).filter(SinkInput.isComparable).map(_.map(_.name))
   }
 
-  /** How its changes are kept, as EXPLAIN tells. */
+  /** The plan of the changes, as shown by EXPLAIN. */
   lazy val output: ChangelogOutput = {
     val output = explained(mode(hasKey = false))
-    // it has no reader who could ask for other changes
+    // Warnings advise a reader who could ask for other changes. A view's storage cannot.
     val explanation =
       Explanation(output.explanation.mode)(output.explained.copy(warnings = Nil))
     output.copy(explanation = explanation)
@@ -39,10 +39,10 @@ class KeptQuery(session: SparkSession, kind: ViewKind, val plan: LogicalPlan) {
 
   def mode(hasKey: Boolean): OutputMode = kind.mode(hasKey)
 
-  /** Its changes, in the form its storage takes them. */
+  /** Returns the changes in the form required by the view's storage. */
   def changes: DataFrame = Dataset.ofRows(session, toChangelog(mode(key.isDefined)))
 
-  /** Its changes as a sink gets them. Refuses a query that can't be kept, as starting it would. */
+  /** Returns the changes as a sink receives them. Rejects a query that would fail at start. */
   def sinkInput: SinkInput = {
     val root = changes.queryExecution.analyzed.collectFirst { case root: ToChangelog => root }
     val plan = optimized(root.get)

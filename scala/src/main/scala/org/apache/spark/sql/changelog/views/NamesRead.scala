@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedWith}
 
 import org.apache.spark.sql.changelog.views.changes.ChangesFunction
 
-/** The names of the tables and views that a parsed query reads, in any of its parts. */
+/** Finds the names of all tables and views read by a parsed query, including its subqueries. */
 object NamesRead {
   def apply(query: LogicalPlan): Seq[Seq[String]] = all(query, Set.empty) {
     case (relation: UnresolvedRelation, hidden) =>
@@ -22,20 +22,20 @@ object NamesRead {
         .toSeq
   }.distinct
 
-  /** The tables of a parsed query, as it names them. */
+  /** Returns the tables of a parsed query, under the names used in the query. */
   def relations(query: LogicalPlan): Seq[UnresolvedRelation] =
     all(query, Set.empty) { case (relation: UnresolvedRelation, _) => Seq(relation) }
 
-  /** Whether a name is that of a common table, which hides what else has it. */
+  /** Returns whether a name is a common table expression, which hides a table of this name. */
   def isHidden(parts: Seq[String], hidden: Set[String]): Boolean =
     parts.size == 1 && hidden.contains(parts.head.toLowerCase)
 
   /**
-   * The names that common tables hide: in the query of each of them, which sees those before it, and in the
-   * query that they are for.
+   * Returns the names hidden by common table expressions: in each expression's query, which sees the expressions before
+   * it, and in the main query.
    *
    * @param hidden
-   *   those that are hidden around it
+   *   the names hidden around the `WITH`
    */
   def hiddenBy(tables: UnresolvedWith, hidden: Set[String]): (Seq[Set[String]], Set[String]) = {
     val names = tables.cteRelations.map { case (name, _, _) => name.toLowerCase }
@@ -43,7 +43,7 @@ object NamesRead {
     (if (tables.allowRecursion) before.tail else before.init, before.last)
   }
 
-  /** What is found at all nodes of a query, by what is hidden there. */
+  /** Collects `found` at all nodes of a query, given the names hidden at each node. */
   private def all[T](query: LogicalPlan, hidden: Set[String])(
       found: PartialFunction[(LogicalPlan, Set[String]), Seq[T]]): Seq[T] = query match {
     case tables: UnresolvedWith =>

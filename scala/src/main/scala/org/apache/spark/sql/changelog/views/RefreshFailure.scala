@@ -11,12 +11,12 @@ import org.apache.spark.sql.changelog.connectors.delta.Delta
 import org.apache.spark.sql.changelog.errors.{TableErrors, ViewErrors}
 
 /**
- * Why a refresh has failed, as far as it matters for what is done then.
+ * RefreshFailure: why a refresh failed, as far as the cause decides the next step.
  *
  * @param asksForAll
- *   what has changed can't be told, but all rows can be read
+ *   the changes are lost, but all rows can be read
  * @param isOfRows
- *   there are rows that the query can't be computed over, such as a divisor of zero; they may be mended
+ *   the query fails for some values, such as a divisor of zero. The rows may be corrected.
  */
 final case class RefreshFailure(
     error: Throwable,
@@ -60,17 +60,17 @@ object RefreshFailure {
   private def hasStateOfRows(error: SparkThrowable): Boolean =
     Option(error.getSqlState).exists(state => OfRows.exists(state.startsWith))
 
-  /** SQLSTATEs of what fails by the values of rows: cardinality, data, functions of users, `raise_error`. */
+  /** SQLSTATEs of failures caused by values: cardinality, data, user-defined functions, `raise_error`. */
   private val OfRows = Seq("21", "22", "39", "P0")
 
-  /** What comes after it is advice, by which changes would be left out. */
+  /** The later sentences advise settings that would skip changes. */
   private def firstSentence(message: String): String =
     message.linesIterator.next().split("(?<=\\.) ", 2).head
 
-  /** The query reads its tables in another way than when it was begun. */
+  /** The query reads its tables in another way than the recorded query. */
   private val Changed = Set("CHANGELOG_QUERY_CHANGED")
 
-  /** A view that it reads was made anew as files, of which a snapshot has a column of another type. */
+  /** An upstream view was recreated as files, and one snapshot has a column of another type. */
   private val OtherType = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
 
   private val Deepest = 20

@@ -23,8 +23,8 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.commands.ChangeViews
 
 /**
- * Refuses statements that write the table of a view, whose rows are those of its query. Queries of views write in
- * sessions of their own.
+ * RefuseViewWrites: rejects statements that write a view's table, whose rows come from the view's query. The queries of
+ * views write in separate sessions.
  */
 class RefuseViewWrites(creator: SparkSession) extends Rule[LogicalPlan] {
   import RefuseViewWrites._
@@ -76,9 +76,8 @@ object RefuseViewWrites {
 }
 
 /**
- * Lets `DROP TABLE v` and `DROP VIEW v` do what `DROP MATERIALIZED VIEW v` does if `v` is one: what
- * Spark drops is the table, or the view on the newest rows, and neither rows nor checkpoint that lie
- * elsewhere.
+ * DropViewsWhole: turns `DROP TABLE v` and `DROP VIEW v` into `DROP MATERIALIZED VIEW v` if `v` is a materialized view.
+ * Spark's statements drop only the table or the catalog's view, and leave rows and checkpoint in other folders.
  */
 class DropViewsWhole(creator: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

@@ -13,45 +13,44 @@ import org.apache.spark.sql.changelog.RowKind
 import org.apache.spark.sql.changelog.views.history.RefreshReport
 
 /**
- * What becomes of the rows that a view shows when those of another generation take their place.
+ * Replacement: how the rows of another generation replace the rows shown by a view.
  *
  * @param isOfAll
- *   whether the rows that are shown don't matter
+ *   whether the shown rows are irrelevant
  */
 sealed abstract class Replacement(val isOfAll: Boolean)
 
 object Replacement {
 
-  /**
-   * The view says something else, or has other columns: its table is another one to those who read its
-   * changes.
-   */
+  /** Recreates the table, because the definition or the columns changed. Readers of the changes see another table. */
   case object Anew extends Replacement(isOfAll = true)
 
-  /** All rows go, and all come. */
+  /** Replaces all rows. */
   case object OfAll extends Replacement(isOfAll = true)
 
   /**
-   * Those go and come that differ. Columns that the view didn't have are the last ones, and there were NULLs in them.
+   * Replaces only the differing rows. New columns come last, with NULL in the old rows.
    *
    * @param key
-   *   columns that identify a new row, if any are known to: then a row of the same key has changed
+   *   columns that identify a new row, if known. A row with an existing key is an update.
    */
   case class OfDifference(key: Option[Seq[String]]) extends Replacement(isOfAll = false)
 
   /**
-   * Of the rows that meet a condition, those go and come that differ; all others stay.
+   * Replaces the differing rows among the rows that meet a condition, and leaves the remaining rows.
    *
    * @param condition
    *   true or false for each row
    * @param key
-   *   columns that identify a row, if any are known to
+   *   columns that identify a row, if known
    */
   case class Within(condition: Column, key: Option[Seq[String]])
       extends Replacement(isOfAll = false)
 }
 
-/** Shows the rows of another generation of a view, and reports how many have been written and retracted. */
+/**
+ * ReplaceRows: shows the rows of another generation of a view, and reports the numbers of written and retracted rows.
+ */
 private[views] class ReplaceRows(
     session: SparkSession,
     storage: ViewStorage,
@@ -65,7 +64,7 @@ private[views] class ReplaceRows(
     case _: Replacement.OfDifference | _: Replacement.Within =>
       val before = storage.version(staged)
       storage.replace(staged, rows, how, queryId)
-      // the rows are shown, even if somebody has switched off that changes are told
+      // The rows are visible even if a user has switched off the table's change feed.
       try tell(storage.changes(staged, before + 1, None))
       catch { case NonFatal(_) => tellAll(staged) }
     case _ =>
@@ -73,16 +72,16 @@ private[views] class ReplaceRows(
       tellAll(staged)
   }
 
-  /** The first rows of a view that has none. */
+  /** Writes the first rows of an empty view. */
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit = {
     storage.fill(view, rows, queryId)
     tellAll(view)
   }
 
-  /** Formats know how many rows they hold. */
+  /** Reports all rows as written. Formats know their number of rows. */
   private def tellAll(shown: KeptView): Unit = report.wrote(session.table(shown.sql).count())
 
-  /** How many rows those who follow the view see come and go. */
+  /** Reports the rows inserted and deleted, as a reader of the view's changes sees them. */
   private def tell(changes: DataFrame): Unit = {
     val kinds = Seq(RowKind.Insert, RowKind.UpdateAfter).map(RowKind.ChangeTypes(_))
     val comes = col(RowKind.ChangeTypeColumnName).isin(kinds: _*)

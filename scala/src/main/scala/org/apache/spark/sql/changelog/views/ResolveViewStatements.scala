@@ -17,10 +17,10 @@ import org.apache.spark.sql.changelog.errors.{Credentials, ViewErrors}
 import org.apache.spark.sql.changelog.views.commands.CreateKeptView
 
 /**
- * Gives statements that Spark can parse but not run a meaning.
+ * ResolveViewStatements: replaces statements that Spark can parse but not run by commands.
  *
- * Runs with Spark's first rules, so that the query inside is left as text: it is analyzed when the
- * command runs, as a query that is kept. Pipelines of Spark's own are never analyzed as commands.
+ * Runs with Spark's first rules, so the query inside stays text. The command analyzes the query later, as a view's
+ * query. The rule never sees Spark's own pipelines.
  */
 object ResolveViewStatements extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
@@ -30,10 +30,12 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
   }
 
   /**
-   * The same for a statement that was just parsed. Sessions with a Hive catalog, as `spark-sql` has,
-   * leave out the rules that extensions let run first. A statement whose query reads a stream is a
-   * stream itself as long as it holds the query, and when Spark shows a stream it analyzes, and runs,
-   * the statement once more. Pipelines parse statements as well, and are given what Spark makes of them.
+   * Replaces a statement just parsed, in two cases:
+   *   - Sessions with a Hive catalog, such as `spark-sql`, skip the first rules of extensions.
+   *   - A statement with a streaming query counts as a stream. To show a stream, Spark analyzes and runs the statement
+   *     again.
+   *
+   * Statements of a pipeline stay as Spark parses them.
    */
   def parsed(plan: LogicalPlan): LogicalPlan = plan match {
     case create: CreatePipelineDataset
@@ -45,11 +47,11 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
   private def leavesOutFirstRules: Boolean =
     SQLConf.get.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
 
-  /** Whether a pipeline's definition is being read, whose statements are Spark's. */
+  /** Returns whether Spark is reading the definition of a pipeline, whose statements belong to Spark. */
   def isInPipeline: Boolean = StackWalker.getInstance.walk[Boolean](
     _.anyMatch(_.getClassName.startsWith("org.apache.spark.sql.pipelines.")))
 
-  /** The command for a `CREATE`, as far as its name is known. */
+  /** Returns the command for a `CREATE` statement with a known name. */
   def creation(plan: LogicalPlan, replace: Boolean): Option[LogicalPlan] = plan match {
     case create: CreateMaterializedViewAsSelect =>
       command(ViewKind.MaterializedView, create, create.query, create.originalText, replace)
@@ -102,10 +104,10 @@ object ResolveViewStatements extends Rule[LogicalPlan] {
 }
 
 /**
- * Refuses to make a view with a password in its properties, or in the name or an option of a table it reads.
+ * RefuseSecrets: rejects a view with a password in its properties, or in the name or an option of a source table.
  *
- * What a statement says of a view is stored in its catalog and shown to whoever asks. So it is
- * refused before anything is planned. Names tell what is a secret, as they do elsewhere in Spark, and so do values.
+ * The catalog stores the text of a view's statement and shows the text to everyone. The check therefore precedes
+ * planning. Names of settings reveal a secret, as elsewhere in Spark, and some values do, too.
  */
 object RefuseSecrets {
   def apply(view: String, properties: Map[String, String], query: LogicalPlan): Unit = {

@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.plans.{Duplicates, FromChangelog, InputMod
 import org.apache.spark.sql.changelog.sources.StreamRows
 
 /**
- * Computes the rows of a view by a batch plan, without state, at pinned versions of its sources.
+ * RowsAtOnce: computes the rows of a view by a batch plan, without state, at pinned versions of its sources.
  *
  * {{{
  *   Join                                      Join
@@ -31,23 +31,23 @@ import org.apache.spark.sql.changelog.sources.StreamRows
  *   +- FromChangelog
  *      +- changes of customers, a stream
  * }}}
- * The checkpoint then says that the first batch was begun, and up to where it reads each source. A query that starts
- * from there computes the state of that batch, and goes on with what has changed since.
+ * The checkpoint then claims a first batch that has begun, with the end offsets of each source. A query started from
+ * the checkpoint computes the state of this batch and continues with later changes.
  *
  * @param query
- *   one that can be recomputed: all its sources begin with rows that are inserted
+ *   a recomputable query: all sources begin with inserted rows
  */
 private[views] class RowsAtOnce(query: ViewQuery) {
   private val session = query.session
 
   /**
-   * Pins the sources, and hands the rows to `write` with the id that sinks know the query by. Returns whether there was
+   * Pins the sources, and passes the rows to `write` with the query id known to sinks. Returns whether there was
    * anything to read.
    *
    * @param checkpoint
-   *   a new one, of the query
+   *   a new checkpoint for the query
    * @param restrict
-   *   which of the rows that the sources have are to be read; if none, nothing is written
+   *   selects the source rows to read. If the result is None, nothing is written.
    */
   def compute(checkpoint: Path, restrict: RowsAtOnce.Read => Option[RowsAtOnce.Read] = Some(_))(
       write: (DataFrame, String) => Unit): Boolean = {
@@ -62,14 +62,14 @@ private[views] class RowsAtOnce(query: ViewQuery) {
       RunningStream.outside(session.sparkContext) {
         session.withActive(write(Dataset.ofRows(session, timed), id))
       }
-      // the rows are of this query, whatever its names mean when the state is computed
+      // The record pins the meaning of the query's names until the state is computed.
       val hadoopConf = session.sessionState.newHadoopConf()
       val record = QueryRecord(analyzed, session.sessionState.conf)
       new QueryRecordFile(checkpoint, hadoopConf).write(record)
       logs.beginWithoutState()
       isWritten = true
     })
-    // Spark has noted the batch as done by now
+    // Spark has logged the batch as done at this point.
     logs.leaveOutState()
     isWritten
   }
@@ -77,10 +77,10 @@ private[views] class RowsAtOnce(query: ViewQuery) {
 
 private[views] object RowsAtOnce {
 
-  /** The sources of a query, each with its rows. */
+  /** The sources of a query, each with the rows read. */
   type Read = Seq[(LogicalPlan, LogicalPlan)]
 
-  /** A query over the rows that were read, instead of over streams. */
+  /** Returns a query over the rows read, in place of streams. */
   def over(query: LogicalPlan, read: Read): LogicalPlan =
     withoutWatermarks(query).transformDownWithSubqueries {
       case source: FromChangelog if source.streaming => source.copy(streaming = false)
@@ -97,14 +97,14 @@ private[views] object RowsAtOnce {
           rows)
     }
 
-  /** Reads inserted rows as rows: then nothing has to be netted. */
+  /** Reads inserted rows as plain rows, so nothing needs netting. */
   def withoutChanges(query: LogicalPlan): LogicalPlan =
     query.transformDownWithSubqueries {
       case source: FromChangelog if source.streaming && onlyInserts(source) =>
         Project(source.output, source.child)
     }
 
-  /** Whether a source that begins with inserted rows needs no more than those. */
+  /** Returns whether the inserted rows of a source are all its rows. */
   private def onlyInserts(source: FromChangelog): Boolean =
     source.input == InputMode.Retract && source.sequence.isEmpty && !source.skipsBadRows &&
       source.unavailable.isEmpty && source.duplicates == Duplicates.Trust &&

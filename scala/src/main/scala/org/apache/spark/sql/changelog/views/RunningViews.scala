@@ -13,7 +13,7 @@ import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshReport}
 
-/** The queries that keep views current in this process, until they are stopped. */
+/** RunningViews: the queries that keep views current in this process, until stopped. */
 object RunningViews {
   private val queries = new ConcurrentHashMap[String, Running]()
 
@@ -31,18 +31,18 @@ object RunningViews {
     ViewLeases.keep(view, query)
   }
 
-  /** The query that keeps the view current now. */
+  /** Returns the view's query if the query runs. */
   def active(view: KeptView): Option[StreamingQuery] = last(view).filter(_.isActive)
 
-  /** Refuses a view that a query of this process keeps. */
+  /** Fails if a query of this process keeps the view current. */
   def checkNone(view: KeptView): Unit =
     active(view).foreach(_ => throw ViewErrors.isRunning(view.name))
 
-  /** The query that was started last, if it has not been stopped by a statement. */
+  /** Returns the query started last, unless a statement has stopped the query. */
   def last(view: KeptView): Option[StreamingQuery] =
     Option(queries.get(key(view))).map(_.query)
 
-  /** Stops it, and tells what it has done. */
+  /** Stops the view's query, and reports the work of its run. */
   def stop(view: KeptView): Option[RefreshReport] =
     Option(queries.remove(key(view))).map { running =>
       running.stop()
@@ -50,7 +50,7 @@ object RunningViews {
       running.report
     }
 
-  /** The same, and lets the view's history know of it. */
+  /** Stops the view's query, and adds the run to the view's history. */
   def end(session: SparkSession, view: KeptView): Unit = {
     val failure = last(view).flatMap(_.exception)
     stop(view).foreach { report =>
@@ -59,7 +59,7 @@ object RunningViews {
     }
   }
 
-  /** Stops all of them, as when the process ends. */
+  /** Stops all queries, for example when the process ends. */
   def stopAll(): Unit = queries.keySet.asScala.toSeq.foreach { key =>
     Option(queries.remove(key)).foreach(_.stop())
   }

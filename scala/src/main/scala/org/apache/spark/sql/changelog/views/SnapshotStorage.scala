@@ -27,9 +27,9 @@ import org.apache.spark.sql.changelog.views.files.{
 }
 
 /**
- * Files that can't be changed in place. Each batch writes all rows anew, and then a view of Spark's
- * shows the new files: a single step in the catalog, which readers in any session see at once,
- * unlike the files of a table.
+ * SnapshotStorage: stores a view as immutable files. Each batch writes all rows into new files, and then repoints a
+ * Spark view to these files. Readers in any session see this catalog change at once, unlike a change in a table's
+ * files.
  *
  * {{{
  *   v: SELECT * FROM parquet.`<home>/<generation>/rows/batch-9`
@@ -53,7 +53,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     val path = new Path(view.definition.rows, SnapshotStorage.Initial)
     write(view, session.createDataFrame(java.util.List.of[Row](), view.schema), path)
     val comment = definition.comment.map(text => s"COMMENT ${Literal(text).sql}").getOrElse("")
-    // the properties are there from the first, for the process may end here
+    // The view has its properties from the start, because the process may end after this statement.
     val properties = ViewStorage.listed(view.definition.toProperties - "comment")
     session.sql(s"""
       CREATE VIEW ${view.sql} $comment TBLPROPERTIES ($properties)
@@ -128,7 +128,10 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     }
   }
 
-  /** A version that the last holder is about to add has the same number, and so can't be added. */
+  /**
+   * Adds a version with the new term. A commit by the last holder would need the same version number, and therefore
+   * fails.
+   */
   override def fence(view: KeptView, term: Long): Unit = {
     val versions = new SnapshotVersions(session, view)
     versions.last.foreach { case (_, version) =>
@@ -138,8 +141,8 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
   }
 
   /**
-   * The folder a table of this name would have, unless something of a view lies there: of one that was renamed, that
-   * another catalog knows, or that was being dropped when its process ended.
+   * Returns the default folder of a table of this name, unless the folder contains parts of another view. Such a view
+   * may be renamed, be known to another catalog, or be left by a process that ended during the drop.
    */
   private def newHome(name: TableIdentifier): Path = {
     val path = new Path(catalog.defaultTablePath(name))
@@ -147,26 +150,26 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     (Iterator(path) ++ others).find(path => !ViewStorage.isHome(session, path)).get
   }
 
-  /** Shows the same rows. */
+  /** Changes the definition and keeps the rows. */
   override def alter(view: KeptView, definition: ViewDefinition): Unit =
     new SnapshotVersions(session, view).last.foreach { case (_, version) =>
       show(view.copy(definition = definition), new Path(version.path))
     }
 
-  /** Rows and checkpoint stay where they are. */
+  /** Renames the view. Rows and checkpoint keep their folders. */
   override def rename(view: KeptView, to: TableIdentifier): Unit = {
-    // Spark's command reads the name without quotes, and so none that is a number
+    // Spark's command parses the name without quotes, and therefore rejects a number.
     session.catalog.uncacheTable(view.sql)
     catalog.renameTable(view.name, to)
   }
 
   override def drop(view: KeptView): Unit = {
-    // the statement means more where it names a view
+    // `DROP VIEW` as a statement would drop the materialized view.
     DropTableCommand(view.name, ifExists = false, isView = true, purge = false).run(session)
     ViewStorage.deleteAll(session, view.definition.home)
   }
 
-  /** Lets the view show the rows in a folder, and remember what `view` says. */
+  /** Publishes the rows in a folder together with the definition of `view`. */
   def show(view: KeptView, path: Path): Unit = SnapshotStorage.alone {
     new SnapshotVersions(session, view).add(
       SnapshotVersions.Version(path, view.schema, view.definition.toProperties))
@@ -174,7 +177,7 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
     publish(view)
   }
 
-  /** Tells the catalog which version is the last one. Who was held up meanwhile tells it once more. */
+  /** Publishes the last version in the catalog. Repeats if a newer version appeared meanwhile. */
   @tailrec
   private def publish(view: KeptView): Unit = {
     val versions = new SnapshotVersions(session, view)
@@ -231,12 +234,12 @@ class SnapshotStorage(session: SparkSession) extends ViewStorage {
 
 object SnapshotStorage {
 
-  /** Lets nobody else of this process change what a view says meanwhile: a running query shows its batches. */
+  /** Serializes changes to definitions within this process, because a running query publishes its batches. */
   def alone[T](change: => T): T = synchronized(change)
 
-  /** Where rows lie that no batch has written. */
+  /** The folder of rows not written by a batch. */
   private val Initial = "initial"
 
-  /** The property that says which version is shown. */
+  /** The property with the number of the published version. */
   private val Version = "changelog.view.version"
 }

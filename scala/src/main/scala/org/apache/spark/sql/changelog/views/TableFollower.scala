@@ -25,7 +25,7 @@ import org.apache.spark.sql.changelog.plans.{FromChangelog, LookupTable}
 import org.apache.spark.sql.changelog.sources.tables._
 
 /**
- * Reads the tables of an analyzed query as tables that change.
+ * TableFollower: replaces the tables of an analyzed query by streams of their changes.
  *
  * {{{
  *   Join                          Join
@@ -34,25 +34,25 @@ import org.apache.spark.sql.changelog.sources.tables._
  *                                 +- FromChangelog
  *                                    +- changes of customers, a stream
  * }}}
- * By now temporary views, common tables and other views have been replaced by what they read. What is
- * below `from_changelog` or `lookup` is read as those say.
+ * At this point, temporary views, common table expressions and other views are replaced by their queries. Inputs of
+ * `from_changelog` and `lookup` keep their own way of reading.
  *
  * @param keepsCopies
- *   whether tables of files are compared with a copy of their rows
+ *   whether file tables are compared with a copy of their rows
  * @param reader
- *   what reads views of ours
+ *   reads materialized views
  */
 class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewReader) {
   private val sources = mutable.LinkedHashMap.empty[String, (FollowedWay, DataSource)]
   private val left = mutable.LinkedHashMap.empty[String, String]
 
-  /** The tables that are followed. */
+  /** Returns the followed tables. */
   def followed: Seq[FollowedWay] = sources.values.map(_._1).toSeq
 
-  /** The tables that are not, and why. */
+  /** Returns the unfollowed tables, each with the reason. */
   def others: Seq[(String, String)] = left.toSeq
 
-  /** Whether a stream is one of a table that is followed. */
+  /** Returns whether a stream reads a followed table. */
   def made(stream: StreamingRelation): Boolean = stream.sourceName == TableSourceProvider.Name
 
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
@@ -79,7 +79,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
       }
   }
 
-  /** Whether Spark has put above a table what pads its columns of type CHAR. */
+  /** Returns whether a plan is a table below Spark's padding of CHAR columns. */
   private def isPadded(plan: LogicalPlan): Boolean = plan match {
     case Project(columns, table) if FollowedTables.isTable(table) =>
       columns.size == table.output.size && columns.zip(table.output).forall {
@@ -91,7 +91,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     case _ => false
   }
 
-  /** A view of ours that is stored as files: to Spark a view, in another of which it was looked up. */
+  /** Matches a materialized view stored as files, which is an ordinary view to Spark. */
   private object ViewOfSpark {
     def unapply(plan: LogicalPlan): Option[LogicalPlan] = plan match {
       case view: View => reader.changesOf(view)
@@ -99,7 +99,12 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
     }
   }
 
-  /** @param view the temporary view that stands for just this table, if it is read through one */
+  /**
+   * Returns the table's changes as a table, or the unchanged relation.
+   *
+   * @param view
+   *   the temporary view that stands for exactly this table, if the query reads one
+   */
   private def follow(relation: LogicalPlan, view: Option[String]): LogicalPlan =
     if (FollowedTables.isFixed(relation)) relation
     else
@@ -115,7 +120,7 @@ class TableFollower(session: SparkSession, keepsCopies: Boolean, reader: ViewRea
   }
 
   private def changesOf(way: FollowedWay, relation: LogicalPlan): LogicalPlan = {
-    // one source for all that read the table, so that they see it at one moment
+    // All readers of a table share one source, and therefore read the same version.
     val source = sources.getOrElseUpdate(
       way.name,
       (way, DataSource(session, TableSourceProvider.Name, options = way.options)))

@@ -20,7 +20,8 @@ import org.apache.spark.sql.changelog.identity.{CheckSameQuery, QueryRecord, Que
 import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWay, TableVersion}
 
 /**
- * The partitions of a table that have changed since a view was refreshed, and the rows of the view that come from them.
+ * TouchedPartitions: the partitions of a table changed since the last refresh of a view, and the view's rows computed
+ * from them.
  *
  * {{{
  *   SELECT month(day) AS m, sum(amount) FROM sales GROUP BY month(day)     sales is partitioned by day
@@ -29,11 +30,11 @@ import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, FollowedWa
  *   rows computed            ... FROM sales WHERE month(day) IN (5) GROUP BY month(day)
  *   rows replaced            m IN (5)
  * }}}
- * This needs a column of the view that is a function of the partition columns, such that a filter on it passes
- * through the whole query down to the table. All other inputs must be the same as before.
+ * The method requires a view column that is a function of the partition columns. A filter on this column must pass
+ * through the whole query down to the table. All remaining inputs must be unchanged.
  *
  * @param checkpoint
- *   the checkpoint of the last refresh, which names the versions that it has read
+ *   the checkpoint of the last refresh, with the versions read
  */
 private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
   import TouchedPartitions._
@@ -42,12 +43,12 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
 
   private lazy val candidates: Seq[Candidate] = candidatesOf(query)
 
-  /** Whether the view has such a column at all. */
+  /** Returns whether the view has such a column. */
   def isPossible: Boolean = candidates.nonEmpty
 
   /**
-   * What has changed up to the versions that another checkpoint names. None if another input has changed, or if so
-   * many partitions that the whole view can as well be recomputed.
+   * Returns the changes up to the versions recorded in another checkpoint. Returns None if another input has changed,
+   * or if recomputing the whole view costs little more.
    */
   def until(next: Path): Option[Touched] = {
     val before = versionsIn(new BatchLogs(session, checkpoint).lastRead)
@@ -56,7 +57,7 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
     if (isSameQuery) changed(before, after) else None
   }
 
-  /** Whether the names in the query mean the same as when the rows of the view were computed. */
+  /** Returns whether the names in the query still mean what they meant when the view's rows were computed. */
   private def isSameQuery: Boolean = {
     val file = new QueryRecordFile(checkpoint, session.sessionState.newHadoopConf())
     val current =
@@ -69,7 +70,7 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
 
   private def changed(before: Readings, after: Readings): Option[Touched] = {
     val ways = query.followed.map(way => way.name -> way).toMap
-    // a table that is read twice may have been read at two versions
+    // A table with two reads may have been read at two versions.
     val both = before.toSeq.collect { case (table, Seq(from)) =>
       after.get(table).collect { case Seq(until) => (ways(table), from, until) }
     }.flatten
@@ -103,22 +104,24 @@ private[views] class TouchedPartitions(query: ViewQuery, checkpoint: Path) {
 
 private[views] object TouchedPartitions {
 
-  /** The versions at which each table was read, each with the folder in which its source keeps files. */
+  /** The versions of each table's reads, each with the folder of the source's files. */
   private type Readings = Map[String, Seq[(Path, TableVersion)]]
 
   /** The mode of a refresh that recomputes partitions. */
   val Mode = "partitions"
 
-  /** If more than one in two bytes of the table would be read, all is. */
+  /** The whole view is recomputed if more than half of the table's bytes would be read. */
   private val MostOfTable = 2
 
   /**
+   * A view column by which changed partitions can be recomputed.
+   *
    * @param stream
-   *   the only place of the query that reads the table
+   *   the only read of the table in the query
    * @param column
    *   a column of the view
    * @param value
-   *   the same, from the partition columns
+   *   the same column as a function of the partition columns
    */
   private case class Candidate(
       way: FollowedWay,
@@ -131,7 +134,7 @@ private[views] object TouchedPartitions {
    * Changed partitions.
    *
    * @param changed
-   *   values of the partition columns, as Delta writes them
+   *   values of the partition columns, as written by Delta
    */
   final class Touched(candidate: Candidate, changed: Seq[Map[String, String]]) {
 
@@ -159,7 +162,7 @@ private[views] object TouchedPartitions {
       if (unknown.isEmpty) isKnown else Or(IsNull(value), isKnown)
     }
 
-    /** Reads the rows of changed partitions only. */
+    /** Restricts the read to the rows of changed partitions. */
     def restrict(delivered: RowsAtOnce.Read): RowsAtOnce.Read = {
       def isOfTable(stream: LogicalPlan) = stream.outputSet == candidate.stream.outputSet
       require(delivered.count { case (stream, _) => isOfTable(stream) } == 1)
@@ -177,7 +180,7 @@ private[views] object TouchedPartitions {
         s"rows of ${values.size} values of ${candidate.column} were recomputed"
   }
 
-  /** The tables whose partitions can be recomputed, each with the columns of the view that tell which rows to replace. */
+  /** Returns the tables with recomputable partitions, each with the view columns that select the rows to replace. */
   def columnsOf(query: ViewQuery): Seq[(String, Seq[String])] =
     candidatesOf(query).groupMap(_.way.name)(_.column).toSeq.sortBy(_._1)
 
@@ -191,7 +194,7 @@ private[views] object TouchedPartitions {
             val columns = partitionColumns(query.session, way, stream)
             val derived = if (columns.isEmpty) None else derivedColumns(plan, stream, columns)
             derived.toSeq.flatMap(_.map { case (column, value) =>
-              // fails at most for rows that the query filters out
+              // The value fails at most for rows that the query filters out.
               val safe = if (value.isInstanceOf[Attribute]) value else TryEval(value)
               Candidate(way, stream, columns, column.name, safe)
             })
@@ -216,7 +219,7 @@ private[views] object TouchedPartitions {
     case _ => false
   }
 
-  /** Types whose values are equal exactly if their texts are, in any time zone. */
+  /** Returns whether values of a type are equal exactly if their texts are equal, in any time zone. */
   private def isPlain(dataType: DataType): Boolean = dataType match {
     case text: StringType => text == StringType
     case _: IntegralType | BooleanType | DateType => true
@@ -224,8 +227,8 @@ private[views] object TouchedPartitions {
   }
 
   /**
-   * The columns of a plan that are functions of some columns of one of its leaves, such that a filter on them gives the
-   * same rows whether it stands above the plan or above the leaf.
+   * Returns the columns of a plan that are functions of some columns of one leaf. A filter on these columns gives the
+   * same rows above the plan and above the leaf.
    */
   private[views] def derivedColumns(
       plan: LogicalPlan,
@@ -244,7 +247,7 @@ private[views] object TouchedPartitions {
       }
     }
 
-  /** Whether a plan has the same rows each time that it reads the same ones: no ties decide about rows. */
+  /** Returns whether a plan computes the same rows in every run over the same input, without ties. */
   private def isExact(plan: LogicalPlan): Boolean = !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Offset | _: Window | _: Deduplicate | _: Sample =>
       true

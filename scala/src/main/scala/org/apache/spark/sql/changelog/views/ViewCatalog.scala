@@ -22,12 +22,12 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
-/** Finds views among the tables of the session catalog. */
+/** ViewCatalog: finds views among the tables of the session catalog. */
 class ViewCatalog(session: SparkSession) {
   private val manager = session.sessionState.catalogManager
   private val catalog = session.sessionState.catalog
 
-  /** The full name of what a statement calls `parts`. */
+  /** Returns the full name for `parts`, a name in a statement. */
   def identify(parts: Seq[String]): TableIdentifier = {
     val current = manager.currentCatalog.name()
     parts match {
@@ -41,20 +41,20 @@ class ViewCatalog(session: SparkSession) {
     }
   }
 
-  /** As the catalog spells it: a view's batches are known by its name. */
+  /** Returns the name as spelled in the catalog, because the view's name identifies the view's batches. */
   private def named(table: String, database: String): TableIdentifier = {
     def spelled(name: String) =
       if (session.sessionState.conf.caseSensitiveAnalysis) name else name.toLowerCase(Locale.ROOT)
     TableIdentifier(spelled(table), Some(spelled(database)), Some(SESSION_CATALOG_NAME))
   }
 
-  /** The view of this name, or an error. */
+  /** Returns the view of this name, or fails. */
   def get(parts: Seq[String]): KeptView = {
     val name = identify(parts)
     find(name).getOrElse(throw ViewErrors.notFound(name, exists(name)))
   }
 
-  /** Refuses a name that the catalog can't store, before anything is written for it. */
+  /** Rejects a name that the catalog can't store, before anything is written. */
   def checkName(name: TableIdentifier): Unit =
     if (!name.table.matches("\\w+")) {
       throw new AnalysisException(
@@ -62,10 +62,10 @@ class ViewCatalog(session: SparkSession) {
         Map("name" -> quoteIdentifier(name.table)))
     }
 
-  /** Whether anything has the name. */
+  /** Returns whether the name is taken. */
   def exists(name: TableIdentifier): Boolean = catalog.tableExists(name)
 
-  /** The view of this name, if there is one. */
+  /** Returns the view of this name, if it exists. */
   def find(name: TableIdentifier): Option[KeptView] =
     if (!exists(name)) None
     else {
@@ -75,11 +75,11 @@ class ViewCatalog(session: SparkSession) {
       else None
     }
 
-  /** The view of this name, if there is one; none of a name that can't be read. */
+  /** Returns the view of this name, if it exists and can be read. */
   def findIfReadable(parts: Seq[String]): Option[KeptView] =
     Try(find(identify(parts))).toOption.flatten
 
-  /** The views in a database; a table that can't be read is none. */
+  /** Returns the readable views of a database. */
   def list(database: String, pattern: String): Seq[KeptView] = {
     val names = catalog.listTables(database, pattern, includeLocalTempViews = false)
     catalog.getTablesByName(names).filter(mayBeView).flatMap { table =>
@@ -87,7 +87,7 @@ class ViewCatalog(session: SparkSession) {
     }
   }
 
-  /** Without reading the log of each Delta table: a view's has a folder of ours. */
+  /** Excludes most tables without reading a Delta log, because a view's table has a `_changelog` folder. */
   private def mayBeView(table: CatalogTable): Boolean =
     if (table.tableType == CatalogTableType.VIEW) table.properties.contains(ViewDefinition.Kind)
     else
@@ -97,17 +97,19 @@ class ViewCatalog(session: SparkSession) {
   private def isDelta(table: CatalogTable): Boolean =
     table.provider.exists(_.equalsIgnoreCase("delta"))
 
-  /** The views of all databases. */
+  /** Returns the views of all databases. */
   def listAll(): Seq[KeptView] = catalog.listDatabases().flatMap(list(_, "*"))
 
   private def view(table: CatalogTable): Option[KeptView] =
-    // where Hive keeps the catalog, a comment is none of the properties that it gives back
+    // A Hive catalog returns the comment separately from the properties.
     ViewDefinition.fromProperties(table.properties ++ table.comment.map("comment" -> _)).map {
       definition =>
         KeptView(table.identifier, table.schema, definition)
     }
 
-  /** A table whose properties may be known to its format only, as Delta's are. */
+  /**
+   * Returns the view stored in a table. The table's format may know more properties than the catalog, as Delta does.
+   */
   private def stored(name: TableIdentifier): Option[KeptView] = {
     val table = CatalogV2Util.loadTable(
       manager.v2SessionCatalog,
@@ -115,7 +117,7 @@ class ViewCatalog(session: SparkSession) {
     table.flatMap { table =>
       val properties = table.properties().asScala.toMap
       val location = new Path(catalog.getTableMetadata(name).location)
-      // a copy of a view's table has its properties, but is no view
+      // A copy of a view's table has the view's properties, but is not a view.
       val own =
         ViewDefinition.fromProperties(properties).filter(DeltaStorage.isOf(session, _, location))
       own.map { definition =>
@@ -130,11 +132,10 @@ class ViewCatalog(session: SparkSession) {
 }
 
 /**
- * A view there is: its name, its columns and what it is.
+ * KeptView: the name, the columns and the definition of an existing view.
  *
  * @param layout
- *   how a table that is made for it is partitioned; of one that is there, the table
- *   knows
+ *   the partitioning of a table to be created. An existing table knows its own.
  */
 case class KeptView(
     name: TableIdentifier,
@@ -142,18 +143,18 @@ case class KeptView(
     definition: ViewDefinition,
     layout: Seq[Transform] = Nil) {
 
-  /** What it is called in statements. */
+  /** Returns the view's name for use in statements. */
   def sql: String = name.quotedString
 
-  /** Whether it is kept as a Delta table, whose change data feed tells its changes. */
+  /** Returns whether the view is a Delta table with a change data feed. */
   def isDelta: Boolean = definition.provider.equalsIgnoreCase("delta")
 
-  /** Whether its first columns have the same names and types. */
+  /** Returns whether the view's first columns have the names and types of another view's columns. */
   def beginsWithColumnsOf(other: KeptView): Boolean = columns.startsWith(other.columns)
 
   private def columns: Seq[(String, DataType)] =
     schema.map(field => field.name -> field.dataType)
 
-  /** What the query that keeps it is called. */
+  /** Returns the name of the view's query. */
   def queryName: String = s"view ${name.unquotedString}"
 }

@@ -11,10 +11,10 @@ import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * What the columns of a view are called, and the comments they have, if its statement says so.
+ * ViewColumns: the column names and comments given by the view's statement, if any.
  *
- * Other names than the query's become part of the query, so that whatever reads its text gets the
- * view's columns:
+ * Names different from the query's become part of the query, so that every reader of the query's text gets the view's
+ * columns:
  *
  * {{{
  *   CREATE … v (city STRING, n BIGINT) AS q    =>    SELECT * FROM (q) AS v(city, n)
@@ -22,7 +22,7 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
  */
 class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
 
-  /** The query under these names, and the columns it gives. */
+  /** Returns the query under these names, and the resulting columns. */
   def apply(query: ViewQuery, session: SparkSession): (ViewQuery, StructType) =
     if (columns.isEmpty) (query, query.schema)
     else {
@@ -38,7 +38,7 @@ class ViewColumns(view: TableIdentifier, columns: Seq[StructField]) {
 
   private def rename(query: ViewQuery): String = {
     val names = columns.map(column => quoteIdentifier(column.name)).mkString(", ")
-    // its last line may be a comment
+    // The last line of the query may be a comment.
     s"SELECT * FROM (\n${query.definition.query}\n) AS ${quoteIdentifier(view.table)}($names)"
   }
 

@@ -19,27 +19,26 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.evolution.Rescaling
 
 /**
- * What a view is, as the properties of its table remember it.
+ * ViewDefinition: what a view is, as stored in the properties of its table.
  *
  * @param query
- *   its text
+ *   the query's text
  * @param namespace
- *   the current catalog and namespace its names are looked up in
+ *   the current catalog and namespace for the names in the query
  * @param settings
- *   the settings of the session that decide what it means, such as the time zone
+ *   the session settings that affect the query's meaning, such as the time zone
  * @param provider
  *   the format of the stored rows
  * @param generation
- *   the folder of the checkpoint, and of rows that are not in a table's own folder. What is
- *   recomputed from scratch gets a new one
+ *   the folder of the checkpoint, and of rows outside a table's own folder. A recomputation starts a new generation.
  * @param otherCheckpoint
- *   the folder of the checkpoint, below `home`, where the first one of a generation was replaced
+ *   the folder of the checkpoint below `home`, if a generation's first checkpoint was replaced
  * @param properties
- *   the table properties the user gave
+ *   the table properties given by the user
  * @param followsTables
- *   whether tables are followed that are read without `STREAM`
+ *   whether the view follows tables read without `STREAM`
  * @param temporaryViews
- *   which temporary views of a session its names stand for; none if any of them
+ *   the temporary views of the session to which the query's names refer; if None, any of them
  */
 case class ViewDefinition(
     kind: ViewKind,
@@ -66,13 +65,13 @@ case class ViewDefinition(
     }
 
   /**
-   * The same with tables followed as its properties say. Rows of a streaming table stay, whatever becomes of a
-   * table they were joined with.
+   * Returns the definition with tables followed according to its properties. A streaming table never changes written
+   * rows, even if a joined table changes.
    */
   def following: ViewDefinition =
     copy(followsTables = kind == ViewKind.MaterializedView && followed != Streams)
 
-  /** Whether tables of files are compared with a copy of their rows. */
+  /** Whether file tables are compared with a copy of their rows. */
   def keepsCopies: Boolean = followed == Copies
 
   private def followed: String = options.get(Follow).fold(Tables) { text =>
@@ -82,13 +81,13 @@ case class ViewDefinition(
         throw ViewErrors.propertyInvalid(Follow, text, Follows.mkString("one of ", ", ", "")))
   }
 
-  /** How often the view is brought up to date while it runs. */
+  /** The interval of refreshes while the view's query runs. */
   def trigger: Trigger = interval(Interval, "10 seconds").getOrElse(Trigger.ProcessingTime(0))
 
-  /** How long files that were replaced stay for those who still read them, in milliseconds. */
+  /** How long replaced files stay for their readers, in milliseconds. */
   def retention: Long = interval(Retention, "1 hour").fold(DefaultRetention)(_.intervalMs)
 
-  /** How old its rows may get, in milliseconds, if somebody says. */
+  /** The permitted age of the view's rows in milliseconds, if given. */
   def lag: Option[Long] = interval(Lag, "5 minutes").map(_.intervalMs)
 
   private def interval(property: String, example: String): Option[ProcessingTimeTrigger] =
@@ -100,7 +99,7 @@ case class ViewDefinition(
       }
     }
 
-  /** The same view with what another definition says of its query. */
+  /** Returns the definition with the query of another definition. */
   def withQueryOf(other: ViewDefinition): ViewDefinition = copy(
     kind = other.kind,
     query = other.query,
@@ -109,7 +108,7 @@ case class ViewDefinition(
     followsTables = other.followsTables,
     temporaryViews = other.temporaryViews)
 
-  /** Refuses properties that can't be read. */
+  /** Rejects invalid properties. */
   def check(): ViewDefinition = {
     policy
     followed
@@ -124,7 +123,7 @@ case class ViewDefinition(
         throw ViewErrors.propertyUnknown(name, Known)
       }
     }
-    // names are written in one way, so that properties can be altered
+    // Each property has one spelling, so that statements can alter the property.
     copy(properties = properties.map { case (name, value) =>
       known(name).getOrElse(name) -> value
     })
@@ -132,7 +131,7 @@ case class ViewDefinition(
 
   private def known(name: String): Option[String] = Known.find(_.equalsIgnoreCase(name))
 
-  /** Where generations lie, and what is known of all of them. */
+  /** The folder of all generations and of the data shared between them. */
   def home: Path = folder.getParent
 
   def folder: Path = new Path(
@@ -143,24 +142,24 @@ case class ViewDefinition(
     .filter(_.getParent == folder)
     .getOrElse(new Path(folder, "checkpoint"))
 
-  /** The same with another checkpoint, of a query that keeps its state in so many partitions. */
+  /** Returns the definition with a new checkpoint, for state in `numPartitions` partitions. */
   def inPartitions(numPartitions: Int): ViewDefinition = copy(
     otherCheckpoint = Some(s"${folder.getName}/checkpoint-${UUID.randomUUID}"),
     settings = settings + (Rescaling.Partitions -> numPartitions.toString))
 
-  /** In how many partitions the state is to be, if somebody has said it. */
+  /** The number of state partitions, if given. */
   def partitions: Option[String] = settings.get(Rescaling.Partitions)
 
-  /** The same of a view that there is, whose partitions stay as they are if nobody says how many. */
+  /** Returns the definition for an existing view. Without a given number of partitions, the view keeps its number. */
   def goingOn(before: ViewDefinition): ViewDefinition = copy(
     generation = before.generation,
     otherCheckpoint = before.otherCheckpoint,
     settings = before.settings.filter(_._1 == Rescaling.Partitions) ++ settings)
 
-  /** Where rows are kept that are in no table's own folder. */
+  /** The folder of rows outside a table's own folder. */
   def rows: Path = new Path(folder, "rows")
 
-  /** The whole definition, as the properties of the table. */
+  /** Returns the whole definition as table properties. */
   def toProperties: Map[String, String] =
     properties ++
       properties.map { case (key, value) => s"$Given$key" -> value } ++
@@ -181,21 +180,21 @@ object ViewDefinition extends CapturesConfig {
   val Lag = "changelog.lag"
   val Retention = "changelog.retention"
 
-  /** All that can be said of a view, besides what its table knows. */
+  /** All view properties of this extension that a user can set. */
   private val Known = Seq(Follow, Interval, Lag, Policy, Retention)
   private val Ours = "changelog."
 
-  /** The names of properties that only we give. */
+  /** The prefix of properties reserved for this extension. */
   val Prefix = "changelog.view."
 
-  /** The folder of what is shown. */
+  /** The folder of the visible generation. */
   val Generation: String = Prefix + "generation"
 
-  /** The term of a holder that had to fence off the one before. */
+  /** The term of a lease holder that had to fence off its predecessor. */
   val Term: String = Prefix + "term"
   private val Checkpoint = Prefix + "checkpoint"
 
-  /** Tells views from other tables. */
+  /** Distinguishes views from tables. */
   val Kind: String = Prefix + "kind"
 
   private val Tables = "tables"
@@ -203,10 +202,10 @@ object ViewDefinition extends CapturesConfig {
   private val Streams = "streams"
   private val Follows = Seq(Tables, Copies, Streams)
 
-  /** Views of earlier versions don't have it. */
+  /** Views of earlier versions lack this property. */
   private val FollowsTables = Prefix + "followsTables"
 
-  /** Views of earlier versions don't have it either. */
+  /** Views of earlier versions lack this property, too. */
   private val TemporaryViews = Prefix + "temporaryViews"
 
   private val Query = Prefix + "query"
@@ -216,7 +215,7 @@ object ViewDefinition extends CapturesConfig {
   private val Namespace = Prefix + "namespace."
   private val DefaultRetention = 10 * 60 * 1000L
 
-  /** What a table's properties say of a view; none if it is no view of ours. */
+  /** Returns the view defined by a table's properties, or None for other tables. */
   def fromProperties(properties: Map[String, String]): Option[ViewDefinition] =
     for {
       name <- properties.get(Kind)
@@ -235,7 +234,7 @@ object ViewDefinition extends CapturesConfig {
       properties.getOrElse(Provider, "parquet"),
       properties.get("comment"),
       startingWith(Given, properties) ++ properties.filter { case (name, _) =>
-        // of those given at first, properties of ours can have been altered since
+        // `ALTER` may have changed a property of this extension since the view's creation.
         Known.contains(name)
       },
       properties.get(Generation),
@@ -245,7 +244,7 @@ object ViewDefinition extends CapturesConfig {
         .get(TemporaryViews)
         .map(names => if (names.isEmpty) Nil else parseMultipartIdentifier(names)))
 
-  /** The settings that decide what a query means, as Spark keeps them for its own views. */
+  /** Returns the settings that affect the meaning of a query, as Spark stores them for its own views. */
   def settingsOf(conf: SQLConf): Map[String, String] = {
     sqlConfigsToProps(conf, "").filter { case setting @ (key, _) =>
       key.startsWith("spark.sql.") && !unrelated.exists(key.startsWith) &&
@@ -253,7 +252,7 @@ object ViewDefinition extends CapturesConfig {
     }
   }
 
-  /** Settings that say where things are, or how a query runs. */
+  /** Settings of locations or of execution, without effect on a query's meaning. */
   private val unrelated =
     Seq("catalog.", "extensions", "warehouse", "streaming.", "ui.").map("spark.sql." + _)
 
@@ -263,10 +262,10 @@ object ViewDefinition extends CapturesConfig {
     }
 }
 
-/** What is kept: a query's rows as they change, or rows that, once written, stay. */
+/** ViewKind: whether the rows of a view change with the query's result, or stay once written. */
 final class ViewKind private (override val toString: String) {
 
-  /** The changes a table of this kind is kept by; `hasKey`: whether rows can be replaced by one. */
+  /** Returns the changelog mode of a view of this kind. `hasKey` says whether a key identifies the rows to replace. */
   def mode(hasKey: Boolean): OutputMode =
     if (this == ViewKind.StreamingTable) OutputMode.Append
     else if (hasKey) OutputMode.Upsert
@@ -276,37 +275,37 @@ final class ViewKind private (override val toString: String) {
 object ViewKind {
   val MaterializedView = new ViewKind("MATERIALIZED VIEW")
 
-  /** Its rows are written once: a query that would change them is refused. */
+  /** A table whose rows are written once. A query that changes rows is rejected. */
   val StreamingTable = new ViewKind("STREAMING TABLE")
 
   val values: Seq[ViewKind] = Seq(MaterializedView, StreamingTable)
 }
 
-/** How a view is brought up to date. */
+/** RefreshPolicy: the choice between incremental and full refreshes. */
 final class RefreshPolicy private (override val toString: String) {
 
-  /** Whether nothing is recomputed. */
+  /** Whether the policy forbids recomputation. */
   def isIncremental: Boolean =
     this == RefreshPolicy.Incremental || this == RefreshPolicy.Strict
 }
 
 object RefreshPolicy {
 
-  /** By changes if the query reads a stream or tables that can be followed, else in full. */
+  /** Incremental if the query reads a stream or followed tables, else full. */
   val Auto = new RefreshPolicy("auto")
 
-  /** By changes; a query that reads nothing whose changes can be told is refused. */
+  /** Incremental. A query without a source of changes is rejected. */
   val Incremental = new RefreshPolicy("incremental")
 
-  /** The same; where changes can't be told, one error says so, whatever the reason. */
+  /** Incremental. If changes are lost, REFRESH fails with the same error for every reason. */
   val Strict = new RefreshPolicy("incremental strict")
 
-  /** From scratch, each time. */
+  /** A full recomputation in each refresh. */
   val Full = new RefreshPolicy("full")
 
   val values: Seq[RefreshPolicy] = Seq(Auto, Incremental, Strict, Full)
 
-  /** The one that a text names, whatever spaces it has. */
+  /** Returns the policy named by a text, with any spacing. */
   def find(text: String): Option[RefreshPolicy] =
     values.find(_.toString.equalsIgnoreCase(text.trim.replaceAll("\\s+", " ")))
 }
