@@ -16,8 +16,9 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * Which views read which, as their texts say: nothing is analyzed, so a view whose sources are gone
- * is no obstacle. Spark's own views in between are looked through, also temporary ones that this session has.
+ * ViewDependencies: finds which views read which, from the texts of their queries. Nothing is analyzed, so a view with
+ * missing sources does no harm. The search looks through Spark's own views in between, including the session's
+ * temporary views.
  */
 class ViewDependencies(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
@@ -27,20 +28,20 @@ class ViewDependencies(session: SparkSession) {
   lazy val views: Seq[KeptView] = catalog.listAll()
   private lazy val byName = views.map(view => normal(view.name) -> view).toMap
 
-  /** The views whose rows its query reads. */
+  /** Returns the upstream views of a view. */
   def readBy(view: KeptView): Seq[KeptView] = namesReadBy(view).toSeq.flatMap(byName.get)
 
-  /** The views whose queries read its rows. */
+  /** Returns the downstream views of a view. */
   def readersOf(view: KeptView): Seq[KeptView] =
     views.filter(other => namesReadBy(other).contains(normal(view.name)))
 
-  /** `some` views and all that they read, or that what they read reads. */
+  /** Returns `some` views with all their direct and indirect upstream views. */
   def withUpstream(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readBy)
 
-  /** `some` views and all that read them, or read what reads them. */
+  /** Returns `some` views with all their direct and indirect downstream views. */
   def withReaders(some: Seq[KeptView]): Seq[KeptView] = closure(some)(readersOf)
 
-  /** The same views, each after those that it reads. Refuses views that read each other. */
+  /** Returns the views, each after its upstream views. Rejects a cycle. */
   def ordered(some: Seq[KeptView]): Seq[KeptView] = {
     val done = mutable.LinkedHashMap.empty[TableIdentifier, KeptView]
     def visit(view: KeptView, path: Seq[KeptView]): Unit = {
@@ -55,7 +56,7 @@ class ViewDependencies(session: SparkSession) {
     done.values.filter(view => asked.contains(view.name)).toSeq
   }
 
-  /** Refuses a definition by which a view would read itself, through others. */
+  /** Rejects a definition by which a view would read itself, directly or through other views. */
   def checkNoCycle(name: TableIdentifier, definition: ViewDefinition): Unit = {
     def visit(view: KeptView, path: Seq[TableIdentifier]): Unit =
       if (view.name == name) throw ViewErrors.cycle(path :+ name)
@@ -83,16 +84,18 @@ class ViewDependencies(session: SparkSession) {
       Set.empty,
       parts => if (mayBeTemporary(parts, definition)) temporaryView(parts) else None)
 
-  /** What else the session calls so is not what the view reads. */
+  /** Excludes temporary views created later under a name from the view's query. */
   private def mayBeTemporary(parts: Seq[String], definition: ViewDefinition): Boolean =
     parts.size > 1 ||
       definition.temporaryViews.forall(_.exists(_.equalsIgnoreCase(parts.head)))
 
   /**
+   * Returns the tables and views read by a query.
+   *
    * @param seen
-   *   Spark's own views that are being looked through
+   *   Spark's own views on the path to this query
    * @param temporary
-   *   what names of temporary views stand for, which hide what else has them
+   *   finds the temporary view of a name, which hides tables of this name
    */
   private def names(
       query: String,
@@ -127,7 +130,7 @@ class ViewDependencies(session: SparkSession) {
           parts => if (others(parts)) temporaryView(parts) else None))
   }
 
-  /** What an analyzed query reads, as that of a data frame. */
+  /** Returns the tables and views read by an analyzed query, such as a data frame's. */
   private def tablesOf(plan: LogicalPlan): Set[TableIdentifier] = {
     val tables = plan.collectWithSubqueries {
       case view: View => Some(view.desc.identifier)
@@ -151,7 +154,7 @@ class ViewDependencies(session: SparkSession) {
       .filter(_.tableType == CatalogTableType.VIEW)
       .flatMap(table => table.viewText.map(_ -> table.viewCatalogAndNamespace))
 
-  /** The full name of what a query calls `parts`, if it is in the session catalog. */
+  /** Returns the full name of `parts` in a query, if the name is in the session catalog. */
   private def identify(parts: Seq[String], namespace: Seq[String]): Option[TableIdentifier] = {
     val isHere = namespace.headOption.forall(_.equalsIgnoreCase(SESSION_CATALOG_NAME))
     val full = parts match {
@@ -165,7 +168,7 @@ class ViewDependencies(session: SparkSession) {
     full.map(normal)
   }
 
-  /** Names are the same in any case. */
+  /** Returns the name in lower case, because names are case-insensitive. */
   private def normal(name: TableIdentifier): TableIdentifier = TableIdentifier(
     name.table.toLowerCase,
     name.database.map(_.toLowerCase),

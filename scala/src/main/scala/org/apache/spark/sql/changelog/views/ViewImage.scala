@@ -18,14 +18,14 @@ import org.apache.spark.sql.changelog.savepoints._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
- * A view as it was after a batch: its rows, the state from which its query goes on, and what it is.
+ * ViewImage: a view as of one batch, with its rows, its query's state and its definition.
  *
  * @param view
- *   what it was then
+ *   the view at that time
  * @param checkpoint
- *   what holds the state of that batch
+ *   the checkpoint with the state of the batch
  * @param key
- *   columns that identify a row, if any are known to
+ *   columns that identify a row, if known
  */
 class ViewImage private (
     session: SparkSession,
@@ -36,17 +36,17 @@ class ViewImage private (
     val key: Option[Seq[String]]) {
   import ViewImage._
 
-  /** When the batch was begun, in ms: all that was delivered by then is in the rows. */
+  /** The start of the batch in ms. The rows include all data delivered before. */
   def time: Option[Long] = checkpoint.timeOf(batch)
 
   /**
-   * Gives a view the rows and the state of this image, and the query that belongs to them. Both are made in a
-   * generation of its own, and shown at once; its next refresh goes on from there.
+   * Gives a view the rows, the state and the query of this image. The rows and the state go into a new generation,
+   * which becomes visible at once. The next refresh continues from the image's batch.
    *
    * @param mode
-   *   what the view's history calls it
+   *   the mode recorded in the view's history
    * @param named
-   *   the folder of the generation that it gets, if that was chosen before
+   *   the folder of the new generation, if chosen before
    */
   def restore(
       creator: SparkSession,
@@ -75,10 +75,12 @@ class ViewImage private (
       ViewStorage.retire(creator, restored, into, retention)
     }
 
-  /** Makes the checkpoint with which a view goes on; its rows are put where it writes, so no sink has to know. */
+  /**
+   * Creates the checkpoint from which a view continues. The rows go to the view's own storage, so no sink needs a note.
+   */
   def fork(into: Path): Unit = checkpoint.fork(batch, into, noted = false)
 
-  /** Lays all of it in a folder, from where it can be read later. */
+  /** Writes the image into a folder, for [[read]]. */
   def write(folder: Path): Unit = {
     fork(Savepoints.checkpointIn(folder))
     rows.write.format(formatOf(view)).save(rowsIn(folder).toString)
@@ -98,14 +100,17 @@ object ViewImage {
       batch: Long,
       key: Option[Seq[String]])
 
-  /** A view at one of the points that it can go back to. */
+  /** Returns the image of a view at a restore point. */
   def apply(session: SparkSession, view: KeptView, at: RestorePoint): ViewImage =
     at.savepoint match {
       case Some(name) => read(session, savepointsOf(session, view).get(name).folder).get
       case None => ofBatch(session, view, at.batch)
     }
 
-  /** A view, whose savepoints hold its rows beside the checkpoint. A query that keeps the view current may run. */
+  /**
+   * Returns a view as the owner of savepoints, which hold the view's rows beside the checkpoint. The view's query may
+   * be running.
+   */
   def savepointOwner(name: Seq[String]): SavepointOwner = SavepointOwner(
     session => savepointsOf(session, new ViewCatalog(session).get(name)),
     (session, savepoint, batch) =>
@@ -114,11 +119,14 @@ object ViewImage {
         savepointsOf(session, view).create(savepoint, image.batch)(image.write)
       })
 
-  /** They lie beside the generations of a view, for what is computed anew is the same view. */
+  /**
+   * Returns the view's savepoints, which lie beside the generations, because a recomputation leaves the view's identity
+   * as is.
+   */
   def savepointsOf(session: SparkSession, view: KeptView): Savepoints =
     new Savepoints(session, new Path(view.definition.home, Savepoints.Folder), shown(view))
 
-  /** What was laid in a folder, if it is whole. */
+  /** Returns the image written into a folder, if complete. */
   def read(session: SparkSession, folder: Path): Option[ViewImage] =
     file(session, folder).find().map(Serialization.read[Noted](_)).map { noted =>
       val schema = DataType.fromJson(noted.schema).asInstanceOf[StructType]
@@ -136,7 +144,7 @@ object ViewImage {
       new ViewImage(session, view, noted.batch, checkpoint, rows, noted.key)
     }
 
-  /** A view after a batch of its own, which need not be the one that it shows. */
+  /** Returns a view after a batch of its current query, not necessarily the visible batch. */
   private def ofBatch(session: SparkSession, view: KeptView, batch: Option[Long]): ViewImage = {
     val query = new ViewQuery(session, view.definition)
     val path = view.definition.checkpoint
@@ -166,7 +174,7 @@ object ViewImage {
 
   private def shown(view: KeptView): String = s"the view ${view.sql}"
 
-  /** Any that rows of the view can be written in. */
+  /** Returns a file format for the rows of a view. */
   private def formatOf(view: KeptView): String =
     if (view.definition.provider == "delta") "parquet" else view.definition.provider
 

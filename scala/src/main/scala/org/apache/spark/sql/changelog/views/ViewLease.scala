@@ -27,17 +27,17 @@ import org.apache.spark.sql.changelog.config.ChangelogConf
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * The lease of this process to write a view, as other processes see it.
+ * ViewLease: the lease of this process to write a view, as seen by other processes.
  *
  * {{{
- *   <home>/lease/7     the holder of term 7, and how often it has renewed the lease
+ *   <home>/lease/7     the holder of term 7, and the number of renewals
  * }}}
- * Terms are numbered, and only one process makes the file of a number. The holder renews the lease by writing the
- * file again. A lease that stays as it is for its time has expired, and another process may take the next term. So
- * nobody compares clocks.
+ * Terms are numbered, and only one process creates the file of a number. The holder renews the lease by writing the
+ * file again. A lease whose file stays unchanged for the lease time has expired, and another process may take the next
+ * term. The processes thus need no common clock.
  *
- * A lease only avoids work in vain. Rows are safe by the term, a fencing token: each effect is checked against it. A
- * holder that has lost the lease writes nothing from then on.
+ * The lease only avoids wasted work. Safety comes from the term, a fencing token checked before each effect. A holder
+ * that has lost the lease writes nothing more.
  */
 private[views] final class ViewLease private (
     view: TableIdentifier,
@@ -71,11 +71,11 @@ private[views] final class ViewLease private (
       throw ViewErrors.leaseLost(view)
     }
 
-  /** Whether the last term that was taken is this one. */
+  /** Whether this term is the last one taken. */
   private def isCurrent: Boolean =
     terms.last.contains(term) && terms.read(term).exists(_.owner == holder.owner)
 
-  /** Lets a statement write, too, if the lease still holds. */
+  /** Lets a further statement write, and returns whether the lease still holds. */
   def use(): Boolean = synchronized {
     letGo()
     val goesOn = !hasEnded && !lost
@@ -83,20 +83,20 @@ private[views] final class ViewLease private (
     goesOn
   }
 
-  /** The lease is a query's from now on, for as long as that runs. */
+  /** Hands the lease to a query until the query ends. */
   def keep(by: StreamingQuery): Unit = synchronized {
     query = Some(by)
     holder = holder.copy(isKept = true)
     write()
   }
 
-  /** The statement has ended. */
+  /** Ends the use of the lease by the statement. */
   def release(): Unit = synchronized {
     statement = None
     letGo()
   }
 
-  /** The view is about to be removed. The lease is not renewed any more: that would make its folder anew. */
+  /** Ends the lease before the view is removed. Another renewal would create the view's folder again. */
   def leave(): Unit = synchronized {
     isReleased = true
     ended = true
@@ -104,26 +104,26 @@ private[views] final class ViewLease private (
     ()
   }
 
-  /** The view has another folder now, where the lease ends. */
+  /** Ends the lease in the view's new folder. */
   def endAt(session: SparkSession, moved: KeptView): Unit = synchronized {
     val there = termsOf(session, moved, leaseMillis)
     telling(if (there.last.contains(term)) there.write(term, holder.copy(hasEnded = true)))
   }
 
-  /** Ends the lease, unless a statement or a query goes on. */
+  /** Ends the lease, unless a statement or a query still uses the lease. */
   def letGo(): Unit = synchronized {
     if (statement.isEmpty && !query.exists(_.isActive)) {
       if (!ended) {
         ended = true
         renewals.cancel(false)
         holder = holder.copy(hasEnded = true)
-        // a view that was dropped has no leases; who is not told waits until the lease expires
+        // A dropped view has no lease files. If the write fails, other processes wait until the lease expires.
         telling(if (!lost && terms.last.contains(term)) terms.write(term, holder))
       }
     }
   }
 
-  /** The next renewal may succeed, before the lease expires. */
+  /** Logs a failed write. The next renewal may succeed before the lease expires. */
   private def telling(write: => Unit): Unit =
     try write
     catch { case NonFatal(error) => logWarning(log"Could not write the lease of a view", error) }
@@ -150,7 +150,7 @@ private[views] final class ViewLease private (
       lost = true
       renewals.cancel(false)
       statement.filter(_ != Thread.currentThread()).foreach(_.interrupt())
-      // it may take long, and other views are waiting for their renewal
+      // Stopping may take long, and other views wait for this thread to renew their leases.
       query.foreach { running =>
         val stopping = new Thread(() => running.stop(), s"stop ${running.name}")
         stopping.setDaemon(true)
@@ -169,20 +169,20 @@ private[views] object ViewLease extends Logging {
   private val Moment = 50L
   private val Process = ManagementFactory.getRuntimeMXBean.getName
 
-  /** Several threads, so that a file system that hangs holds up the leases of its own views only. */
+  /** Several threads, so that a hanging file system delays only the leases of its own views. */
   private lazy val heart = ThreadUtils.newDaemonThreadPoolScheduledExecutor("view-leases", 4)
 
   /**
-   * What a file says.
+   * The content of a term's file.
    *
    * @param owner
-   *   what tells this holder from others
+   *   identifies the holder
    * @param process
    *   the process, for people
    * @param isKept
-   *   whether a query holds the lease, which may run for ever
+   *   whether a query holds the lease, possibly forever
    * @param leaseMillis
-   *   the time after which the lease expires unless renewed, as the holder knows it
+   *   the holder's lease time, after which the lease expires unless renewed
    */
   private case class Holder(
       owner: String,
@@ -193,12 +193,12 @@ private[views] object ViewLease extends Logging {
       hasEnded: Boolean = false,
       leaseMillis: Long = 0)
 
-  /** Waits for the lease. Refuses a view that a query of another process keeps. */
+  /** Waits for the lease. Rejects a view that a query of another process keeps current. */
   def await(session: SparkSession, view: KeptView): ViewLease = {
     val leaseMillis = session.sessionState.conf.getConf(ChangelogConf.VIEW_LEASE)
     val pause = math.max(math.min(leaseMillis / (2 * RenewalsOfLease), 1000), 1)
     val terms = termsOf(session, view, leaseMillis)
-    // what was read last, and when that was first read
+    // `seen` is the last holder read, and the time of the first read of this holder.
     @tailrec
     def await(seen: Option[(Holder, Long)] = None): ViewLease = {
       val last = terms.last
@@ -208,7 +208,7 @@ private[views] object ViewLease extends Logging {
         found.contains(holder) && System.nanoTime() - at > TimeUnit.MILLISECONDS.toNanos(lease)
       }
       if (found.forall(_.hasEnded) || isExpired) {
-        // it may have been dropped, or renamed, and who takes a term then makes its folder anew
+        // The view may have been dropped or renamed. Taking a term would then create the view's folder again.
         new ViewCatalog(session).get(view.name.nameParts)
         val next = last.getOrElse(0L) + 1
         if (!terms.take(next)) await()
@@ -239,7 +239,7 @@ private[views] object ViewLease extends Logging {
     new Terms(folder, session.sessionState.newHadoopConf(), leaseMillis)
   }
 
-  /** The files of one view. */
+  /** The lease files of one view. */
   private class Terms(folder: Path, hadoopConf: Configuration, leaseMillis: Long) {
     private implicit val formats: Formats = Serialization.formats(NoTypeHints)
     private val files: FileSystem = folder.getFileSystem(hadoopConf)
@@ -247,13 +247,13 @@ private[views] object ViewLease extends Logging {
     val mine: Holder =
       Holder(UUID.randomUUID.toString, Process, Instant.now().toString, leaseMillis = leaseMillis)
 
-    /** The last term that was taken. */
+    /** Returns the last term taken. */
     def last: Option[Long] = numbers.maxOption
 
-    /** None if it is over, and its file is gone. */
+    /** Returns the holder of a term, or None if the term is over and the file is deleted. */
     def read(number: Long): Option[Holder] = {
       def read() = file(number).find().map(Serialization.read[Holder](_))
-      // a file is not replaced in one step everywhere, nor together with its checksum
+      // Some file systems replace neither a file, nor a file together with its checksum, atomically.
       def again() = {
         Thread.sleep(Moment)
         read()
@@ -265,10 +265,10 @@ private[views] object ViewLease extends Logging {
     def write(number: Long, holder: Holder): Unit =
       file(number).write(Serialization.write(holder))
 
-    /** Takes the term of that number, unless another process does. */
+    /** Takes the term of this number, unless another process takes the term first. */
     def take(number: Long): Boolean = {
       val isMade = file(number).create(Serialization.write(mine))
-      // where renaming is not atomic, two may have made it; and who was slow may find it deleted
+      // Without atomic renames, two processes may create the file. A slow process may find its file deleted.
       val isOurs = isMade && last.contains(number) && read(number).exists(_.owner == mine.owner)
       if (isOurs) numbers.filter(_ < number).foreach(delete)
       else if (isMade && !last.contains(number)) delete(number)

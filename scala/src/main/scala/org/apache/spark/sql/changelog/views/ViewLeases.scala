@@ -16,16 +16,17 @@ import org.apache.spark.sql.changelog.checkpoint.Fence
 import org.apache.spark.sql.changelog.errors.ViewErrors
 
 /**
- * Runs statements that write a view one after the other: each meets the view as the one before has left it. Spark
- * would end the query of the first when the second begins, and the first would be taken for done.
+ * ViewLeases: runs the statements that write a view one after another. Each statement sees the view as left by the
+ * statement before. Without this order, Spark would stop the first statement's query when the second begins, and the
+ * first statement would seem finished.
  *
- * Statements of this process wait for each other by a lock, and those of other processes by a [[ViewLease]].
+ * A lock orders the statements of this process, a [[ViewLease]] the statements of different processes.
  */
 object ViewLeases {
   private val locks = new ConcurrentHashMap[Path, ReentrantLock]()
   private val leases = new ConcurrentHashMap[Path, ViewLease]()
 
-  /** Hands the view of that name to `write` as soon as no other statement writes it. */
+  /** Passes the view of this name to `write` once no other statement writes the view. */
   def apply[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T = {
     val catalog = new ViewCatalog(session)
     of(session, catalog.get(name)) {
@@ -36,7 +37,7 @@ object ViewLeases {
     }
   }
 
-  /** The same, but that a query of another process which keeps the view is no obstacle. */
+  /** Runs `write` even while a query of another process keeps the view current. */
   def besideQuery[T](session: SparkSession, name: Seq[String])(write: KeptView => T): T =
     try apply(session, name)(write)
     catch {
@@ -44,7 +45,7 @@ object ViewLeases {
         write(new ViewCatalog(session).get(name))
     }
 
-  /** Runs `write` as soon as no other statement writes the view. */
+  /** Runs `write` once no other statement writes the view. */
   def of[T](session: SparkSession, view: KeptView)(write: => T): T = {
     val lock = lockOf(view)
     lock.lockInterruptibly()
@@ -54,18 +55,18 @@ object ViewLeases {
     } finally lock.unlock()
   }
 
-  /** The same of two views. */
+  /** Passes two views to `write` once no other statement writes either view. */
   def both[T](session: SparkSession, one: Seq[String], other: Seq[String])(
       write: (KeptView, KeptView) => T): T = {
     def homeOf(name: Seq[String]) = new ViewCatalog(session).get(name).definition.home.toString
-    // always in the same order, so that nobody waits for who waits for him
+    // Locks are always taken in the same order, to avoid deadlocks.
     if (homeOf(one) <= homeOf(other)) {
       apply(session, one)(first => apply(session, other)(write(first, _)))
     } else apply(session, other)(second => apply(session, one)(write(_, second)))
   }
 
   private def leased[T](session: SparkSession, view: KeptView)(write: => T): T = {
-    // of a query of this process that keeps the view, or a new one
+    // The lease of a running query of this process, or a new lease.
     val lease = leaseOf(view).filter(_.use()).getOrElse(ViewLease.await(session, view))
     leases.put(view.definition.home, lease)
     try Fence.within(lease)(write)
@@ -73,23 +74,23 @@ object ViewLeases {
       case _: Throwable if lease.isLost => throw ViewErrors.leaseLost(view.name)
     } finally {
       lease.release()
-      // by which it was interrupted
+      // Clears the interrupt by which the lost lease stopped the statement.
       if (lease.isLost) Thread.interrupted()
     }
   }
 
-  /** The lease is a query's from now on, for as long as that runs. */
+  /** Hands the lease to a query until the query ends. */
   private[views] def keep(view: KeptView, query: StreamingQuery): Unit =
     leaseOf(view).foreach(_.keep(query))
 
-  /** A query that has kept the view has ended. */
+  /** Ends the lease of a query that has ended. */
   private[views] def letGo(view: KeptView): Unit = leaseOf(view).foreach(_.letGo())
 
-  /** The statement that holds the lease removes the view. */
+  /** Ends the lease before the statement that holds the lease removes the view. */
   private[views] def leave(view: KeptView): Unit =
     Option(leases.remove(view.definition.home)).foreach(_.leave())
 
-  /** The statement that holds the lease moves the view. Nobody else writes the view meanwhile. */
+  /** Moves the view, together with the lease of the moving statement. No other statement writes the view meanwhile. */
   private[views] def moving(session: SparkSession, view: KeptView)(move: => KeptView): Unit = {
     val lease = Option(leases.remove(view.definition.home))
     lease.foreach(_.leave())
@@ -98,7 +99,7 @@ object ViewLeases {
     finally lease.foreach(_.endAt(session, place))
   }
 
-  /** Whether a statement waits for another. */
+  /** Returns whether a statement waits for another. */
   private[views] def isAwaited(view: KeptView): Boolean = lockOf(view).hasQueuedThreads
 
   private def leaseOf(view: KeptView): Option[ViewLease] =

@@ -14,9 +14,8 @@ import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.history.RefreshRecord
 
 /**
- * Refreshes views in the order in which they read each other. One that fails leaves the others
- * right: those that read it stay as they are, all others are refreshed. A table that several of them read is
- * seen by all at one moment.
+ * ViewPipeline: refreshes views in the order of their dependencies. If one view fails, its downstream views stay as
+ * they are, and the remaining views are refreshed. All views read a common source table at the same version.
  */
 class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
   def refresh(views: Seq[KeptView]): Seq[RefreshedView] = SharedMoments.within(session) {
@@ -31,7 +30,7 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
     if (RunningViews.active(view).nonEmpty) RefreshedView(view, RefreshedView.Running)
     else
       try {
-        // what it says may have changed while others were refreshed
+        // The definition may have changed during the refresh of earlier views.
         ViewLeases(session, view.name.nameParts) { now =>
           new ViewRefresh(session, now).refresh(asked = None)
           val record = RefreshHistory.ofView(session, now).last
@@ -49,12 +48,12 @@ class ViewPipeline(session: SparkSession, dependencies: ViewDependencies) {
 }
 
 /**
- * What came of a view when several were to be refreshed.
+ * RefreshedView: the outcome for one view in a refresh of several views.
  *
  * @param record
- *   its refresh, if there was one that succeeded
+ *   the refresh, if successful
  * @param error
- *   why it failed
+ *   the cause of a failure
  */
 case class RefreshedView(
     view: KeptView,
@@ -66,9 +65,9 @@ object RefreshedView {
   val Refreshed = "REFRESHED"
   val Failed = "FAILED"
 
-  /** Not refreshed, since a view that it reads was not. */
+  /** Not refreshed, because an upstream view was not refreshed. */
   val Skipped = "SKIPPED"
 
-  /** A query of this process keeps it up to date. */
+  /** Kept current by a running query. */
   val Running = "RUNNING"
 }

@@ -32,8 +32,8 @@ import org.apache.spark.sql.changelog.sources.snapshots.InitialSnapshotData
 import org.apache.spark.sql.changelog.sources.tables.FollowedWay
 
 /**
- * The query of a view, in a session of its own that has the settings the view was made with and,
- * as long as the view's own session lives, its temporary views.
+ * ViewQuery: the query of a view, in a separate session with the view's settings. While the creating session lives, the
+ * session also has its temporary views.
  */
 class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   val session: SparkSession = ViewQuery.sessionFor(creator, definition)
@@ -41,7 +41,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private val follower = new TableFollower(session, definition.keepsCopies, reader)
   private val listeners = new BorrowedListeners(creator, session)
 
-  /** The query as it is written, in which tables are as they are, and common tables where they are named. */
+  /** The analyzed query as written, before tables are followed and common table expressions are inlined. */
   private lazy val resolved: LogicalPlan = session.withActive {
     val catalog = session.sessionState.catalog
     definition.temporaryViews.flatMap(_.find(catalog.getRawTempView(_).isEmpty)).foreach { name =>
@@ -55,12 +55,12 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   private lazy val written: LogicalPlan = SparkRules.inlineCommonTables(resolved)
 
-  /** The views it reads by their changes. */
+  /** Returns the upstream views whose changes the query reads. */
   def views: Set[TableIdentifier] = if (written.resolved) reader.views else Set.empty
 
   /**
-   * The temporary views that its names stand for, also in each other's queries. One that a data frame has made
-   * holds what it reads, whatever becomes of the names.
+   * Returns the temporary views named in the query, also through other temporary views. A temporary view of a data
+   * frame holds an analyzed plan, which is independent of names.
    */
   def temporaryViews: Seq[String] = temporaryViewsIn(resolved).distinct
 
@@ -78,10 +78,13 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     own ++ below.flatMap(temporaryViewsIn)
   }
 
-  /** Whether it reads a view of that name. */
+  /** Returns whether the query reads a view of this name. */
   def reads(view: TableIdentifier): Boolean = views.contains(view)
 
-  /** Why it isn't computed anew unasked: then rows would be gone, or others. None if it can be. */
+  /**
+   * Returns why the view is never recomputed automatically, because rows could disappear or change. None if
+   * recomputation is safe.
+   */
   def whyNotRecomputable: Option[String] = streams.headOption
     .map(stream => s"the stream $stream may have forgotten what it has sent")
     .orElse(Option.when(rowsDependOnTheirTime) {
@@ -91,7 +94,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       "rows of a streaming table stay, also those that a view which it reads no longer has"
     })
 
-  /** The streams that are neither tables which are followed nor views. */
+  /** Returns the streams other than followed tables and views. */
   def streams: Seq[String] = streamsRead(analyzed).distinct
 
   private def streamsRead(plan: LogicalPlan): Seq[String] = plan match {
@@ -107,7 +110,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
 
   private def keep(plan: LogicalPlan) = new KeptQuery(session, definition.kind, plan)
 
-  /** The query whose tables are followed, or why it is taken as it is written. */
+  /** The query with followed tables, or the reasons to read the tables as written. */
   private lazy val following: Either[Seq[String], KeptQuery] =
     if (!definition.followsTables || definition.policy == RefreshPolicy.Full) Left(Nil)
     else {
@@ -124,24 +127,24 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
         } catch { case error: AnalysisException => Left(Seq(error.getMessage)) }
     }
 
-  /** Why its tables aren't followed. */
+  /** Returns why the query's tables are not followed. */
   def obstacles: Seq[String] = following.left.getOrElse(Nil)
 
-  /** The tables that are followed. */
+  /** Returns the followed tables. */
   def followed: Seq[FollowedWay] = if (following.isRight) follower.followed else Nil
 
-  /** Tables that are read as they are when rows meet them, and why. */
+  /** Returns the unfollowed tables, each with the reason. Arriving rows meet the table's version at this time. */
   def unfollowed: Seq[(String, String)] = {
     following
     follower.others
   }
 
-  /** The query as a table, whose streams are still streams. */
+  /** Returns the query as a table, with its streams still streaming. */
   def analyzed: LogicalPlan = kept.plan
 
   private lazy val kept: KeptQuery = following.getOrElse(keep(written))
 
-  /** Without defaults, which are those of sources. */
+  /** The columns without default values, which belong to the sources. */
   lazy val schema: StructType =
     StructType(removeInternalMetadata(analyzed.schema.asNullable).map { field =>
       val metadata = new MetadataBuilder()
@@ -151,17 +154,17 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
       field.copy(metadata = metadata.build())
     })
 
-  /** Whether it reads a stream, whose changes can be followed. */
+  /** Returns whether the query reads a stream of changes. */
   def isStreaming: Boolean = kept.isStreaming
 
-  /** Whether its rows change as time passes. */
+  /** Whether rows of the query change as time passes. */
   lazy val readsTime: Boolean = forgetsRows || ResolvePassingTime.readsTime(analyzed)
 
-  /** Whether rows leave it for when they came, which nobody knows later. */
+  /** Whether rows disappear some time after their arrival, which is unknown to a recomputation. */
   lazy val forgetsRows: Boolean =
     rowsOfTheirTime.contains(ArrivalDependence.ExpiresByAge)
 
-  /** Whether its rows are those of the time they came at: computed anew, they would be others. */
+  /** Returns whether rows depend on their arrival time. A recomputation would give different rows. */
   def rowsDependOnTheirTime: Boolean = rowsOfTheirTime.exists {
     case _: ArrivalDependence.ReadsUntrackedTable => isStreaming
     case _ => true
@@ -170,29 +173,29 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
   private def rowsOfTheirTime: Seq[ArrivalDependence] =
     analyzed.collectWithSubqueries { case ArrivalDependence(why) => why }
 
-  /** Its columns that identify a row, if any are known to: those by which rows are replaced. */
+  /** Returns the columns that identify a row, if known. The view replaces rows by these columns. */
   def key: Option[Seq[String]] = kept.key
 
-  /** How its changes are kept, as EXPLAIN tells. */
+  /** Returns the plan of the changes, as shown by EXPLAIN. */
   def output: ChangelogOutput = kept.output
 
-  /** Its changes, in the form its storage takes them. */
+  /** Returns the changes in the form required by the view's storage. */
   def changes: DataFrame = kept.changes
 
-  /** How it goes on with the state of another query. Refuses what can't. */
+  /** Returns how the query continues with the state of another query. Rejects an impossible continuation. */
   def evolutionFrom(before: KeptView): Evolution =
     new Evolution(session, before.definition.checkpoint, changes.queryExecution.analyzed)
 
-  /** Starts a query in its session, of which the listeners of the session that made it hear. */
+  /** Starts a streaming query in this session, and reports its events to the listeners of the creating session. */
   def start(query: => StreamingQuery): StreamingQuery = listeners.start(query)
 
-  /** Its rows, now; only of a query that reads no stream. */
+  /** Returns the current rows of a query without streams. */
   def rows: DataFrame = Dataset.ofRows(session, analyzed)
 
-  /** Its changes as a sink gets them. */
+  /** Returns the changes as a sink receives them. */
   def sinkInput: SinkInput = kept.sinkInput
 
-  /** Refuses a query that can't be kept, as starting it would. */
+  /** Rejects a query that would fail at start. */
   def check(): this.type = {
     if (isStreaming) sinkInput
     else if (definition.kind == ViewKind.StreamingTable || definition.policy.isIncremental) {
@@ -201,7 +204,7 @@ class ViewQuery(creator: SparkSession, val definition: ViewDefinition) {
     this
   }
 
-  /** The error that the query reads nothing whose changes can be followed. */
+  /** Returns the error for a query without a source of changes. */
   def notIncremental(view: String): AnalysisException =
     ViewErrors.notIncremental(view, definition.query, obstacles)
 }
@@ -215,11 +218,11 @@ object ViewQuery {
     RecordedSettings.forgetMeaning(session.sessionState.conf, definition.settings.keySet)
     definition.temporaryViews.foreach(keepOnly(session, _))
     session.conf.set(RefuseViewWrites.Allowed, value = true)
-    // what a statement had in place of ${...} is in the text already
+    // The text already contains the values of `${...}`.
     session.conf.set(SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, value = false)
-    // what was in a file that is gone would be missing among what has changed
+    // Rows of a missing file would be missing from the changes.
     session.conf.set(SQLConf.IGNORE_MISSING_FILES.key, value = false)
-    // versions that were noted are read as long as their files are there
+    // Recorded versions are readable as long as their files exist.
     session.conf.set(Delta.RefusesOldVersions, value = false)
     Delta.limitLogTasks(session)
     val manager = session.sessionState.catalogManager
@@ -228,7 +231,7 @@ object ViewQuery {
     session
   }
 
-  /** What else the session calls so would hide what the query reads. */
+  /** Drops other temporary views, which would hide the tables read by the query. */
   private def keepOnly(session: SparkSession, temporaryViews: Seq[String]): Unit = {
     val catalog = session.sessionState.catalog
     val resolver = session.sessionState.conf.resolver

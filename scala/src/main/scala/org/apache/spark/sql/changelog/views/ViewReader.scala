@@ -31,32 +31,31 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
 import org.apache.spark.sql.changelog.plans.FromChangelog
 
 /**
- * Reads the views that a query names, with `STREAM` or without, as tables that change.
+ * ViewReader: reads the views named in a query as changing tables, with or without `STREAM`.
  *
  * {{{
  *   SELECT … FROM v    =>    SELECT … FROM from_changelog(TABLE(changes of v), '_change_type') AS v
  * }}}
  *
- * The changes of a Delta table are in its change data feed. Those of files are found by comparing
- * snapshots. Where a feed begins with `snapshot => TABLE(v)`, the rows of `v` are read as they are.
+ * A Delta view has a change data feed. For a view of files, the reader compares snapshots. In `snapshot => TABLE(v)`,
+ * the rows of `v` are read as plain rows.
  */
 class ViewReader(session: SparkSession) {
   private val catalog = new ViewCatalog(session)
   private val found = mutable.Set.empty[TableIdentifier]
   private val named = mutable.Set.empty[String]
 
-  /** The views that were replaced. */
+  /** Returns the views replaced so far. */
   def views: Set[TableIdentifier] = found.toSet
 
-  /** Whether a node of the query, as it is analyzed, holds the changes of a view. */
+  /** Returns whether a node of the analyzed query holds the changes of a view. */
   def isOfView(plan: LogicalPlan): Boolean = plan match {
     case view: View => named.contains(view.desc.identifier.table)
     case _ => false
   }
 
   /**
-   * The changes of a view of ours that Spark has looked up, in the columns that `view` has; none if it is
-   * another one.
+   * Returns the changes of a materialized view that Spark has resolved, in the columns of `view`. None for other views.
    */
   def changesOf(view: View): Option[LogicalPlan] =
     if (!view.desc.properties.contains(ViewDefinition.Kind)) None
@@ -69,10 +68,15 @@ class ViewReader(session: SparkSession) {
         Project(columns, changes)
       }
 
-  /** The parsed query, in which views are replaced by what reads their changes. */
+  /** Returns the parsed query with each view replaced by a read of the view's changes. */
   def replaceViews(plan: LogicalPlan): LogicalPlan = replace(plan, Set.empty)
 
-  /** @param hidden the names of common table expressions, which hide views of the same name */
+  /**
+   * Replaces the views below a node.
+   *
+   * @param hidden
+   *   the names of common table expressions, which hide views of the same name
+   */
   private def replace(plan: LogicalPlan, hidden: Set[String]): LogicalPlan = plan match {
     case tables: UnresolvedWith =>
       val (ofTables, inside) = NamesRead.hiddenBy(tables, hidden)
@@ -96,7 +100,7 @@ class ViewReader(session: SparkSession) {
       }
   }
 
-  /** The query of a snapshot, in which views are replaced by their rows; they are not among [[views]]. */
+  /** Returns a snapshot's query with views replaced by their rows. These views are not among [[views]]. */
   private def withRows(plan: LogicalPlan, hidden: Set[String]): LogicalPlan =
     plan.transformDownWithSubqueries {
       case relation: UnresolvedRelation if !relation.isStreaming =>
@@ -123,7 +127,7 @@ class ViewReader(session: SparkSession) {
     val name = s"_changelog_${UUID.randomUUID.toString.replace('-', '_')}"
     named += name
     stream(view).createOrReplaceTempView(name)
-    // rows of a streaming table stay, unless it is computed anew
+    // A streaming table never changes written rows, except by a recomputation.
     val isStreamingTable = view.definition.kind == ViewKind.StreamingTable
     val types = if (isStreamingTable) ", change_types => map('insert', '+I')" else ""
     val changeType = s"'${RowKind.ChangeTypeColumnName}'"

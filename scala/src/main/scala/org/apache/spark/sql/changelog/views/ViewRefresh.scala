@@ -26,15 +26,15 @@ import org.apache.spark.sql.changelog.views.history.{
   RefreshReport
 }
 
-/** Brings a view up to date: by what has changed, from scratch, or for as long as it runs. */
+/** ViewRefresh: brings a view up to date, incrementally, in full, or continuously. */
 class ViewRefresh(session: SparkSession, view: KeptView) {
   private val query = new ViewQuery(session, view.definition)
-  // what is stored must be done in the session of the query, as its sink does
+  // Storage works in the query's session, as the query's sink does.
   private val storage = ViewStorage(query.session, view.definition.provider)
   private val history = RefreshHistory.ofView(session, view)
   private val cheaper = new CheaperRefresh(session, view, query)
 
-  /** As the policy says, or in the way that was `asked` for. */
+  /** Refreshes by the view's policy, or by the policy `asked` for. */
   def refresh(asked: Option[RefreshPolicy]): Unit = {
     RunningViews.checkNone(view)
     val wasRefreshed = history.lastSuccess.nonEmpty
@@ -58,18 +58,18 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       }
       report.shows(storage.lastVersion(view))
     }
-    // one that START began, and that has failed
+    // A query started by START may have failed.
     RunningViews.end(session, view)
   }
 
-  /** Refuses to go on from rows that somebody else has written. */
+  /** Fails if another writer has changed the view's rows. */
   private def checkWriters(): Unit = for {
     last <- history.lastSuccess
     queryId <- new StreamLogs(session, view.definition.checkpoint).queryId
     version <- storage.versionOfOthers(view, queryId, last.shown)
   } throw ViewErrors.writtenByOthers(view.name, version)
 
-  /** Why it is done as it is if nobody asks for another way. */
+  /** Returns the reason for the kind of refresh if the statement names no kind. */
   private def reason: String = {
     val policy = view.definition.policy
     if (policy != RefreshPolicy.Auto) s"the refresh policy is $policy"
@@ -78,7 +78,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     else "the query reads no stream, and no table that is followed"
   }
 
-  /** Reads what has changed, or all where that can't be told, or costs less, and is allowed. */
+  /** Reads the changes. Recomputes instead if changes are lost or cost more, and the policy allows. */
   private def follow(
       wasRefreshed: Boolean,
       policy: RefreshPolicy,
@@ -119,7 +119,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Recomputes the rows of changed partitions, if that is possible and cheaper than computing state. */
+  /** Recomputes the rows of changed partitions, if possible and cheaper than computing state. */
   private def replaceTouched(report: RefreshReport): Boolean = {
     val partitions = new TouchedPartitions(query, view.definition.checkpoint)
     computesLate && partitions.isPossible && inNewGeneration(report) { (staged, replaceRows) =>
@@ -140,15 +140,15 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Whether rows that are computed from nothing are computed without state. */
+  /** Whether a computation from scratch leaves out the state. */
   private lazy val computesLate: Boolean =
     query.isStreaming && view.definition.policy == RefreshPolicy.Auto &&
       view.definition.kind == ViewKind.MaterializedView && query.whyNotRecomputable.isEmpty &&
       query.session.sessionState.conf.getConf(ChangelogConf.VIEW_STATE) == "late"
 
   /**
-   * Computes rows without state, and hands them to `write` with the id of the query. Returns false if there is nothing
-   * to read, or state is wanted at once. Refuses a query whose changes could not be kept later.
+   * Computes rows without state, and passes the rows to `write` with the query's id. Returns false if there is nothing
+   * to read, or if state is wanted at once. Rejects a query whose changes could not be stored later.
    */
   private def computeLate(target: KeptView)(write: (DataFrame, String) => Unit): Boolean =
     computesLate && {
@@ -156,7 +156,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       new RowsAtOnce(query).compute(target.definition.checkpoint)(write)
     }
 
-  /** Computes the first rows without state, if that is possible. */
+  /** Computes the first rows without state, if possible. */
   private def fill(report: RefreshReport): Boolean =
     computeLate(view)(new ReplaceRows(session, storage, report).fill(view, _, _))
 
@@ -166,7 +166,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       case error: Throwable =>
         val failure = RefreshFailure.of(error)
         def mayCompute = policy == RefreshPolicy.Auto && query.whyNotRecomputable.isEmpty
-        // bad rows may be mended by now, and the batch that was begun would go on to meet them
+        // Bad rows may be corrected by now, but the batch that has begun would still read the bad rows.
         if ((failure.asksForAll || failure.isOfRows) && mayCompute) {
           report.isFor("full", RefreshError(session, failure.error))
           SharedMoments.forgetAll(session)
@@ -174,7 +174,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
         } else throw if (failure.asksForAll) refused(failure.error, policy) else failure.error
     }
 
-  /** What is said where all would have to be computed anew, and may not be. */
+  /** Returns the error if only a recomputation would help, and a recomputation is not allowed. */
   private def refused(cause: Throwable, policy: RefreshPolicy): Throwable = {
     val obstacle =
       if (policy == RefreshPolicy.Strict) Some("INCREMENTAL STRICT forbids it")
@@ -185,7 +185,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Whether its rows were computed at once, so that changes have nothing to go on from. */
+  /** Whether the view has no checkpoint, because its rows were computed by a batch query. */
   private def hasNoCheckpoint: Boolean = {
     val checkpoint = view.definition.checkpoint
     !checkpoint.getFileSystem(session.sessionState.newHadoopConf()).exists(checkpoint)
@@ -196,7 +196,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     ()
   }
 
-  /** Keeps the view up to date until it is stopped. */
+  /** Keeps the view current until stopped. */
   def start(): StreamingQuery = {
     if (!query.isStreaming) throw query.notIncremental(view.sql)
     checkSchema()
@@ -209,15 +209,15 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Shows the rows of this view's query, in place of those of another, computed from scratch. */
+  /** Recomputes the view by its query, and replaces the rows of the previous query. */
   def replace(): Unit = history.remember { report =>
     report.isFor("full", RefreshReason.Replaced)
     compute(Replacement.Anew, report)
   }
 
   /**
-   * Shows the rows of this view's query, which goes on with the state of another that kept it `before`. Where
-   * that can't be, or keeps nothing, all is computed anew, unless rows would be gone then.
+   * Replaces the rows of the previous query `before`, and continues with its state. If no state can be kept, recomputes
+   * the view, unless rows would be lost.
    */
   def evolve(before: KeptView): Unit = {
     val obstacle = if (history.lastSuccess.isEmpty) None else whyNotRecomputable(before)
@@ -226,7 +226,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       val isDone =
         try query.isStreaming && goesOn(before, obstacle.nonEmpty, report)
         catch {
-          // as a table may no longer have what the state was made of
+          // For example, a table may have lost history behind the state.
           case NonFatal(error) =>
             val reason = RefreshError(session, error)
             obstacle.foreach(why => throw ViewErrors.notAltered(view.name, reason, why, error))
@@ -237,17 +237,17 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Why rows may not be computed anew that were those of another query. */
+  /** Returns why the rows of the previous query may not be recomputed. */
   private def whyNotRecomputable(before: KeptView): Option[String] =
     try {
       if (before.definition.policy == RefreshPolicy.Full) None
       else new ViewQuery(session, before.definition).whyNotRecomputable
     } catch {
-      // as a table that it read may be gone
+      // For example, a source table of the previous query may have been dropped.
       case _: AnalysisException => query.whyNotRecomputable
     }
 
-  /** Its table holds other rows, or is made anew where it is to be another one. */
+  /** Replaces the rows in the same table, or recreates the table if its columns, layout or properties differ. */
   private def replacing(before: KeptView): Replacement = {
     def layoutOf(view: KeptView) = view.layout.map(_.describe())
     val was = before.copy(layout = DeltaLayout.of(session, before, before.schema))
@@ -266,18 +266,18 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       val numNow = evolution.operators.count(_.state != "dropped")
       val kept = s"$numKept of $numNow nodes have kept their state"
       report.isFor("evolved", s"the query was changed; $kept")
-      // the view itself knows whose rows it shows
+      // The view's definition names the generation of the rows, so no sink needs a note.
       compute(replacing(before), report, evolution.prepare(_, held = None, noted = false))
     }
     isUsed
   }
 
   /**
-   * Computes all rows anew, next to those that are shown, and shows them at once, with what the
-   * view says. What has been computed goes on from there.
+   * Computes all rows into a new generation beside the visible rows. The rows become visible at once, together with the
+   * definition. Later refreshes continue from the new generation.
    *
    * @param prepare
-   *   makes the checkpoint from which the query goes on, if it does
+   *   creates the checkpoint from which the query continues, if any
    */
   private def compute(
       how: Replacement,
@@ -301,10 +301,13 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     ()
   }
 
-  /** Shows the rows of a new generation. If `show` returns false or fails, it is deleted, and the view stays as it is. */
+  /**
+   * Shows the rows of a new generation. If `show` returns false or fails, deletes the generation and leaves the view as
+   * is.
+   */
   private def inNewGeneration(report: RefreshReport)(
       show: (KeptView, ReplaceRows) => Boolean): Boolean = {
-    // refused before any rows are shown, if nobody has checked it
+    // Fails here for an invalid retention, before any rows become visible.
     val retention = view.definition.retention
     val generation = ViewStorage.newGeneration(view.definition.home)
     val staged = view.copy(definition = view.definition.copy(generation = Some(generation)))
@@ -320,7 +323,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     isShown
   }
 
-  /** So that later refreshes can be compared with what this one cost. */
+  /** Reports the amount of source data, so that later refreshes can compare costs. */
   private def readAll(target: KeptView, report: RefreshReport): Unit = {
     val offsets = new BatchLogs(session, target.definition.checkpoint).lastOffsets
     report.reads(offsets.flatMap { offset =>
@@ -330,14 +333,14 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .foreach(size => report.readAll(size.inAll))
   }
 
-  /** Reads all that the sources have when it begins. */
+  /** Reads all source data available at the start. */
   private def catchUp(
       target: KeptView,
       sink: (String, Map[String, String]),
       report: RefreshReport): Unit = {
     beginIfTimePasses(target)
     val first = runOnce(target, sink, report)
-    // where Spark runs a single batch, it may have been one that was begun before
+    // A trigger with a single batch may only have finished an earlier batch.
     val last =
       if (RunningStream.hasReadAll(first) || !RunningStream.runsOneBatch(first)) first
       else runOnce(target, sink, report)
@@ -349,7 +352,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       sink: (String, Map[String, String]),
       report: RefreshReport,
       trigger: Trigger = Trigger.AvailableNow()): StreamingQuery = {
-    // Spark forgets the progress of all but the last 100 batches, and with it how many rows they read
+    // By default, Spark keeps the progress of the last 100 batches only, and loses the row counts of earlier batches.
     query.session.conf.set(SQLConf.STREAMING_PROGRESS_RETENTION.key, ViewRefresh.MostBatches)
     val running = writer(target, sink, trigger)
     try running.awaitTermination()
@@ -360,7 +363,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
     running
   }
 
-  /** Begins a batch if rows may be due although nothing has arrived. */
+  /** Begins a batch if rows may be due although no data has arrived. */
   private def beginIfTimePasses(target: KeptView): Unit = if (query.readsTime) {
     new BatchLogs(query.session, target.definition.checkpoint).begin(System.currentTimeMillis())
   }
@@ -379,7 +382,7 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
       .start()
   }
 
-  /** The sources of a query may have other columns than when the view was made. */
+  /** Fails if the source tables' columns have changed the columns of the query. */
   private def checkSchema(): Unit = {
     def columns(schema: StructType) =
       schema.map(field => s"${field.name} ${TableVersion.ofRows(field.dataType).sql}")
@@ -394,16 +397,16 @@ class ViewRefresh(session: SparkSession, view: KeptView) {
 
 object ViewRefresh {
 
-  /** Whether the rows that a view shows were computed without state. */
+  /** Returns whether the visible rows of a view were computed without state. */
   def isWithoutState(session: SparkSession, view: KeptView): Boolean =
     new BatchLogs(session, view.definition.checkpoint).isWithoutState
 
-  /** Computes the state of rows that were computed without it; the rows stay as they are. */
+  /** Computes the state of rows computed without state. The rows stay as they are. */
   def computeState(session: SparkSession, view: KeptView): Unit =
     if (isWithoutState(session, view)) ViewLeases.of(session, view) {
       if (isWithoutState(session, view)) new ViewRefresh(session, view).computeState()
     }
 
-  /** How many batches of a refresh are counted. */
+  /** The number of batches counted in one refresh. */
   private val MostBatches = 10000
 }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.changelog.sources.tables.TableVersion
 import org.apache.spark.sql.changelog.views.history.{RefreshError, RefreshHistory, RefreshRecord}
 import org.apache.spark.sql.changelog.views.verify.{VerificationRecord, VerifyView, ViewLog}
 
-/** What can be told of a view without reading its rows. */
+/** ViewStatus: the facts about a view that are known without reading its rows. */
 class ViewStatus(session: SparkSession, view: KeptView) {
   private val definition = view.definition
   private val log = new ViewLog(session, definition.folder)
@@ -25,27 +25,27 @@ class ViewStatus(session: SparkSession, view: KeptView) {
   private lazy val lastSuccess = history.lastSuccess
   private lazy val query = new ViewQuery(session, definition)
 
-  /** The last refresh, if any is remembered. */
+  /** Returns the last recorded refresh, if any. */
   def lastRefresh: Option[RefreshRecord] = last
 
-  /** Whether a query of this process keeps it up to date, and whether the last refresh failed. */
+  /** Returns the view's state: RUNNING with a query of this process, FAILED after a failure, else IDLE. */
   def state: String = RunningViews.last(view) match {
     case Some(query) if query.isActive => "RUNNING"
     case Some(query) if query.exception.nonEmpty => "FAILED"
     case _ => if (last.forall(_.succeeded) && misread.isEmpty) "IDLE" else "FAILED"
   }
 
-  /** What is wrong with its properties: Spark's own `ALTER TABLE` sets them unchecked. */
+  /** The error in the view's properties, if any. Spark's `ALTER TABLE` sets properties without a check. */
   private lazy val misread: Option[String] =
     Try(definition.check()).failed.toOption.map(RefreshError(session, _))
 
-  /** How old its rows may get, in milliseconds, if somebody says so that it can be understood. */
+  /** Returns the permitted age of the rows in milliseconds, if given and valid. */
   def lag: Option[Long] = Try(definition.lag).toOption.flatten
 
-  /** When it was known to have all that its sources had delivered. */
+  /** Returns the last time at which the view contained all delivered source data. */
   def asOf: Option[String] = asOfMillis.map(time)
 
-  /** For how long it may have missed what its sources deliver. */
+  /** Returns the time since then, in seconds. */
   def behindSeconds: Option[Double] = asOfMillis.map { millis =>
     Duration.between(Instant.ofEpochMilli(millis), Instant.now()).toMillis / 1000.0
   }
@@ -71,7 +71,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     session.sessionState.conf.redactOptions(definition.properties).toSeq.sorted ++
     Try(query).filter(_.isStreaming).map("Changes" -> _.output.explained.toText).toOption
 
-  /** How it is brought up to date. */
+  /** Returns how the view is refreshed. */
   private def plan: String =
     try howItIsKept
     catch { case NonFatal(error) => s"can't be told: ${error.getMessage.linesIterator.next()}" }
@@ -87,7 +87,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
       s"incremental, ${query.output.explained.mode}, $key"
     }
 
-  /** At which versions the last batch has read the tables that are followed. */
+  /** Returns the versions of the followed tables read by the last batch. */
   private def versions: Seq[(String, String)] = {
     val ways = Try(query.followed).getOrElse(Nil).map(way => way.name -> way.way).toMap
     new BatchLogs(session, definition.checkpoint).lastOffsets.flatMap(TableVersion.find).map {
@@ -97,7 +97,7 @@ class ViewStatus(session: SparkSession, view: KeptView) {
     }
   }
 
-  /** Why the last refresh failed, or the next one will. */
+  /** Returns why the last refresh failed, or why the next refresh will fail. */
   def failure: Option[String] = misread.orElse(RunningViews.last(view) match {
     case Some(query) =>
       query.exception.map(error => RefreshError(session, RefreshFailure.of(error).error))

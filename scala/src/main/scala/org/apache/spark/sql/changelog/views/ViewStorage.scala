@@ -22,47 +22,45 @@ import org.apache.spark.sql.changelog.views.files.SnapshotVersions
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 
 /**
- * How the rows of a view are stored, so that whoever reads it by its name sees the rows after a
- * whole batch.
+ * ViewStorage: stores the rows of a view. Readers of the view's name see the rows after a complete batch.
  *
- * What is computed anew is staged in a generation of its own, next to the rows that are shown, and
- * replaces them at once, together with the definition.
+ * Recomputed rows are staged in a new generation beside the visible rows. They replace the visible rows in one step,
+ * together with the definition.
  */
 trait ViewStorage {
 
-  /** Makes the table, without rows, for `view`, which then has a generation. */
+  /** Creates an empty table for `view`, and returns the view with its generation. */
   def create(view: KeptView): KeptView
 
-  /** The sink that keeps the view current, and its options. */
+  /** Returns the sink that keeps the view current, and the sink's options. */
   def sink(view: KeptView): (String, Map[String, String])
 
-  /** Refuses changes that the sink can't keep. */
+  /** Rejects changes not supported by the sink. */
   def check(view: KeptView, input: SinkInput): Unit
 
-  /** The sink that fills a generation which is not shown yet. */
+  /** Returns the sink that fills a generation before the generation is visible. */
   def stagingSink(view: KeptView): (String, Map[String, String])
 
   /**
-   * The rows there were after batches of the query that fills the generation, the newest first, as far as
-   * they are still there.
+   * Returns the rows after each batch of the generation's query, newest first, as far as the rows still exist.
    *
    * @param queryId
-   *   the query, as sinks know it
+   *   the query's id, as known to sinks
    */
   def keptRows(view: KeptView, queryId: String): LazyList[KeptRows]
 
-  /** Lays rows where a generation that goes on after a batch, and is not shown yet, finds them. */
+  /** Writes the rows of a batch into a generation that is not yet visible and continues after the batch. */
   def stage(view: KeptView, rows: DataFrame, batch: Long): DataFrame
 
-  /** The rows that were staged, if any. */
+  /** Returns the staged rows, if any. */
   def staged(view: KeptView): Option[DataFrame]
 
   /**
-   * Shows `rows` instead of what is shown, of the generation that `view` says. Snapshots of files are compared by
-   * those who read their changes, whatever becomes of them.
+   * Replaces the visible rows by `rows`, which belong to the generation of `view`. Readers of file snapshots compare
+   * the snapshots themselves, whatever `how` says.
    *
    * @param queryId
-   *   the query whose first batch the rows are, as sinks know it; none if they are of no batch
+   *   the query whose first batch is these rows, as known to sinks, or None
    */
   def replace(
       view: KeptView,
@@ -70,44 +68,44 @@ trait ViewStorage {
       how: Replacement,
       queryId: Option[String] = None): Unit
 
-  /** Shows the first rows of a view that has none, which are the first batch of a query. */
+  /** Writes the first rows of an empty view, as the first batch of a query. */
   def fill(view: KeptView, rows: DataFrame, queryId: String): Unit
 
-  /** Completes what a process has left half done. */
+  /** Completes the unfinished work of a process that has ended. */
   def settle(view: KeptView): Unit
 
-  /** Makes what the holder of a term before `term` has begun fail, if need be. */
+  /** Makes unfinished commits under a term before `term` fail, if needed. */
   def fence(view: KeptView, term: Long): Unit
 
-  /** The number of what is shown: a later version has a higher one. */
+  /** Returns the visible version. Later versions have higher numbers. */
   def version(view: KeptView): Long
 
-  /** A version that somebody else than the view's query has written after version `since`, if that can be told. */
+  /** Returns a version after `since` written by anyone else than the view's query, if known. */
   def versionOfOthers(view: KeptView, queryId: String, since: Option[Long]): Option[Long] = None
 
-  /** The last version, for [[versionOfOthers]]. */
+  /** Returns the last version, for [[versionOfOthers]]. */
   def lastVersion(view: KeptView): Option[Long] = None
 
-  /** The changes of the versions `from` to `to`, or to the one that is shown. */
+  /** Returns the changes of the versions `from` to `to`. The default for `to` is the visible version. */
   def changes(view: KeptView, from: Long, to: Option[Long]): DataFrame
 
-  /** The view's changes as they come; from the rows that are shown, if no version is named. */
+  /** Returns a stream of the view's changes. Without `from`, the stream begins with the visible rows. */
   def changeStream(view: KeptView, from: Option[Long]): DataFrame
 
-  /** Lets the view have other properties. */
+  /** Changes the view's properties. */
   def alter(view: KeptView, definition: ViewDefinition): Unit
 
-  /** Gives it another name in the same database. */
+  /** Renames the view within its database. */
   def rename(view: KeptView, to: TableIdentifier): Unit
 
   def drop(view: KeptView): Unit
 }
 
 /**
- * The rows that a view had since a batch, until another one has changed them.
+ * KeptRows: the rows of a view from one batch until the next batch with changes.
  *
  * @param read
- *   none if they are no longer there
+ *   returns the rows, or None if they no longer exist
  */
 case class KeptRows(since: Long, read: () => Option[DataFrame])
 
@@ -120,15 +118,15 @@ object ViewStorage {
     case other => throw ViewErrors.providerNotSupported(other, Seq("delta", "parquet", "orc"))
   }
 
-  /** A folder for a new generation of a view. */
+  /** Returns a folder for a new generation of a view. */
   def newGeneration(home: Path): String = new Path(home, UUID.randomUUID.toString).toString
 
-  /** Properties as statements list them. */
+  /** Returns properties in SQL syntax. */
   def listed(properties: Iterable[(String, String)]): String = properties
     .map { case (key, value) => s"${Literal(key).sql} = ${Literal(value).sql}" }
     .mkString(", ")
 
-  /** Deletes a generation if showing it fails. */
+  /** Deletes a generation if showing its rows fails. */
   def discarding(session: SparkSession, staged: KeptView)(show: => Unit): Unit =
     try show
     catch {
@@ -137,7 +135,7 @@ object ViewStorage {
         throw error
     }
 
-  /** Deletes a generation that is known not to be shown; what has failed may have come after that. */
+  /** Deletes a generation known to be invisible. A failure may have come after the generation became visible. */
   def discard(session: SparkSession, staged: KeptView): Unit = {
     val folder = staged.definition.folder
     val shown = Try {
@@ -153,15 +151,15 @@ object ViewStorage {
   }
 
   /**
-   * Deletes what nobody needs once other rows are shown than those of the generation of `before`. What is listed while
-   * the lease holds is never shown again.
+   * Deletes the checkpoint and the generations no longer needed, once the view shows another generation than `before`.
+   * No generation listed under the lease becomes visible again.
    *
    * @param retention
-   *   for how many milliseconds rows stay after others have been shown
+   *   how long replaced rows stay readable, in milliseconds
    */
   def retire(session: SparkSession, shown: KeptView, before: KeptView, retention: Long): Unit = {
     val files = before.definition.home.getFileSystem(session.sessionState.newHadoopConf())
-    // whoever began to read rows of the last generation can go on; older ones go
+    // Readers of the last generation can finish. Older generations are deleted.
     val recent =
       new SnapshotVersions(session, shown).shownSince(System.currentTimeMillis() - retention)
     val kept = Seq(shown, before).map(_.definition.folder) ++ recent
@@ -171,7 +169,7 @@ object ViewStorage {
     (before.definition.checkpoint +: old).foreach(files.delete(_, true))
   }
 
-  /** What lies in the home of a view beside generations. */
+  /** The contents of a view's home besides generations. */
   private val Folders = Seq(
     RefreshHistory.Folder,
     SnapshotVersions.Folder,
@@ -182,7 +180,7 @@ object ViewStorage {
 
   private def isGeneration(path: Path): Boolean = Try(UUID.fromString(path.getName)).isSuccess
 
-  /** Whether anything of a view lies in a folder. */
+  /** Returns whether a folder contains parts of a view. */
   def isHome(session: SparkSession, path: Path): Boolean = {
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
     files.exists(path) && files.listStatus(path).map(_.getPath).exists { path =>
@@ -190,11 +188,11 @@ object ViewStorage {
     }
   }
 
-  /** Deletes what belongs to a view that is dropped. */
+  /** Deletes the files of a dropped view. */
   def deleteAll(session: SparkSession, home: Path): Unit = {
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
     Folders.foreach(folder => files.delete(new Path(home, folder), true))
-    // what a process has left that ended while it was made
+    // Staging folders of a swap, left by a process that ended.
     if (files.exists(home)) {
       files
         .listStatus(home, (path: Path) => path.getName.startsWith(s".${ViewSwap.Folder}-"))
@@ -205,7 +203,7 @@ object ViewStorage {
     ()
   }
 
-  /** What else may lie there is somebody else's. */
+  /** Returns the generations. Anything else in the folder may belong to others. */
   private def generations(files: FileSystem, home: Path): Seq[Path] =
     if (!files.exists(home)) Nil
     else files.listStatus(home).toSeq.map(_.getPath).filter(isGeneration)

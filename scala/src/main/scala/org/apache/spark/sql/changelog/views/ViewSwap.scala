@@ -15,26 +15,26 @@ import org.apache.spark.sql.changelog.checkpoint.{Fence, StagedFolder, TextFile}
 import org.apache.spark.sql.changelog.savepoints.RestorePoint
 
 /**
- * Two views change places: each gets what the other is, beside the readers that each has.
+ * ViewSwap: exchanges the contents and definitions of two views. Each view keeps its name and readers.
  *
  * {{{
- *   1  what v is      ─▶  <home of w>/swap, with the generation that v is to get
- *      the name of w  ─▶  <home of v>/swapping
- *   2  what w is      ─▶  v, at once
- *   3  <home of w>/swap ─▶ w, at once
+ *   1  image of v         ─▶  <home of w>/swap, with the new generation of v
+ *      the name of w      ─▶  <home of v>/swapping
+ *   2  image of w         ─▶  v, at once
+ *   3  <home of w>/swap   ─▶  w, at once
  * }}}
- * If the process ends between 2 and 3, the next statement that writes one of them does the third. If it
- * ends before 2, that statement forgets what was begun.
+ * If the process ends between 2 and 3, the next statement that writes one of the views performs step 3. If the process
+ * ends before 2, this statement discards the swap.
  */
 object ViewSwap {
 
   /** The name of the folder, below the home of a view. */
   val Folder = "swap"
 
-  /** The name of the file, below the home of the other one. */
+  /** The name of the file, below the home of the other view. */
   val Mark = "swapping"
 
-  /** The names of both have been checked, and nobody else writes them. */
+  /** Swaps two views. Both names are checked, and no other statement writes the views. */
   def apply(session: SparkSession, v: KeptView, w: KeptView): Unit = {
     val place = folderOf(w)
     val hadoopConf = session.sessionState.newHadoopConf()
@@ -64,14 +64,14 @@ object ViewSwap {
     delete(session, markPath(v))
   }
 
-  /** Does what is left of a swap by a process that has ended. */
+  /** Completes or discards a swap left by a process that has ended. */
   def settle(session: SparkSession, view: KeptView): Unit = {
     val left = leftOf(session, view)
     if (left.contains(Mark)) settleOther(session, view)
     if (left.contains(Folder)) settleFolder(session, view)
   }
 
-  /** What a swap has left, by name: looked for once, for hardly ever there is any. */
+  /** Returns the names of a swap's remains. One listing suffices, because remains are rare. */
   private def leftOf(session: SparkSession, view: KeptView): Set[String] = {
     val home = view.definition.home
     val files = home.getFileSystem(session.sessionState.newHadoopConf())
@@ -92,7 +92,7 @@ object ViewSwap {
     val place = folderOf(view)
     generationIn(session, place).find().foreach { generation =>
       val next = new Path(generation).getName
-      // whatever its name is now
+      // The view may have been renamed since.
       val isShown =
         new ViewCatalog(session).listAll().exists(_.definition.folder.getName == next)
       if (isShown) complete(session, view, place) else delete(session, place)

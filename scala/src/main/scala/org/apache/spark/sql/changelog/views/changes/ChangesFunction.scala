@@ -30,8 +30,8 @@ import org.apache.spark.sql.changelog.functions.FunctionArguments
 import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewStorage}
 
 /**
- * The SQL table function `changes`: the rows that came into a view and left it, for the next
- * consumer.
+ * ChangesFunction: the SQL table function `changes`, which returns the rows inserted into and deleted from a view, for
+ * the next consumer.
  *
  * {{{
  *   SELECT * FROM changes('v', from_version => 7, to_version => 9)
@@ -51,7 +51,7 @@ object ChangesFunction {
     InputParameter(View) +: Seq("from_version", "to_version").map(
       InputParameter(_, Some(Literal(null, LongType)))))
 
-  /** The name of the view among the arguments of a call, as far as they tell it before they are resolved. */
+  /** Returns the view's name from the unresolved arguments of a call, if given as a literal. */
   def view(arguments: Seq[Expression]): Option[String] =
     arguments
       .collectFirst {
@@ -88,19 +88,19 @@ object ChangesFunction {
 }
 
 /**
- * What a query calls `changes(…)`, until it is known whether it is read as a stream.
+ * ViewChanges: an unresolved call `changes(…)`, before the analyzer knows whether the query reads a stream.
  *
  * @param from
- *   the first version whose changes are wanted
+ *   the first version
  * @param to
- *   the last one
+ *   the last version
  */
 case class ViewChanges(view: String, from: Option[Long], to: Option[Long]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 }
 
-/** Reads the changes of a view from where it is stored, as a table or as a stream. */
+/** ResolveViewChanges: replaces a call by a read of the view's changes, as a table or as a stream. */
 class ResolveViewChanges(creator: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsDown {
     case NamedStream(changes: ViewChanges) => read(changes, isStream = true)

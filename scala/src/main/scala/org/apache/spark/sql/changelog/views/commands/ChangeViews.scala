@@ -13,10 +13,10 @@ import org.apache.spark.sql.changelog.evolution.{OperatorSpread, Rescaling, Stat
 import org.apache.spark.sql.changelog.savepoints.RestorePoint
 import org.apache.spark.sql.changelog.views._
 
-/** Statements that change what a view is, or remove it. */
+/** ChangeViews: the statements that change or remove a view. */
 object ChangeViews {
 
-  /** Runs a change of a view that no query of this process keeps. */
+  /** Changes a view, unless a query of this process keeps the view current. */
   private def changing[T](session: SparkSession, name: Seq[String])(change: KeptView => T): T =
     ViewLeases(session, name) { view =>
       RunningViews.checkNone(view)
@@ -24,8 +24,8 @@ object ChangeViews {
     }
 
   /**
-   * `ALTER MATERIALIZED VIEW v SET TBLPROPERTIES (…)` and `UNSET TBLPROPERTIES [IF EXISTS] (…)`. A
-   * query that keeps the view now goes on as it is; one of files in another process is an obstacle.
+   * `ALTER MATERIALIZED VIEW v SET TBLPROPERTIES (…)` and `UNSET TBLPROPERTIES [IF EXISTS] (…)`. A running query
+   * continues unchanged. For a view of files, the statement fails if the query runs in another process.
    */
   def properties(
       name: Seq[String],
@@ -46,15 +46,15 @@ object ChangeViews {
           if (replaced.exists(is(ViewDefinition.Follow))) altered.following else altered
         ViewStorage(session, definition.provider).alter(view, definition)
       }
-      // what the catalog says of files is changed as a whole, as each batch of the query does
+      // A batch of a view of files rewrites the catalog entry as a whole, as this statement does.
       if (new ViewCatalog(session).get(name).isDelta) {
         ViewLeases.besideQuery(session, name)(alter)
       } else ViewLeases(session, name)(alter)
     }
 
   /**
-   * `ALTER MATERIALIZED VIEW v AS query`: the view has the rows of another query from now on. Operators that
-   * mean the same as before keep their state. Readers see the old rows until the new ones are there.
+   * `ALTER MATERIALIZED VIEW v AS query`: gives the view another query. Operators with unchanged meaning keep their
+   * state. Readers see the old rows until the new rows are complete.
    */
   def query(name: Seq[String], query: String): LogicalPlan =
     SqlCommand.unit("ALTER AS", name, query) { session =>
@@ -66,8 +66,8 @@ object ChangeViews {
     }
 
   /**
-   * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: what would become of the state of each operator. Returns no rows for a
-   * view without state, which is recomputed.
+   * `EXPLAIN ALTER MATERIALIZED VIEW v AS query`: returns the effect on each operator's state. Returns no rows for a
+   * view without state, which would be recomputed.
    */
   def explainQuery(name: Seq[String], query: String): LogicalPlan =
     SqlCommand("EXPLAIN ALTER AS", name, query)(
@@ -89,10 +89,11 @@ object ChangeViews {
   }
 
   /**
-   * `ALTER MATERIALIZED VIEW v SET PARTITIONS n`: the query that keeps the view has its state in so many partitions from
-   * now on. The rows that are shown stay as they are.
+   * `ALTER MATERIALIZED VIEW v SET PARTITIONS n`: distributes the state of the view's query over `n` partitions. The
+   * visible rows stay as they are.
    *
-   * The new checkpoint is made beside the one there is, and then named by the view's definition, in one step.
+   * The new checkpoint is created beside the current checkpoint. The view's definition then switches to the new
+   * checkpoint in one step.
    */
   def partitions(name: Seq[String], numPartitions: Int): LogicalPlan =
     SqlCommand("ALTER PARTITIONS", name, numPartitions)(
@@ -110,7 +111,7 @@ object ChangeViews {
             else if (batches.lastBegun.orElse(batches.lastDone).nonEmpty)
               new Rescaling(session, checkpoint, numPartitions).write(rescaled.checkpoint)
             else {
-              // nothing has arrived yet, and what will is followed with so many
+              // Without data so far, the first batch simply uses the new number.
               files.mkdirs(rescaled.checkpoint)
               Nil
             }
@@ -119,7 +120,7 @@ object ChangeViews {
           spread.map(_.toRow)
         })
 
-  /** `ALTER MATERIALIZED VIEW v RENAME TO w`: it goes on under the other name, in the same database. */
+  /** `ALTER MATERIALIZED VIEW v RENAME TO w`: renames the view within its database. */
   def rename(name: Seq[String], to: Seq[String]): LogicalPlan =
     SqlCommand.unit("ALTER RENAME", name, to) { session =>
       ViewLeases(session, name) { view =>
@@ -136,13 +137,13 @@ object ChangeViews {
         if (catalog.exists(target)) throw ViewErrors.exists(target)
         val readers = new ViewDependencies(session).readersOf(view)
         if (readers.nonEmpty) throw ViewErrors.nameIsRead(view.name, readers.map(_.name))
-        // a batch is known by the name of the table that it is written to
+        // The table's name identifies the batches written to the table.
         val logs = new BatchLogs(session, view.definition.checkpoint)
         if (logs.lastBegun != logs.lastDone) {
           throw ViewErrors.batchUnfinished(view.name, "renamed", logs.lastBegun.getOrElse(0L))
         }
         Fence.check("rename")
-        // its folder may move, and the lease with it
+        // The folder may move, together with the lease.
         ViewLeases.moving(session, view) {
           ViewStorage(session, view.definition.provider).rename(view, target)
           catalog.get(target.nameParts)
@@ -150,7 +151,7 @@ object ChangeViews {
       }
     }
 
-  /** `ALTER MATERIALIZED VIEW v SWAP WITH w`: each is from then on what the other was. */
+  /** `ALTER MATERIALIZED VIEW v SWAP WITH w`: exchanges two views. */
   def swap(name: Seq[String], other: Seq[String]): LogicalPlan =
     SqlCommand.unit("ALTER SWAP", name, other) { session =>
       ViewLeases.both(session, name, other) { (v, w) =>
@@ -169,8 +170,8 @@ object ChangeViews {
     }
 
   /**
-   * `RESTORE MATERIALIZED VIEW v TO BATCH n | TO SAVEPOINT s`: the view has the rows, the state and the query
-   * that it had then, and goes on from there.
+   * `RESTORE MATERIALIZED VIEW v TO BATCH n | TO SAVEPOINT s`: restores the view's rows, state and query at the restore
+   * point. Later refreshes continue from there.
    */
   def restore(name: Seq[String], to: RestorePoint): LogicalPlan =
     SqlCommand.unit("RESTORE", name, to) { session =>
@@ -184,11 +185,11 @@ object ChangeViews {
     }
 
   /**
-   * `DROP MATERIALIZED VIEW [IF EXISTS] v [CASCADE]`: stops it, and deletes its rows and its
+   * `DROP MATERIALIZED VIEW [IF EXISTS] v [CASCADE]`: stops the view's query, and deletes the view's rows and
    * checkpoint.
    *
    * @param cascade
-   *   whether the views that read it go as well; else it stays if there are any
+   *   whether downstream views are dropped, too. Otherwise the statement fails if downstream views exist.
    */
   def drop(name: Seq[String], ifExists: Boolean, cascade: Boolean): LogicalPlan =
     SqlCommand.unit("DROP", name, ifExists, cascade) { session =>
