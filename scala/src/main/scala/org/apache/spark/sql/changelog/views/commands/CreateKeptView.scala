@@ -20,15 +20,15 @@ import org.apache.spark.sql.changelog.savepoints.RestorePoint
 import org.apache.spark.sql.changelog.views._
 
 /**
- * `CREATE [OR REPLACE] MATERIALIZED VIEW` and `CREATE [OR REPLACE] STREAMING TABLE`: makes the table
- * and fills it with what its sources have delivered so far.
+ * `CREATE [OR REPLACE] MATERIALIZED VIEW` and `CREATE [OR REPLACE] STREAMING TABLE`: creates the table, and fills the
+ * table from the data delivered so far.
  *
  * @param provider
- *   the format the rows are stored in, Spark's default if none
+ *   the format of the stored rows; Spark's default if None
  * @param columns
- *   what the columns are called, those of the query if none
+ *   the columns' names and comments; the query's columns if empty
  * @param layout
- *   how the table is partitioned
+ *   the partitioning of the table
  */
 case class CreateKeptView(
     kind: ViewKind,
@@ -66,7 +66,7 @@ case class CreateKeptView(
     Nil
   }
 
-  /** What the view would be. */
+  /** Returns the definition of the new view. */
   def define(session: SparkSession): ViewDefinition = {
     val manager = session.sessionState.catalogManager
     val conf = session.sessionState.conf
@@ -84,7 +84,7 @@ case class CreateKeptView(
   private def create(session: SparkSession, made: KeptView): Unit =
     CreateKeptView.filled(session, made)(new ViewRefresh(session, _).refresh(asked = None))
 
-  /** Readers see the old rows until the new ones are there, unless the format changes. */
+  /** Replaces an existing view. Readers see the old rows until the new rows are complete, unless the format changes. */
   private def replaceView(
       session: SparkSession,
       view: KeptView,
@@ -97,7 +97,7 @@ case class CreateKeptView(
     if (definition.provider == view.definition.provider) {
       val goesOn = definition.goingOn(view.definition)
       val refresh = new ViewRefresh(session, made.copy(definition = goesOn))
-      // other settings may give the same words another meaning
+      // Other settings may change the meaning of the same query text.
       val meansTheSame = goesOn.settings == view.definition.settings
       if (kind == ViewKind.MaterializedView && meansTheSame) refresh.evolve(view)
       else refresh.replace()
@@ -112,7 +112,7 @@ case class CreateKeptView(
 
 object CreateKeptView {
 
-  /** Creates a view with its first rows, or not at all. */
+  /** Creates a view with its first rows, or nothing. */
   private def filled(session: SparkSession, made: KeptView)(fill: KeptView => Unit): Unit = {
     val storage = ViewStorage(session, made.definition.provider)
     val view = storage.create(made)
@@ -126,8 +126,8 @@ object CreateKeptView {
   }
 
   /**
-   * `CREATE MATERIALIZED VIEW w FROM v [AT BATCH n | AT SAVEPOINT s]`: makes another view of the same query,
-   * which goes on beside the first from the rows and the state that it had then.
+   * `CREATE MATERIALIZED VIEW w FROM v [AT BATCH n | AT SAVEPOINT s]`: creates a second view with the rows, state and
+   * query of the first view at that point. Both views then continue independently.
    */
   def fork(
       name: Seq[String],
@@ -154,11 +154,11 @@ object CreateKeptView {
     }
 
   /**
-   * `EXPLAIN CREATE MATERIALIZED VIEW`: how each source would be followed, and how the view would be
-   * kept. What is said beside the plan is left out of formats other than text.
+   * `EXPLAIN CREATE MATERIALIZED VIEW`: returns how each source would be followed, and the plan of the view. Formats
+   * other than text return the plan only.
    *
    * @param otherwise
-   *   explains a query that reads no changes
+   *   explains a query without a source of changes
    */
   def explain(create: CreateKeptView, otherwise: ExplainChangelogCommand): SqlCommand = {
     def beside(lines: Seq[String], plan: String): Row = otherwise.format match {

@@ -26,14 +26,14 @@ import org.apache.spark.sql.changelog.views._
 import org.apache.spark.sql.changelog.views.history.RefreshHistory
 import org.apache.spark.sql.changelog.views.verify.{RowDifference, VerifyView, ViewAtRest}
 
-/** Statements that tell something of views. */
+/** ReadViews: the statements that return information about views. */
 object ReadViews {
   private def find(session: SparkSession, name: Seq[String]): KeptView =
     new ViewCatalog(session).get(name)
 
   /**
-   * `DESCRIBE [EXTENDED] MATERIALIZED VIEW v`: its columns, how it is kept, how far it is and how it
-   * was verified; with `EXTENDED` also where, and by which plan.
+   * `DESCRIBE [EXTENDED] MATERIALIZED VIEW v`: returns the view's columns, refresh method, progress and last
+   * verification. `EXTENDED` adds the locations and the plan.
    */
   def describe(name: Seq[String], extended: Boolean): LogicalPlan =
     SqlCommand.returning("name STRING, value STRING", "DESCRIBE", name, extended) { session =>
@@ -47,7 +47,7 @@ object ReadViews {
       (columns :+ Row("", "")) ++ facts.map { case (fact, value) => Row(fact, value) }
     }
 
-  /** `SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern]`: what there is, and how it does. */
+  /** `SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern]`: returns the views and their status. */
   def show(database: Option[String], pattern: Option[String]): LogicalPlan =
     SqlCommand.returning(
       """namespace STRING, name STRING, kind STRING, status STRING, as_of STRING,
@@ -74,7 +74,7 @@ object ReadViews {
       }
     }
 
-  /** `SHOW REFRESHES OF v`: those that are remembered, the newest first. */
+  /** `SHOW REFRESHES OF v`: returns the recorded refreshes, newest first. */
   def refreshes(name: Seq[String]): LogicalPlan =
     SqlCommand.returning(
       """started TIMESTAMP, seconds DOUBLE, mode STRING, reason STRING, state STRING,
@@ -110,9 +110,8 @@ object ReadViews {
     }
 
   /**
-   * `VERIFY MATERIALIZED VIEW v [SAMPLE n PERCENT]`: the rows in which it differs from its query,
-   * computed by batch Spark over what the sources had delivered at its last batch. None if it is
-   * equal.
+   * `VERIFY MATERIALIZED VIEW v [SAMPLE n PERCENT]`: returns the rows that differ from the query's result in batch
+   * Spark. The batch query reads the source data delivered up to the view's last batch.
    */
   def verify(name: Seq[String], sample: Option[Double]): LogicalPlan =
     SqlCommand("VERIFY", name, sample)(
@@ -120,15 +119,15 @@ object ReadViews {
       session => new VerifyView(session, find(session, name), sample)())
 
   /**
-   * `COMPARE MATERIALIZED VIEW v WITH w`: the rows of which one has more than the other, at most
-   * [[VerifyView.MostRows]] of them. None if they are equal.
+   * `COMPARE MATERIALIZED VIEW v WITH w`: returns the rows with different numbers of copies in `v` and `w`, at most
+   * [[VerifyView.MostRows]] rows. Equal tables give no rows.
    *
    * @param other
    *   a view or any table
    */
   def compare(name: Seq[String], other: Seq[String]): LogicalPlan = {
     def shown(name: Seq[String]): String = name.map(quoteIfNeeded).mkString(".")
-    // names are the same in any case
+    // Names are case-insensitive.
     def columnsOf(table: DataFrame): Seq[String] =
       table.schema.map(field => s"${field.name.toLowerCase} ${field.dataType.sql}")
     SqlCommand("COMPARE", name, other)(
@@ -159,10 +158,11 @@ object ReadViews {
   }
 
   /**
-   * `WHY MATERIALIZED VIEW v [WHERE condition]`: the rows behind those of a view, as of its last batch.
+   * `WHY MATERIALIZED VIEW v [WHERE condition]`: returns the source rows behind rows of the view, as of the view's last
+   * batch.
    *
    * @param filter
-   *   which of the view's rows, as parsed: what it filters is put below
+   *   the parsed condition on the view's rows, without an input
    */
   def why(name: Seq[String], filter: Option[Filter]): LogicalPlan =
     SqlCommand("WHY", name, filter)(
@@ -173,16 +173,16 @@ object ReadViews {
         if (query.isStreaming && query.forgetsRows) throw LineageErrors.forgetsRows(view.name)
         def wantedOf(plan: LogicalPlan) = {
           val wanted = filter.fold(plan)(_.copy(child = SubqueryAlias(name.last, plan)))
-          // the condition may name temporary views of who asks
+          // The condition may name temporary views of the caller's session.
           val analyzed = session.sessionState.executePlan(wanted)
           analyzed.assertAnalyzed()
           analyzed.analyzed
         }
-        // a condition that makes no sense is refused before the sources are read
+        // Fails for an invalid condition before any source is read.
         wantedOf(LocalRelation(toAttributes(query.schema)))
         def trace(plan: LogicalPlan, note: String) = {
           val nodes = new TraceRows(query.session)(wantedOf(plan))
-          // the result with what it is the result of
+          // The first node is the result. Its note also says which batch the result belongs to.
           nodes
             .take(1)
             .map(result =>

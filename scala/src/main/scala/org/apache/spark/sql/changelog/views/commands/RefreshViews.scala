@@ -11,43 +11,43 @@ import org.apache.spark.sql.changelog.SqlCommand
 import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
 
-/** Statements that bring views up to date. */
+/** RefreshViews: the statements that bring views up to date. */
 object RefreshViews {
 
   /**
    * `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL [STRICT]]`: catches up with the sources, and ends.
    *
    * @param asked
-   *   in which way; as the view's policy says, if none
+   *   the policy for this refresh; the view's policy if None
    */
   def one(name: Seq[String], asked: Option[RefreshPolicy]): LogicalPlan =
     SqlCommand.unit("REFRESH", name, asked)(session =>
       ViewLeases(session, name)(new ViewRefresh(session, _).refresh(asked)))
 
-  /** `START MATERIALIZED VIEW v`: keeps it up to date in this process until it is stopped. */
+  /** `START MATERIALIZED VIEW v`: keeps the view current in this process until stopped. */
   def start(name: Seq[String]): LogicalPlan = SqlCommand.unit("START", name)(session =>
     ViewLeases(session, name)(new ViewRefresh(session, _).start()))
 
-  /** `STOP MATERIALIZED VIEW v`: ends what `START` began; the view stays as it is. */
+  /** `STOP MATERIALIZED VIEW v`: stops the query begun by `START`. The view's rows stay as they are. */
   def stop(name: Seq[String]): LogicalPlan = SqlCommand.unit("STOP", name)(session =>
     RunningViews.end(session, new ViewCatalog(session).get(name)))
 
-  /** `REFRESH MATERIALIZED VIEWS [IN database]`: each view after those that it reads. */
+  /** `REFRESH MATERIALIZED VIEWS [IN database]`: refreshes each view after its upstream views. */
   def all(database: Option[String]): LogicalPlan =
     several("REFRESH ALL", database) { (session, dependencies) =>
-      // or an error of Spark's
+      // Fails with Spark's error if the database does not exist.
       database.foreach(session.sessionState.catalog.getDatabaseMetadata)
       dependencies.views.filter(view =>
         database.forall(view.name.database.get.equalsIgnoreCase(_)))
     }
 
-  /** `REFRESH MATERIALIZED VIEW v WITH UPSTREAM`: the view, after all that its query reads, directly or not. */
+  /** `REFRESH MATERIALIZED VIEW v WITH UPSTREAM`: refreshes all direct and indirect upstream views, then the view. */
   def withUpstream(name: Seq[String]): LogicalPlan =
     several("REFRESH WITH UPSTREAM", name) { (session, dependencies) =>
       dependencies.withUpstream(Seq(new ViewCatalog(session).get(name)))
     }
 
-  /** A view that fails is told when all others have been refreshed. */
+  /** Refreshes several views. Reports failures after the remaining views are refreshed. */
   private def several(statement: String, arguments: Any*)(
       asked: (SparkSession, ViewDependencies) => Seq[KeptView]): LogicalPlan =
     SqlCommand.returning(columns, statement, arguments: _*) { session =>

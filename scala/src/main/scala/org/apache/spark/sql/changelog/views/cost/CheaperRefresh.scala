@@ -9,38 +9,39 @@ import org.apache.spark.sql.changelog.views.history.{RefreshEstimate, RefreshHis
 import org.apache.spark.sql.changelog.views.{KeptView, ViewDependencies, ViewQuery}
 
 /**
- * Decides whether all rows of a view are computed anew although what has changed is known, because
- * that costs less.
+ * CheaperRefresh: decides whether to recompute a view although the changes are known, because recomputing costs less.
  */
 class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
-  /** What both ways are expected to take, as far as earlier refreshes tell; none if only one is open. */
+  /** Returns the expected costs of both ways, as far as earlier refreshes tell. None if recomputing is not allowed. */
   def estimate(history: RefreshHistory): Option[RefreshEstimate] =
     if (query.whyNotRecomputable.nonEmpty) None
     else
       new ViewInputs(query, view.definition.checkpoint).size
         .map(new RefreshCosts(history.newest(RefreshCosts.Last))(_))
 
-  /** Whether so much has changed that computing state pays less than computing the rows once more. */
+  /**
+   * Returns whether most of the source data has changed. Recomputing the rows is then cheaper than computing the state.
+   */
   def isMost(changed: RefreshEstimate): Boolean = !changesAreRead &&
     changed.bytesChanged.exists { bytes =>
       bytes >= CheaperRefresh.Little && bytes * 2 > changed.bytesInAll
     }
 
-  /** How much has changed, without a guess at what that takes. */
+  /** Returns the amount of changed data, without estimated costs. */
   def changed: Option[RefreshEstimate] =
     new ViewInputs(query, view.definition.checkpoint).size.map { size =>
       RefreshEstimate(size.inAll, Some(size.changed))
     }
 
-  /** Whether computing all anew is taken for enough cheaper: estimates are rough. */
+  /** Returns whether recomputing is clearly cheaper. The margin covers rough estimates. */
   def isFull(estimate: RefreshEstimate): Boolean =
     estimate.bytesChanged.exists(_ >= CheaperRefresh.Little) &&
       estimate.incrementalSeconds.zip(estimate.fullSeconds).exists { case (incremental, full) =>
         full * CheaperRefresh.Margin < incremental
       } && !changesAreRead
 
-  /** A Delta table that is written anew gives all its rows as changes to the views that read it. */
+  /** Whether a downstream view reads the changes. A recomputed Delta table reports all rows as changes. */
   private def changesAreRead: Boolean =
     view.isDelta &&
       new ViewDependencies(session).readersOf(view).nonEmpty
@@ -48,7 +49,7 @@ class CheaperRefresh(session: SparkSession, view: KeptView, query: ViewQuery) {
 
 object CheaperRefresh {
 
-  /** Fewer bytes are gone through in no time, and say little: of small files most is not rows. */
+  /** Fewer bytes take almost no time, and say little about rows, because small files are mostly metadata. */
   private val Little = 1L << 20
 
   private val Margin = 1.1

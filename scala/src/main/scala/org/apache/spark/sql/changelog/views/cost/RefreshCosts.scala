@@ -12,21 +12,22 @@ import org.apache.spark.sql.changelog.views.history.{
 }
 
 /**
- * Says what a refresh will take, by what earlier ones of the same query took.
+ * RefreshCosts: estimates the costs of a refresh from earlier refreshes of the same query.
  *
  * {{{
- *   incremental   fixed + perByte * bytes that have changed
- *   full          fixed + (what the last one took - fixed) * bytes in all / bytes in all then
+ *   incremental   fixed + perByte * changed bytes
+ *   full          fixed + (time of the last full refresh - fixed) * bytes in all / bytes in all then
  * }}}
- * Small refreshes tell what is fixed. A byte that has changed is at first taken for as dear as one of
- * all; refreshes in which much had changed tell better, the more the more it was. A full refresh that
- * also computes the state has that in its time. One that computes the state first, or recomputes partitions, tells nothing of others.
+ * Small refreshes determine the fixed part. At first, a changed byte costs as much as a byte of a full refresh.
+ * Refreshes with many changes correct the cost, by weight of their changes. If a full refresh also computes the state,
+ * its time includes the state. Two kinds of refreshes say nothing about others: those that first compute the state, and
+ * recomputed partitions.
  *
- * Only the last refreshes count: one that was slow for another reason is forgotten after a while, and
- * what it kept from being tried is tried again.
+ * Only the last refreshes count. After a while, the estimate thus forgets a refresh slow for another reason, and tries
+ * the avoided way again.
  *
  * @param records
- *   the refreshes of a view, the newest first
+ *   the refreshes of a view, newest first
  */
 class RefreshCosts(records: Seq[RefreshRecord]) {
   import RefreshCosts._
@@ -43,17 +44,17 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
     } yield Known(record, estimate)
   }
 
-  /** Seconds and bytes of the last full refresh, or of what comes next to one. */
+  /** Seconds and bytes of the last full refresh, or of the most similar refresh. */
   private val full: Option[(Double, Long)] = {
     val all = known.find(_.readsAll).map(last => (last.seconds, last.inAll))
     def expected =
       known.flatMap(last => last.estimate.fullSeconds.map((_, last.inAll))).headOption
-    // as after a view was made of empty tables
+    // For example, the first refresh of a view created over empty tables.
     def filled = known.find(last => last.changed.exists(_ >= last.inAll))
     all.orElse(expected).orElse(filled.map(last => (last.seconds, last.inAll)))
   }
 
-  /** Bytes that had changed, and seconds. */
+  /** Changed bytes and seconds of incremental refreshes. */
   private val changes: Seq[(Long, Double)] =
     known
       .filterNot(_.readsAll)
@@ -71,14 +72,17 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
     }
   }
 
-  /** What the median small refresh took, or what is left of larger ones. */
+  /**
+   * Returns the time of the median small refresh. Without small refreshes, subtracts the variable cost of larger
+   * refreshes.
+   */
   private def fixedOf(seconds: Double, bytes: Long): Double = {
     val small = changes.filter(_._1 <= Small * bytes).map(_._2).sorted
     def left = changes.map { case (changed, took) => took - seconds * changed / bytes }
     small.lift(small.size / 2).orElse(left.minOption).fold(0.0)(math.max(_, 0.0))
   }
 
-  /** The slope of a line through what larger refreshes took, which they have to pull there. */
+  /** Returns the slope of a line through the larger refreshes, pulled towards the cost of a full refresh. */
   private def perByte(fixed: Double, ofOne: Double, bytes: Long): Double = {
     val weight = math.pow(Weight * bytes, 2)
     val large = changes.filter(_._1 > Small * bytes)
@@ -90,13 +94,13 @@ class RefreshCosts(records: Seq[RefreshRecord]) {
 
 object RefreshCosts {
 
-  /** How many refreshes count. */
+  /** The number of refreshes that count. */
   val Last = 20
 
-  /** So much of all has to have changed in a refresh that it tells as much as what is taken at first. */
+  /** The share of changed bytes at which one refresh weighs as much as the initial assumption. */
   private val Weight = 0.1
 
-  /** Of refreshes in which no more than this part has changed, time is what each takes. */
+  /** The share of changed bytes up to which only the fixed cost counts. */
   private val Small = 0.01
 
   private case class Known(record: RefreshRecord, estimate: RefreshEstimate) {

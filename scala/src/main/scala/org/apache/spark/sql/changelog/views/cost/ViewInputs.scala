@@ -14,20 +14,20 @@ import org.apache.spark.sql.changelog.connectors.delta.DeltaStreamOffset
 import org.apache.spark.sql.changelog.sources.tables.{FollowedTables, TableSize, TableVersion}
 import org.apache.spark.sql.changelog.views.{ViewCatalog, ViewQuery}
 
-/** The tables and views that the query of a view has read, as far as a checkpoint says. */
+/** ViewInputs: the tables and views read by the query of a view, according to a checkpoint. */
 class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
   private val session = query.session
   private val ways = query.followed.map(way => way.name -> way).toMap
 
-  /** Those of the views that are kept as Delta tables, which have feeds. */
+  /** The upstream views with a change feed: Delta tables. */
   private lazy val views = {
     val catalog = new ViewCatalog(session)
     query.views.toSeq.flatMap(catalog.find).filter(_.isDelta).map(_.sql)
   }
 
   /**
-   * How much they hold now, and how much of that has changed since they were read. None if that can't
-   * be told, or if other sources are among them, such as views that are kept as files.
+   * Returns the current size of the inputs, and the amount changed since the last read. None if unknown, or if there
+   * are inputs of another kind, such as views of files.
    */
   def size: Option[TableSize] =
     try {
@@ -39,7 +39,7 @@ class ViewInputs(query: ViewQuery, checkpoint: Path) extends Logging {
         TableSize(known.map(_.inAll).sum, known.map(_.changed).sum)
       }
     } catch {
-      // the refresh meets the same, and tells it
+      // The refresh will report the same error.
       case NonFatal(error) =>
         logInfo(log"How much has changed can't be told", error)
         None

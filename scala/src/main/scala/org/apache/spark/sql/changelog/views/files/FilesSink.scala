@@ -21,25 +21,28 @@ import org.apache.spark.sql.changelog.sinks.{
 import org.apache.spark.sql.changelog.sources.tables.NetRows
 
 /**
- * Keeps all rows in files of a format that can't be changed in place, such as Parquet: each batch
- * that changes something is a new, complete snapshot.
+ * FilesSink: stores all rows in immutable files, such as Parquet. Each batch with changes writes a new, complete
+ * snapshot.
  *
  * {{{
- *   <path>/batch-7-2/…     rows after batch 7, complete once _SUCCESS is there
+ *   <path>/batch-7-2/…     rows after batch 7, complete once _SUCCESS exists
  *   <path>/batch-9-3/…     rows after batch 9; batch 8 changed nothing
  * }}}
  *
- * A snapshot is made of the one before and the batch, so writing a batch again changes nothing.
+ * A snapshot depends only on the previous snapshot and the batch, so repeating a batch is idempotent.
  *
  * @param written
- *   told the newest snapshot after each batch, to show it to readers
+ *   receives the newest snapshot after each batch, to show the snapshot to readers
  */
 class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
     extends ChangelogSink(options.format) {
   private val folder = new Path(options.required("path", "the folder of the snapshots is needed"))
   private val provider = options.get("provider").getOrElse("parquet")
 
-  /** Rows without a key are grouped, which Spark does by anything that holds no VARIANT. */
+  /**
+   * Rejects columns that cannot be grouped. Without a key, the sink groups whole rows, and Spark groups all types
+   * except VARIANT.
+   */
   override protected def check(input: SinkInput): Unit =
     input.checkComparable(
       input.keyOrNone(options.key),
@@ -71,7 +74,7 @@ class FilesSink(options: SinkOptions, written: (SparkSession, Path) => Unit)
           batch.newestByKey(key, Some(session.sessionState.conf.numShufflePartitions))
         case None => batch.netRows
       }
-      // read more than once, and its operators must not run again
+      // The changes are read more than once, and their operators must run once only.
       changes.persist()
       try {
         if (last.isEmpty || !changes.isEmpty) {

@@ -24,15 +24,15 @@ import org.apache.spark.sql.changelog.views.KeptView
 import org.apache.spark.sql.changelog.views.verify.RowDifference
 
 /**
- * The versions of a view: its rows, and what the view says. A version's changes are the rows by which it differs
- * from the one before.
+ * SnapshotVersions: the versions of a view, each with rows and a definition. The changes of a version are the rows that
+ * differ from the previous version.
  *
  * {{{
- *   <home>/versions/7.json     where its rows are, their columns, what the view says, and when it was made
+ *   <home>/versions/7.json     location and columns of the rows, the view's definition, and the time of creation
  * }}}
  *
- * Only one process makes the file of a number, and the last file decides what the view is. The catalog has a copy of it:
- * a file with a higher number than the catalog knows is of a process that ended before it told the catalog.
+ * Only one process creates the file of a number, and the last file is the current version. The catalog has a copy. A
+ * number above the catalog's number means that a process ended before the update of the catalog.
  */
 class SnapshotVersions(session: SparkSession, view: KeptView) {
   import SnapshotVersions._
@@ -42,12 +42,12 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = folder.getFileSystem(hadoopConf)
 
-  /** The last version, and its number. */
+  /** Returns the last version with its number. */
   def last: Option[(Long, Version)] = numbers.sorted.reverse.iterator
     .flatMap(number => read(number).map(number -> _))
     .nextOption()
 
-  /** Lets the view be another one from now on, unless it is that already. */
+  /** Adds a version, unless the last version is equal. */
   @tailrec
   final def add(version: Version): Unit = {
     val before = last
@@ -56,19 +56,19 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
       val number = before.fold(0L)(_._1 + 1)
       Fence.check("record")
       if (file(number).create(Serialization.write(dated))) forget(number)
-      // another process has added one, which is allowed to the last holder of the lease only
+      // Another process has added a version, as only the lease holder before this process may do.
       else add(version)
     }
   }
 
-  /** The generations whose rows were shown at some time after `time`, in milliseconds. */
+  /** Returns the generations visible at some time after `time`, in milliseconds. */
   def shownSince(time: Long): Set[Path] = {
     val versions = numbers.sorted.reverse.flatMap(read)
     val (later, earlier) = versions.span(_.at > time)
     (later ++ earlier.take(1)).map(version => new Path(version.path).getParent.getParent).toSet
   }
 
-  /** The changes of some versions, each of which tells which rows came and which went. */
+  /** Returns the inserted and deleted rows of each version in a range. */
   def changes(from: Long, to: Long): DataFrame = {
     val numbers = math.max(from, 1L) to to
     val there = numbers
@@ -86,13 +86,13 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
       .foldLeft(none)(_.union(_))
   }
 
-  /** All rows of a version, as rows that came with it. */
+  /** Returns all rows of a version, as inserts. */
   def rows(number: Long): DataFrame = {
     val version = known(number)
     marked(of(load(version), "insert"), number, version.at)
   }
 
-  /** The rows by which one version differs from an earlier one, whatever was shown in between. */
+  /** Returns the rows that differ between two versions, without the versions in between. */
   def difference(before: Long, number: Long): DataFrame =
     if (before >= number) none else step(known(before), number, known(number))
 
@@ -131,8 +131,8 @@ class SnapshotVersions(session: SparkSession, view: KeptView) {
     session.read.schema(view.schema).format(view.definition.provider).load(version.path)
 
   /**
-   * Rows are compared in the columns that are shown. In those that a version doesn't have there are NULLs, but columns of
-   * other types can't be compared.
+   * Returns whether a version can be compared in the view's columns. Columns missing in the version are NULL there.
+   * Columns of another type cannot be compared.
    */
   private def isThere(version: Version): Boolean = {
     val columns = DataType.fromJson(version.schema).asInstanceOf[StructType]
@@ -172,8 +172,10 @@ object SnapshotVersions {
   val CommitTimestamp = "_commit_timestamp"
 
   /**
+   * A version of a view.
+   *
    * @param properties
-   *   what the view says, as properties of a table
+   *   the view's definition, as table properties
    */
   case class Version(path: String, schema: String, properties: Map[String, String], at: Long)
 

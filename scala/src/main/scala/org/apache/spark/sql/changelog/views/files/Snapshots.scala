@@ -10,29 +10,29 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.changelog.checkpoint.Fence
 
 /**
- * The snapshots in a folder.
+ * Snapshots: the snapshots in a folder.
  *
  * {{{
  *   batch-7-2     rows after batch 7, written by the holder of term 2
  * }}}
- * So a writer that has lost its lease changes no file of another one.
+ * Each term has its own folders, so a writer without the lease changes no file of another writer.
  */
 class Snapshots(session: SparkSession, folder: Path) {
   import Snapshots._
 
   private val files: FileSystem = folder.getFileSystem(session.sessionState.newHadoopConf())
 
-  /** The batch of the newest complete snapshot. */
+  /** Returns the batch of the newest complete snapshot. */
   def latest: Option[Long] = folders.find(isComplete).map(_._1)
 
-  /** The complete snapshot of a batch. */
+  /** Returns the complete snapshot of a batch. */
   def path(batchId: Long): Path =
     folders.find(folder => folder._1 == batchId && isComplete(folder)).get._2
 
-  /** The batches of those that are complete. */
+  /** Returns the batches with a complete snapshot. */
   def all: Seq[Long] = folders.filter(isComplete).map(_._1).distinct
 
-  /** Deletes snapshots that were replaced longer than `retention` milliseconds ago. */
+  /** Deletes snapshots replaced more than `retention` milliseconds ago. */
   def retire(retention: Long): Unit = {
     val oldest = System.currentTimeMillis() - retention
     val found = folders
@@ -44,7 +44,7 @@ class Snapshots(session: SparkSession, folder: Path) {
     }
   }
 
-  /** The newest first, also those that are not complete: first the batch, then the term. */
+  /** Returns all snapshots, also incomplete ones, by descending batch and term. */
   private def folders: Seq[(Long, Path)] =
     if (!files.exists(folder)) Nil
     else {
@@ -67,7 +67,7 @@ class Snapshots(session: SparkSession, folder: Path) {
 object Snapshots {
   private val Prefix = "batch"
 
-  /** Where this thread's holder of the lease writes a snapshot. */
+  /** Returns the path for a new snapshot, under the term held by this thread. */
   def newPath(folder: Path, batchId: Long): Path =
     new Path(folder, s"$Prefix-$batchId-${Fence.term}")
 }

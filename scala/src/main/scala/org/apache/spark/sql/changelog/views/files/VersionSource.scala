@@ -20,17 +20,17 @@ import org.apache.spark.sql.changelog.sources.LatestOffsetSource
 import org.apache.spark.sql.changelog.views.{KeptView, SnapshotStorage, ViewCatalog}
 
 /**
- * The versions of a view that is stored as files, as a stream. An offset is the number of a version.
+ * VersionSource: a stream of the versions of a view of files. An offset is the number of a version.
  *
  * @param from
- *   the version from which the stream has the changes of each version; none if it begins with all rows, and goes on
- *   with net differences between the versions at which batches begin and end
+ *   the first version, if the stream returns the changes of each version. If None, the stream begins with all rows, and
+ *   then returns the net difference of each batch's first and last version.
  */
 class VersionSource(session: SparkSession, name: String, from: Option[Long])
     extends LatestOffsetSource {
   import VersionSource.AtOnce
 
-  /** The last version to read, if that was decided when the query started. */
+  /** The last version to read, if fixed at the start of the query. */
   private var decided: Option[Long] = None
 
   override def schema: StructType = versions(view).changes(1, 0).schema
@@ -39,7 +39,7 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
 
   override def latestOffset(start: AnyOffset, limit: ReadLimit): AnyOffset = {
     val last = decided.getOrElse(shown)
-    // with `from`, each version is a difference of its own in the plan of the batch
+    // With `from`, the plan of the batch has a separate difference for each version.
     Option(start).map(_.json.toLong + 1).orElse(from) match {
       case None => LongOffset(last)
       case Some(next) if next <= last && from.isEmpty => LongOffset(last)
@@ -76,11 +76,13 @@ class VersionSource(session: SparkSession, name: String, from: Option[Long])
 
 private object VersionSource {
 
-  /** The changes of how many versions one batch reads. */
+  /** The maximum number of versions per batch. */
   val AtOnce = 20
 }
 
-/** Makes the source for the view of option `view`, from the version of option `fromVersion`. */
+/**
+ * VersionSourceProvider: creates the source for the view of option `view`, from the version of option `fromVersion`.
+ */
 class VersionSourceProvider extends StreamSourceProvider {
   override def sourceSchema(
       sqlContext: SQLContext,
@@ -104,8 +106,8 @@ class VersionSourceProvider extends StreamSourceProvider {
 }
 
 /**
- * The sink of views that are stored as files. It is not asked for by a name of its own: without the
- * view that shows the newest snapshot nobody could read it consistently.
+ * FilesSinkProvider: the sink of views stored as files. The sink has no short name, because readers need the view to
+ * find a consistent snapshot.
  */
 class FilesSinkProvider extends ChangelogSinkProvider("changelog-files") {
   override protected def sink(session: SparkSession, options: SinkOptions): ChangelogSink =

@@ -17,13 +17,13 @@ import org.apache.spark.sql.changelog.checkpoint.TextFile
 import org.apache.spark.sql.changelog.views.KeptView
 
 /**
- * The last refreshes of a view, those that failed among them.
+ * RefreshHistory: the last refreshes of a view, including failed refreshes.
  *
- * They lie beside its generations, for what is computed anew is the same view. Each has a file of
- * its own: what a process tells of one that it was interrupted in may come late.
+ * The history lies beside the generations, because a recomputation leaves the view's identity as is. Each refresh has a
+ * separate file, because an interrupted process may write its record late.
  *
  * {{{
- *   <home>/refreshes/1764023464123-<id>.json     named by when it started
+ *   <home>/refreshes/1764023464123-<id>.json     named by the start time
  * }}}
  */
 class RefreshHistory(session: SparkSession, home: Path) {
@@ -34,10 +34,10 @@ class RefreshHistory(session: SparkSession, home: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = home.getFileSystem(hadoopConf)
 
-  /** All that are remembered, the newest first. */
+  /** Returns all recorded refreshes, newest first. */
   def all: Seq[RefreshRecord] = paths.flatMap(read)
 
-  /** So many of them. */
+  /** Returns the `count` newest refreshes. */
   def newest(count: Int): Seq[RefreshRecord] = paths.take(count).flatMap(read)
 
   def last: Option[RefreshRecord] = paths.iterator.flatMap(read).nextOption()
@@ -45,7 +45,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
   def lastSuccess: Option[RefreshRecord] =
     paths.iterator.flatMap(read).find(_.succeeded)
 
-  /** Runs a refresh, and remembers what came of it. */
+  /** Runs a refresh, and records the outcome. */
   def remember(refresh: RefreshReport => Unit): Unit = {
     val report = new RefreshReport
     try refresh(report)
@@ -53,7 +53,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
       case error: Throwable =>
         try add(report.finished(Some(RefreshError(session, error))))
         catch { case NonFatal(other) => error.addSuppressed(other) }
-        // not what Spark tells of the stream that met it, with its offsets and its plan
+        // Throws the cause, without Spark's wrapper that lists the stream's offsets and plan.
         throw RefreshError.causeOf(error)
     }
     add(report.finished(error = None))
@@ -65,7 +65,7 @@ class RefreshHistory(session: SparkSession, home: Path) {
     forget()
   }
 
-  /** Removes the oldest reports, but not that of the last refresh that succeeded. */
+  /** Deletes the oldest records, but keeps the last successful refresh. */
   private def forget(): Unit = {
     val old = paths.drop(Most)
     if (old.nonEmpty) {

@@ -4,28 +4,28 @@
 package org.apache.spark.sql.changelog.views.history
 
 /**
- * One refresh of a view, and what came of it. Times are in milliseconds.
+ * RefreshRecord: one refresh of a view and its outcome. Times are in milliseconds.
  *
  * @param asOf
- *   if it succeeded, all that had been delivered by then is in the view
+ *   the time up to which all delivered data is in the view, if the refresh succeeded
  * @param mode
- *   `incremental`, `partitions` or `full`; `started`, if it ran until it was stopped
+ *   `incremental`, `partitions`, `full`, or `started` for a run until STOP
  * @param reason
- *   why it was done in this mode
+ *   the reason for the mode
  * @param versions
- *   up to where each source was read
+ *   the end offset of each source
  * @param rowsRead
- *   none if they were not counted, as those of a batch query
+ *   the number of rows read; None if not counted, as in a batch query
  * @param stateRows
- *   how many rows the query's operators keep; none if it ran no batch, or was computed as a batch query
+ *   the number of rows in the query's state; None without a batch, or for a batch query
  * @param stateBytes
- *   what they take in memory
+ *   the memory used by the state
  * @param estimate
- *   how much there was to read, and what that was expected to cost, as far as that is known
+ *   the data to read, and the expected costs, as far as known
  * @param shown
- *   the last version of the table that holds the rows, where it has any
+ *   the last version of the table with the rows, if the table has versions
  * @param error
- *   why it failed, if it did
+ *   the cause of a failure
  */
 case class RefreshRecord(
     started: Long,
@@ -51,17 +51,16 @@ case class RefreshRecord(
 }
 
 /**
- * How much a refresh had to read, and how long it was expected to take.
+ * RefreshEstimate: the amount of data to read, and the expected time.
  *
  * @param bytesInAll
- *   what the tables hold that the query reads
+ *   the size of the query's source tables
  * @param bytesChanged
- *   what was to be gone through to know what has changed in them; none if that was not asked, as
- *   when a view is made
+ *   the bytes to read for finding the changes; None if not asked, as for a new view
  * @param incrementalSeconds
- *   by what has changed; none if no earlier refresh tells
+ *   the time of an incremental refresh; None without earlier refreshes
  * @param fullSeconds
- *   by computing all anew
+ *   the time of a full refresh
  */
 case class RefreshEstimate(
     bytesInAll: Long,
@@ -69,7 +68,7 @@ case class RefreshEstimate(
     incrementalSeconds: Option[Double] = None,
     fullSeconds: Option[Double] = None)
 
-/** Why a view was refreshed in the way it was, where others have to know that later. */
+/** RefreshReason: reasons for the kind of a refresh that other code looks for later. */
 object RefreshReason {
   val New = "the view is new"
   val Replaced = "the view was replaced"

@@ -13,7 +13,7 @@ import org.apache.spark.util.Utils
 import org.apache.spark.sql.changelog.compat.RunningStream
 import org.apache.spark.sql.changelog.sinks.ChangelogSink
 
-/** What a refresh tells of itself while it runs, as far as it has come. */
+/** RefreshReport: collects the record of a refresh while the refresh runs. */
 class RefreshReport {
   private val started = System.currentTimeMillis()
 
@@ -23,21 +23,21 @@ class RefreshReport {
   def isFor(mode: String, reason: String): Unit =
     record = record.copy(mode = mode, reason = reason)
 
-  /** All that had been delivered by then is in the view. */
+  /** Sets the time up to which all delivered data is in the view. */
   def isAsOf(time: Long): Unit = record = record.copy(asOf = time)
 
-  /** Up to where each source is read. */
+  /** Adds end offsets of sources. */
   def reads(versions: Map[String, String]): Unit =
     record = record.copy(versions = record.versions ++ versions)
 
   def isExpectedToCost(estimate: RefreshEstimate): Unit =
     record = record.copy(estimate = Some(estimate))
 
-  /** How much the tables held of which all rows were read. */
+  /** Sets the size of the source tables, if all rows were read. */
   def readAll(bytes: Long): Unit =
     if (record.estimate.isEmpty) isExpectedToCost(RefreshEstimate(bytes))
 
-  /** The last version of the view's table. */
+  /** Sets the last version of the view's table. */
   def shows(version: Option[Long]): Unit = record = record.copy(shown = version)
 
   def wrote(rows: Long): Unit = record = record.copy(rowsWritten = Some(rows))
@@ -45,7 +45,7 @@ class RefreshReport {
   def changed(written: Long, takenBack: Long): Unit =
     record = record.copy(rowsWritten = Some(written), rowsRetracted = Some(takenBack))
 
-  /** Changes arrived while it ran, and are in the view up to its last batch. */
+  /** Reports a query that received changes while running. The view contains all changes up to the last batch. */
   def ran(query: StreamingQuery): Unit = {
     did(query)
     Option(query.lastProgress).foreach { last =>
@@ -53,7 +53,7 @@ class RefreshReport {
     }
   }
 
-  /** All a query has done since it was started. */
+  /** Reports the work of a query since its start. */
   def did(query: StreamingQuery): Unit = {
     val progress = query.recentProgress
     record = record.copy(rowsRead = Some(progress.map(_.numInputRows).sum))
@@ -61,7 +61,7 @@ class RefreshReport {
       val ends = last.sources.map(source => source.description -> source.endOffset)
       reads(ends.filter(_._2 != null).toMap -- record.versions.keySet)
     }
-    // a batch that is not run tells of no operators
+    // The progress of an idle trigger lists no operators.
     progress.findLast(_.durationMs.containsKey("addBatch")).foreach { last =>
       record = record.copy(
         stateRows = Some(last.stateOperators.map(_.numRowsTotal).sum),
@@ -80,7 +80,7 @@ class RefreshReport {
     record.copy(finished = System.currentTimeMillis(), error = error)
 }
 
-/** Says in a line why a refresh failed, without secrets. */
+/** RefreshError: describes the failure of a refresh in one line, without secrets. */
 object RefreshError {
   private val Longest = 1000
 
@@ -91,10 +91,10 @@ object RefreshError {
     Utils.redact(session.sessionState.conf.stringRedactionPattern, line).take(Longest)
   }
 
-  /** The error that says what has failed, without what Spark has wrapped it in. */
+  /** Returns the informative cause of an error, without Spark's wrappers. */
   def causeOf(error: Throwable): Throwable = named(error).getOrElse(error)
 
-  /** What has a name of its own: Spark wraps what fails in a stream, a task or a thread. */
+  /** Returns the cause with an error condition. Spark wraps the failures of streams, tasks and threads. */
   private def named(error: Throwable): Option[Throwable] = {
     val conditions = chain(error).collect {
       case cause: SparkThrowable if cause.getCondition != null => cause -> cause.getCondition

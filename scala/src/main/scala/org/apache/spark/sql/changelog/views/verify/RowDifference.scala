@@ -10,14 +10,14 @@ import org.apache.spark.sql.types._
 
 import org.apache.spark.sql.changelog.sinks.ChangelogBatch.quoted
 
-/** The rows of a table that another one does not have, each as often as it is missing there. */
+/** RowDifference: the rows missing in another table, with one copy for each missing copy. */
 private[views] object RowDifference {
 
   def apply(rows: DataFrame, others: DataFrame): DataFrame =
     if (rows.schema.forall(field => isComparable(field.dataType))) rows.exceptAll(others)
     else byComparable(rows, others)
 
-  /** A column in a form that has an order, the same for equal values. */
+  /** Returns the column in a form with an order, equal for equal values. */
   def comparable(column: Column, dataType: DataType): Column = dataType match {
     case _ if isComparable(dataType) => column
     case _: VariantType => to_json(column)
@@ -34,7 +34,7 @@ private[views] object RowDifference {
     case _ => column
   }
 
-  /** Spark compares neither maps nor variants. */
+  /** Returns whether Spark can compare values of a type. Spark compares neither maps nor variants. */
   private def isComparable(dataType: DataType): Boolean =
     !dataType.existsRecursively {
       case _: MapType | _: VariantType => true
@@ -48,8 +48,8 @@ private[views] object RowDifference {
       .select(rows.columns.toSeq.map(name => col(Row).getField(name).as(name)): _*)
 
   /**
-   * The rows of which two tables have not as many, in a column [[Row]], with a column [[Times]] that says how
-   * many more the first one has; less than 0 if the other one has more.
+   * Returns the rows with different numbers of copies in two tables, in the column [[Row]]. The column [[Times]] has
+   * the number of additional copies in the first table, negative if the second table has more copies.
    */
   def counts(rows: DataFrame, others: DataFrame): DataFrame = {
     val names = rows.columns.toSeq
@@ -68,7 +68,7 @@ private[views] object RowDifference {
       .where(col(Times) =!= 0)
   }
 
-  /** One of the rows of a group that fulfil a condition, if any does. */
+  /** Returns one row of a group that meets the condition, if any. */
   private def rowOf(condition: Column): Column =
     first(when(condition, col(Row)), ignoreNulls = true)
 

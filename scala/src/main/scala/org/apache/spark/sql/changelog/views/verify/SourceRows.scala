@@ -18,34 +18,33 @@ import org.apache.spark.sql.changelog.compat.StreamLogs
 import org.apache.spark.sql.changelog.sources.{SourceFiles, StreamRows}
 
 /**
- * All rows the sources of a query had delivered when a batch of it was committed, as Spark itself
- * reads them when a query goes on from its checkpoint.
+ * SourceRows: the rows delivered by the sources of a query up to one committed batch, as Spark reads them when a query
+ * restarts from its checkpoint.
  *
- * A throw-away query over the same sources gets a checkpoint that says its first batch was begun
- * and goes up to the offsets of that batch. Spark then runs it, whatever the sources are.
+ * A temporary query over the same sources gets a checkpoint that claims a first batch ending at the offsets of the
+ * committed batch. Spark then runs this batch for any kind of source.
  *
  * @param checkpoint
- *   the query's own
+ *   the checkpoint of the query itself
  */
 class SourceRows(session: SparkSession, checkpoint: Path) {
   private val hadoopConf = session.sessionState.newHadoopConf()
   private val files: FileSystem = checkpoint.getFileSystem(hadoopConf)
   private val logs = new BatchLogs(session, checkpoint)
 
-  /** The last batch that was begun, and the last that is done. */
+  /** Returns the last batch begun and the last batch done. */
   def lastBatches: (Option[Long], Option[Long]) = (logs.lastBegun, logs.lastDone)
 
-  /** What time it is for a batch, in ms. */
+  /** Returns the current time of a batch, in ms. */
   def timeOf(batchId: Long): Option[Long] = logs.timeOf(batchId)
 
   /**
-   * Hands the rows of each stream of `streaming`, a query as Spark runs it, to `read`, as plans that
-   * can be computed as long as `read` runs. Fails if the query has gone on meanwhile, and its sources have
-   * deleted what they had kept of that batch.
+   * Passes the rows of each stream in `streaming`, a query analyzed by Spark, to `read`. The rows are plans, valid
+   * while `read` runs. Fails if the query has continued meanwhile, and its sources have deleted the files of the batch.
    */
   def upTo(batchId: Long, streaming: LogicalPlan)(
       read: Seq[(LogicalPlan, LogicalPlan)] => Unit): Unit = {
-    // a source that is read several times has an offset for each reading
+    // A source with several reads has one offset per read.
     val streams = StreamRows.in(streaming)
     val copy = new Path(checkpoint.getParent, s"verify-${UUID.randomUUID}")
     val lent = mutable.ArrayBuffer.empty[Closeable]
@@ -66,7 +65,7 @@ class SourceRows(session: SparkSession, checkpoint: Path) {
     }
   }
 
-  /** The folders of all sources, with up to where the batch has read them. */
+  /** Returns the folders of all sources, with the end offsets of the batch. */
   private def offsetsBySource(batchId: Long): Seq[(String, Option[String])] = {
     val known = logs.readBy(batchId).map { case (folder, offset) => folder.getName -> offset }
     val folder = new Path(checkpoint, "sources")

@@ -19,23 +19,23 @@ import org.apache.spark.sql.changelog.sinks.ChangelogBatch.{columns, quoted}
 import org.apache.spark.sql.changelog.views._
 
 /**
- * Compares the rows of a view with what its query gives in batch Spark, over exactly what its
- * sources had delivered when the view's last batch was committed, at the time of that batch.
+ * VerifyView: compares the rows of a view with the result of the view's query in batch Spark. The batch query reads
+ * exactly the data delivered up to the view's last batch, and uses the time of this batch.
  *
  * @param sample
- *   compare only this percentage of the keys, others each time
+ *   the percentage of keys to compare, a new sample in each run
  */
 class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) {
   import VerifyView._
 
   private val query = new ViewQuery(creator, view.definition)
   private val session = query.session
-  // few rows are kept in few partitions
+  // Few cached rows then need few partitions.
   session.conf.set(SQLConf.CAN_CHANGE_CACHED_PLAN_OUTPUT_PARTITIONING.key, value = true)
   private val atRest = new ViewAtRest(view, query, "compared with its query")
   private val seed = System.nanoTime()
 
-  /** The rows that differ, at most [[MostRows]] of them; whether they are too many or missing. */
+  /** Returns the differing rows, at most [[MostRows]], each marked as missing or unexpected. */
   def apply(): Seq[Row] = {
     if (query.isStreaming && query.forgetsRows) throw ViewErrors.notComparable(view.name)
     val at = System.currentTimeMillis()
@@ -75,7 +75,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
             .select(named("missing", names): _*)
             .union(extra.select(named("unexpected", names): _*))
       }
-      // one row more tells that there are more than are shown
+      // One additional row tells that there are more differences than shown.
       (found.take(MostRows + 1).toSeq, should.count().max(stays.count()))
     } finally {
       stays.unpersist()
@@ -83,7 +83,7 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
     }
   }
 
-  /** Leaves out pairs of one key that differ in the last digits of inexact numbers only. */
+  /** Removes pairs of rows with one key that differ only by rounding errors of floating-point numbers. */
   private def unequal(
       missing: DataFrame,
       extra: DataFrame,
@@ -120,32 +120,32 @@ class VerifyView(creator: SparkSession, view: KeptView, sample: Option[Double]) 
 
 object VerifyView {
 
-  /** The column that says whether a row is `missing` in the view, or `unexpected`. */
+  /** The column that marks a row as `missing` in the view or as `unexpected`. */
   val Difference = "_difference"
 
-  /** How many rows are shown at most. */
+  /** The maximum number of rows shown. */
   val MostRows = 1000
 
-  /** How far sums of DOUBLEs may differ by the order of what is added, relatively. */
+  /** The relative difference permitted between sums of DOUBLEs, which depend on the order of addition. */
   private val Tolerance = 1e-9
   private val Buckets = 1000000L
 
-  /** The columns of the result. */
+  /** Returns the columns of the result. */
   def schemaOf(view: KeptView): StructType =
     StructType(StructField(Difference, StringType, nullable = false) +: view.schema.fields)
 }
 
 /**
- * When a view was last compared with its query, and what came of it.
+ * VerificationRecord: the last comparison of a view with its query.
  *
  * @param rows
- *   how many were compared: those of the view or those of its query, whichever are more
+ *   the number of rows compared: the larger count of view and query
  * @param differences
- *   how many rows differ; one more than are shown, if there are more
+ *   the number of differing rows; [[VerifyView.MostRows]] + 1 if there are more
  */
 case class VerificationRecord(at: Long, sample: Option[Double], rows: Long, differences: Long)
 
-/** What is known of the rows of a generation, kept next to its checkpoint. */
+/** ViewLog: facts about the rows of a generation, stored beside the generation's checkpoint. */
 class ViewLog(session: SparkSession, folder: Path) {
   private implicit val formats: Formats = Serialization.formats(NoTypeHints)
   private val verification =

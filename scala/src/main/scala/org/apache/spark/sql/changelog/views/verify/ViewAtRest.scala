@@ -13,11 +13,11 @@ import org.apache.spark.sql.changelog.errors.ViewErrors
 import org.apache.spark.sql.changelog.views._
 
 /**
- * A view together with its query as one that reads no stream, but exactly what the sources had delivered
- * when the view's last batch was committed, at the time of that batch.
+ * ViewAtRest: a view with its query as a batch query. The batch query reads exactly the data delivered up to the view's
+ * last batch, at the time of this batch.
  *
  * @param what
- *   what is done with it, for errors: `compared with its query`
+ *   the action for error messages, such as `compared with its query`
  */
 private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) {
   import ViewAtRest.Patience
@@ -27,8 +27,8 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
   def stored: DataFrame = session.table(view.sql)
 
   /**
-   * Hands the last batch, the rows that are shown of it and the query to `read`. It is not called before
-   * there is a batch; what the query reads is there as long as that runs.
+   * Passes the last batch, the view's rows after this batch and the batch query to `read`. Without a batch, `read` is
+   * not called. The query's inputs exist while `read` runs.
    */
   def apply(read: (Long, DataFrame, LogicalPlan) => Unit): Unit = {
     val sources = new SourceRows(session, view.definition.checkpoint)
@@ -45,7 +45,7 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
             read(batchId, rows, timed)
           }
         catch {
-          // a view that is kept current has gone on, and past what that batch has read
+          // The view's running query has continued beyond the batch.
           case _: FileNotFoundException if !isRead && sources.lastBatches._2 != Some(batchId) =>
             attempt()
         }
@@ -54,13 +54,13 @@ private[views] class ViewAtRest(view: KeptView, query: ViewQuery, what: String) 
     attempt()
   }
 
-  /** The rows of the view together with the batch they are the result of. */
+  /** Returns the rows of the view together with their batch. */
   private def pin(sources: SourceRows): (Option[Long], DataFrame) = {
     val patience = System.currentTimeMillis() + Patience
     while (true) {
       val before = sources.lastBatches
       if (before._1 == before._2) {
-        // the files that are read are fixed now
+        // Planning fixes the files to read.
         val rows = stored
         rows.queryExecution.executedPlan
         if (sources.lastBatches == before) return (before._2, rows)
